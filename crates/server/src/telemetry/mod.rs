@@ -1,4 +1,4 @@
-//! What the server counts and tells: refusals, times of calls, spans, notices of the queue.
+//! Metrics, spans and log lines: refusals, times of calls, deliveries, notices of the queue.
 
 pub(crate) mod deliveries;
 pub(crate) mod metrics;

@@ -1,7 +1,8 @@
-//! What the queue tells, as lines of the log.
+//! Notices of the queue, written as log lines.
 //!
-//! The queue tells it on its own thread, which must not wait for the log. So it goes through a short list. If the log does not keep up, the
-//! list leaves out what later news of the same kind made stale, and counts it: the latest of each kind is always told.
+//! The queue sends them on its own thread, which must not wait for the log. So they go through a short list. If the
+//! log is too slow, the list drops notices that later ones of the same kind replace, and counts them. The latest
+//! notice of each kind is always written.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,10 +13,10 @@ use tokio::sync::Notify;
 
 use crate::events;
 
-/// Notices that wait to be written. There are fewer kinds than this.
+/// The longest list of waiting notices. There are fewer kinds than this.
 const WAITING_MAX: usize = 256;
 
-/// The list that the queue's thread and the log share. Cheap to clone.
+/// The list that the queue's thread fills and the log empties. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Notices(Arc<Shared>);
 
@@ -32,7 +33,8 @@ struct Waiting {
 }
 
 impl Waiting {
-    /// Takes a notice, and leaves out a stale one if there are too many: first of those that measure, then the oldest.
+    /// Adds a notice. If there are too many, drops one that is replaced: first of those that measure, then the
+    /// oldest.
     fn push(&mut self, notice: Notice) {
         self.notices.push_back(notice);
         if self.notices.len() <= WAITING_MAX {
@@ -49,7 +51,7 @@ impl Waiting {
     }
 }
 
-/// What a notice is about: later news of one kind replaces earlier news.
+/// The subject of a notice: a later notice of one kind replaces an earlier one.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 enum Kind {
     Clock,
@@ -78,7 +80,7 @@ impl Notices {
         Self(Arc::default())
     }
 
-    /// Has a queue with these options tell this list.
+    /// Adds to the options that the queue sends its notices to this list.
     pub(crate) fn of(&self, options: Options) -> Options {
         let shared = Arc::clone(&self.0);
         options.on_notice(move |notice| {
@@ -87,7 +89,7 @@ impl Notices {
         })
     }
 
-    /// Writes what comes, for ever.
+    /// Writes notices as they come, for ever.
     pub(crate) async fn write(&self) {
         loop {
             self.write_rest();
@@ -95,7 +97,7 @@ impl Notices {
         }
     }
 
-    /// Writes what is there.
+    /// Writes the notices that wait.
     pub(crate) fn write_rest(&self) {
         let Waiting { notices, left_out } = std::mem::take(&mut *lock(&self.0));
         notices.into_iter().for_each(write);
@@ -109,7 +111,7 @@ impl Notices {
     }
 }
 
-/// Nothing is written with the lock: the queue's thread must not wait for the log.
+/// Nothing is written while the lock is held, because the queue's thread must not wait for the log.
 fn lock(shared: &Shared) -> MutexGuard<'_, Waiting> {
     shared.waiting.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -153,7 +155,7 @@ fn write(notice: Notice) {
         Notice::CheckpointDone => {
             tracing::info!(event = events::CHECKPOINT_DONE, "the late checkpoint is complete");
         }
-        // What a later version of the queue tells is told here, too, when it does.
+        // A notice that a later version of the queue may add is not written yet.
         _ => {}
     }
 }
@@ -185,7 +187,7 @@ fn write_clock(change: ClockChange) {
     }
 }
 
-/// Whole milliseconds.
+/// The time in whole milliseconds.
 pub(crate) fn ms(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
@@ -198,7 +200,7 @@ mod tests {
         Notice::CommitSlow { took: Duration::from_millis(ms) }
     }
 
-    /// The story: 256 slow commits filled the list, and that the store had failed was told to no one.
+    /// A bug that was found: 256 slow commits filled the list, and the notice of a failed store was dropped.
     #[test]
     fn a_change_of_state_is_not_lost_behind_slow_commits() {
         let mut waiting = Waiting::default();
@@ -220,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn of_one_kind_of_state_the_latest_is_kept() {
+    fn the_latest_notice_of_each_kind_is_kept() {
         let mut waiting = Waiting::default();
         waiting.push(Notice::ReadOnly { why: "the disk".into() });
         for n in 0..1_000 {

@@ -1,4 +1,4 @@
-//! How often the server has said no, by why.
+//! The number of refusals by their kind.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -6,7 +6,8 @@ use tickwheel_api::ProblemKind;
 
 const KINDS: usize = ProblemKind::ALL.len();
 
-/// Counts of problems, in the order of [`ProblemKind::ALL`]: those of answers, of the lines of batches, and of connections that never became a request.
+/// Counts of problems, in the order of [`ProblemKind::ALL`]: in answers, in lines of batches, and on connections that
+/// never sent a whole request.
 #[derive(Debug)]
 pub(crate) struct Refusals([AtomicU64; KINDS]);
 
@@ -15,21 +16,21 @@ impl Refusals {
         Self([const { AtomicU64::new(0) }; KINDS])
     }
 
-    /// One more of this kind.
+    /// Counts one problem of this kind.
     pub(crate) fn count(&self, kind: ProblemKind) {
         if let Some(at) = ProblemKind::ALL.iter().position(|one| *one == kind) {
             self.0[at].fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// Every kind by the last word of its type, and how often it was.
+    /// Each kind by the last word of its type, and its count.
     pub(crate) fn counts(&self) -> Vec<(&'static str, u64)> {
         let counts = self.0.iter().map(|count| count.load(Ordering::Relaxed));
         ProblemKind::ALL.iter().zip(counts).map(|(kind, count)| (word(*kind), count)).collect()
     }
 }
 
-/// The last word of its type.
+/// The last word of the kind's type.
 pub(crate) fn word(kind: ProblemKind) -> &'static str {
     let uri = kind.type_uri();
     uri.strip_prefix("/problems/").unwrap_or(uri)

@@ -1,4 +1,4 @@
-//! How long calls took, by their route and how they ended, and how long leases waited.
+//! The times of calls by route and result, and the waits of leases.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -6,37 +6,38 @@ use std::time::Duration;
 use tickwheel::{Clock, Monotonic, SystemClock};
 use tickwheel_api::openapi::operations;
 
-/// Upper bounds of the times of calls, microseconds. One more count stands behind the last.
+/// Upper bounds of the times of calls (µs). One more count follows the last bound.
 pub(crate) const REQUEST_BOUNDS_US: [u64; 7] =
     [1_000, 5_000, 25_000, 100_000, 500_000, 2_500_000, 10_000_000];
-/// Upper bounds of the waits of leases, microseconds. One more count stands behind the last.
+/// Upper bounds of the waits of leases (µs). One more count follows the last bound.
 pub(crate) const WAIT_BOUNDS_US: [u64; 6] = [10_000, 100_000, 1_000_000, 5_000_000, 20_000_000, 60_000_000];
 
-/// What answers begin with.
+/// Classes of status codes.
 const CLASSES: [&str; 5] = ["1xx", "2xx", "3xx", "4xx", "5xx"];
 
-/// What each route that is called shows.
+/// The classes that each used route always shows.
 const ALWAYS: [&str; 3] = ["2xx", "4xx", "5xx"];
 
-/// What no route has.
+/// The route of a call that matches no route.
 pub(crate) const UNMATCHED: &str = "unmatched";
 
-/// What a call's route may be, as figures and logs name it.
+/// All routes by the names that metrics and logs use.
 pub(crate) fn routes() -> impl Iterator<Item = &'static str> {
     operations().into_iter().map(|operation| operation.path).chain([UNMATCHED])
 }
 
-/// How long a lease that may wait looked for tasks. It stands in the extensions of its answer.
+/// How long a lease with a wait waited for tasks. The value is in the extensions of the lease's answer.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Waited(pub(crate) Duration);
 
-/// The times of all calls that were answered, from their heads to the heads of their answers, without what a lease [waited](Waited).
+/// The times of all answered calls, from the head of the request to the head of the answer, without the time that a
+/// lease [waited](Waited).
 #[derive(Debug)]
 pub(crate) struct Requests {
     clock: SystemClock,
-    /// The patterns of the routes, in their order.
+    /// The patterns of the routes, sorted.
     routes: Vec<&'static str>,
-    /// Of each route, by class.
+    /// The times of each route, by class.
     times: Vec<[Times<{ REQUEST_BOUNDS_US.len() + 1 }>; CLASSES.len()]>,
     waits: Times<{ WAIT_BOUNDS_US.len() + 1 }>,
 }
@@ -48,14 +49,14 @@ struct Times<const N: usize> {
     sum_us: AtomicU64,
 }
 
-/// What a histogram held at one moment.
+/// The contents of a histogram at one moment.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Seen<const N: usize> {
     pub(crate) counts: [u64; N],
     pub(crate) sum_us: u64,
 }
 
-/// The times of the calls of one route that ended alike.
+/// The times of the calls of one route and one class.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct OfRoute {
     pub(crate) route: &'static str,
@@ -81,7 +82,7 @@ impl<const N: usize> Times<N> {
 }
 
 impl Requests {
-    /// Nothing yet, of these routes.
+    /// Empty histograms for these routes.
     pub(crate) fn of(routes: impl IntoIterator<Item = &'static str>) -> Self {
         let mut routes: Vec<_> = routes.into_iter().collect();
         routes.sort_unstable();
@@ -90,19 +91,19 @@ impl Requests {
         Self { clock: SystemClock::new(), routes, times, waits: Times::new() }
     }
 
-    /// When a wait begins, for [`waited`](Self::waited).
+    /// The beginning of a wait, for [`waited`](Self::waited).
     pub(crate) fn wait_begins(&self) -> Monotonic {
         self.clock.now()
     }
 
-    /// A wait that began then is over.
+    /// Counts a wait that began at `begun` and ends now.
     pub(crate) fn waited(&self, begun: Monotonic) -> Waited {
         let waited = self.clock.now().saturating_since(begun);
         self.waits.count(&WAIT_BOUNDS_US, waited);
         Waited(waited)
     }
 
-    /// A call of this route was answered.
+    /// Counts an answered call of this route.
     pub(crate) fn count(&self, route: &str, status: u16, took: Duration) {
         let class = usize::from(status / 100).wrapping_sub(1);
         let of_route = self.routes.binary_search(&route).ok().and_then(|at| self.times.get(at));
@@ -111,8 +112,8 @@ impl Requests {
         }
     }
 
-    /// The times of each route that has had a call, by class. Those of [`ALWAYS`] are there from then on, at 0: whoever takes a rate never sees the first value
-    /// of a series, and the first failures of a route are the ones to be seen.
+    /// The times of each route that had a call, by class. From then on the classes of [`ALWAYS`] are there, at 0. A
+    /// rate ignores the first value of a series, and the first failures of a route must be visible.
     pub(crate) fn seen(&self) -> Vec<OfRoute> {
         let is_used = |seen: &OfRoute| seen.times.counts.iter().any(|&count| count > 0);
         let of = |(route, times): (&&'static str, &[Times<_>; CLASSES.len()])| {
@@ -126,7 +127,7 @@ impl Requests {
         self.routes.iter().zip(&self.times).flat_map(of).collect()
     }
 
-    /// How long leases waited.
+    /// The waits of leases.
     pub(crate) fn waits(&self) -> Seen<{ WAIT_BOUNDS_US.len() + 1 }> {
         self.waits.seen()
     }

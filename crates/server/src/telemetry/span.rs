@@ -1,4 +1,4 @@
-//! What is told of requests and deliveries to programs that trace work through several others.
+//! Spans of requests and deliveries, for programs that trace work across several systems.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,24 +7,26 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tickwheel_api::TraceContext;
 use tickwheel_queue::{Leased, Timestamp};
 
-/// A piece of work, as traces have it. Names follow the conventions of OpenTelemetry. No key and no payload is ever in one.
+/// One piece of work in a trace. Names follow the conventions of OpenTelemetry. A span never contains a key or a
+/// payload.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Span {
     /// `PUT /v1/queues/{q}/tasks/{key}`, or `deliver` and the queue.
     pub name: String,
-    /// Which end of what this is.
+    /// The side of the work: server or consumer.
     pub kind: SpanKind,
-    /// When it began, by the wall clock: of a delivery `due_at`, so that its length is how late it was, a wait for a worker included.
+    /// The beginning by the wall clock. For a delivery it is `due_at`, so the span is as long as the delivery was
+    /// late, including a wait for a worker.
     pub begun: SystemTime,
-    /// When it ended.
+    /// The end by the wall clock.
     pub ended: SystemTime,
-    /// What it is a part of: the request's own `traceparent`.
+    /// The parent span: the request's own `traceparent`.
     pub parent: Option<TraceContext>,
-    /// What it comes from: the put that scheduled the task, which may be long ago.
+    /// The linked span: the put that scheduled the task, perhaps long ago.
     pub link: Option<TraceContext>,
-    /// What else is known of it.
+    /// Further facts about the work.
     pub attributes: Vec<(&'static str, Attribute)>,
-    /// The server failed: a status of 500 and above.
+    /// Whether the server failed, with a status of at least 500.
     pub failed: bool,
 }
 
@@ -37,7 +39,7 @@ pub enum SpanKind {
     Consumer,
 }
 
-/// A value that is known of a span.
+/// The value of an attribute.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Attribute {
     /// A text.
@@ -46,7 +48,7 @@ pub enum Attribute {
     Number(i64),
 }
 
-/// Where spans go. It is called on the threads that serve, so it hands them on and does not wait.
+/// Takes spans. It is called on the threads that serve, so it must pass the span on without waiting.
 #[derive(Clone)]
 pub struct SpanSink(Arc<dyn Fn(Span) + Send + Sync>);
 
@@ -76,7 +78,7 @@ impl fmt::Debug for SpanSink {
 }
 
 impl Span {
-    /// The way of a task from its instant into a worker's hands.
+    /// The delivery of a task, from its due time to its worker.
     pub(crate) fn of_delivery(task: &Leased, now: Timestamp, parent: Option<TraceContext>) -> Self {
         let at = |instant: Timestamp| UNIX_EPOCH + Duration::from_millis(instant.as_tick());
         Self {

@@ -1,12 +1,12 @@
-//! Which format of the page a client wants, by its `Accept`.
+//! The choice of the page's format by the client's `Accept`.
 
 use axum::http::HeaderMap;
 use axum::http::header::ACCEPT;
 
 use super::page::Format;
 
-/// The format that the client likes best, OpenMetrics if it likes both alike. A client that names neither gets OpenMetrics if it says nothing,
-/// and the text format, which most programs read, if it names something else.
+/// The format that the client prefers, or OpenMetrics if it has no preference. A client without `Accept` gets
+/// OpenMetrics. A client that accepts neither gets the text format, which most programs read.
 pub(crate) fn format(headers: &HeaderMap) -> Format {
     let mut ranges = headers
         .get_all(ACCEPT)
@@ -31,12 +31,12 @@ struct Range<'a> {
     major: &'a str,
     minor: &'a str,
     version: Option<&'a str>,
-    /// In thousandths.
+    /// The weight, in thousandths.
     weight: u32,
 }
 
 impl<'a> Range<'a> {
-    /// `None`: it is none, or it is not understood.
+    /// Reads a range; `None`: it is malformed or not understood.
     fn read(text: &'a str) -> Option<Self> {
         let mut parts = text.split(';').map(str::trim);
         let (major, minor) = parts.next()?.split_once('/')?;
@@ -47,7 +47,8 @@ impl<'a> Range<'a> {
             match name.trim() {
                 name if name.eq_ignore_ascii_case("q") => range.weight = weight(value)?,
                 name if name.eq_ignore_ascii_case("version") => range.version = Some(value),
-                // `charset`, `escaping` and what else there may be: the page has ASCII names and is UTF-8.
+                // Other parameters, such as `charset` and `escaping`, do not matter: the page has ASCII names and is
+                // UTF-8.
                 _ => {}
             }
         }
@@ -55,13 +56,13 @@ impl<'a> Range<'a> {
     }
 }
 
-/// A weight from 0 to 1 in thousandths.
+/// A weight from 0 to 1, in thousandths.
 fn weight(text: &str) -> Option<u32> {
     let weight: f64 = text.parse().ok()?;
     (0.0..=1.0).contains(&weight).then(|| (weight * 1_000.0).round() as u32)
 }
 
-/// How much a format is liked, by the range that says it most exactly.
+/// The weight of a format, by the most exact range that includes it.
 #[derive(Default)]
 struct Liked {
     weight: u32,
@@ -82,7 +83,7 @@ impl Liked {
             }
             _ => return,
         };
-        // Of ranges that are alike the most liked one counts.
+        // Of two ranges that are equally exact, the one with the higher weight counts.
         if (exactness, range.weight) > (self.exactness, self.weight) {
             (self.exactness, self.weight) = (exactness, range.weight);
         }
@@ -103,12 +104,12 @@ mod tests {
         format(&headers)
     }
 
-    /// What Prometheus sends, by its versions, and what people and other programs send.
+    /// The headers of Prometheus by its versions, and those of people and other programs.
     #[test]
     fn the_client_gets_what_it_likes_best() {
         use Format::{OpenMetrics, Text};
         for (accept, expected) in [
-            // Prometheus 2.42 and 2.54, with and without its older forms; Prometheus 3.
+            // Prometheus 2.42 and 2.54, with and without the older forms; Prometheus 3.
             (
                 "application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1",
                 OpenMetrics,
@@ -121,7 +122,7 @@ mod tests {
                 "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited;q=0.7,application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.6,text/plain;version=0.0.4;q=0.5,*/*;q=0.2",
                 OpenMetrics,
             ),
-            // One that is told to use the older format.
+            // A Prometheus that is configured to use the older format.
             ("text/plain;version=0.0.4;q=0.5,*/*;q=0.1", Text),
             ("text/plain;version=0.0.4;q=0.6,application/openmetrics-text;version=1.0.0;q=0.5", Text),
             ("text/plain", Text),
@@ -129,7 +130,7 @@ mod tests {
             ("TEXT/Plain; Version=0.0.4", Text),
             ("application/openmetrics-text", OpenMetrics),
             ("application/openmetrics-text; version=\"1.0.0\"", OpenMetrics),
-            // It knows only a version that is not written here.
+            // A client that knows only a version that is not written here.
             ("application/openmetrics-text;version=0.0.1,text/plain;q=0.1", Text),
             ("*/*", OpenMetrics),
             ("application/openmetrics-text;q=0,*/*", Text),

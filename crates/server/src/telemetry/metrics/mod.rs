@@ -1,4 +1,4 @@
-//! The text that Prometheus reads: pages, figures of the process, labels of queues.
+//! The text that Prometheus reads: pages, metrics of the process, labels of queues.
 
 pub(crate) mod accept;
 pub(crate) mod page;
@@ -10,9 +10,9 @@ use std::fmt;
 use self::page::Page;
 use crate::base::pieces::Pieces;
 
-/// A part of the server that has metrics of its own.
+/// A part of the server with its own metrics.
 pub(crate) trait Figures: Send + Sync {
-    /// Writes them.
+    /// Writes its metrics.
     ///
     /// # Errors
     /// The page cannot be written.

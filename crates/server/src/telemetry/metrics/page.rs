@@ -1,11 +1,12 @@
-//! The page of figures as it is written: OpenMetrics 1.0.0, or the older text format 0.0.4.
+//! The page of metrics, in OpenMetrics 1.0.0 or in the older text format 0.0.4.
 //!
-//! The two differ in three things that matter here. A counter's family is called `x` in the one and `x_total` in the other, the one says the
-//! unit and marks its end, and it has a kind for what the other calls a gauge that is always 1.
+//! The two formats differ in three points. The family of a counter is named `x` in OpenMetrics, and `x_total` in the
+//! text format. OpenMetrics names the unit and marks the end of the page. OpenMetrics has the kind `info`, where the
+//! text format has a gauge that is always 1.
 
 use std::fmt::{self, Write};
 
-/// How a page is written.
+/// The format of a page.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Format {
     /// OpenMetrics 1.0.0.
@@ -15,7 +16,7 @@ pub(crate) enum Format {
 }
 
 impl Format {
-    /// Its name on the wire.
+    /// The media type of the format.
     pub(crate) fn content_type(self) -> &'static str {
         match self {
             Self::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
@@ -24,7 +25,7 @@ impl Format {
     }
 }
 
-/// What a figure is measured in. Its name stands at the end of the figure's.
+/// The unit of a metric. The name of the metric ends with it.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Unit {
     Seconds,
@@ -66,13 +67,13 @@ impl fmt::Display for Value {
             Self::Float(value) if value.is_infinite() => {
                 f.write_str(if *value > 0.0 { "+Inf" } else { "-Inf" })
             }
-            // With a point also where it is whole, so that the bounds of a histogram are called the same on both pages.
+            // Whole numbers have a decimal point, too, so that the bounds of a histogram are equal in both formats.
             Self::Float(value) => write!(f, "{value:?}"),
         }
     }
 }
 
-/// Names of labels and their values, in the order in which they are shown.
+/// The names of labels and their values, in the order of the output.
 pub(crate) type Labels<'a> = [(&'a str, &'a str)];
 
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -83,16 +84,16 @@ enum Kind {
     Info,
 }
 
-/// A page under way; one method for each form of figure. Each family is written once, whole.
+/// A page that is being written, with one method for each form of metric. Each family is written once and whole.
 #[derive(Debug)]
 pub(crate) struct Page<W> {
     out: W,
     format: Format,
-    /// What the names of the next figures begin with.
+    /// The prefix of the next metrics' names.
     prefix: &'static str,
 }
 
-/// The counts of a histogram: one more than there are bounds, for what is beyond the last.
+/// The counts of a histogram: one for each bound, and one for values above the last.
 #[derive(Copy, Clone, Debug)]
 pub(crate) struct Histogram<'a> {
     pub(crate) bounds_s: &'a [f64],
@@ -101,17 +102,17 @@ pub(crate) struct Histogram<'a> {
 }
 
 impl<W: Write> Page<W> {
-    /// An empty page of figures whose names begin with `tickwheel_`.
+    /// An empty page of metrics whose names begin with `tickwheel_`.
     pub(crate) fn new(out: W, format: Format) -> Self {
         Self { out, format, prefix: "tickwheel" }
     }
 
-    /// The names of the figures that follow begin with this word and `_`.
+    /// Sets the prefix of the metrics that follow; `_` is added to it.
     pub(crate) fn prefixed(&mut self, prefix: &'static str) {
         self.prefix = prefix;
     }
 
-    /// The end of the page, and what it was written to.
+    /// Ends the page and returns the writer.
     pub(crate) fn end(mut self) -> Result<W, fmt::Error> {
         if self.format == Format::OpenMetrics {
             self.out.write_str("# EOF\n")?;
@@ -123,7 +124,7 @@ impl<W: Write> Page<W> {
         self.counters_of(name, help, None, [(&[][..], value)])
     }
 
-    /// One counter for each value of a label.
+    /// Writes one counter for each value of a label.
     pub(crate) fn counters(
         &mut self,
         name: &str,
@@ -138,7 +139,7 @@ impl<W: Write> Page<W> {
         Ok(())
     }
 
-    /// Counters with labels of their own.
+    /// Writes counters, each with its own labels.
     pub(crate) fn counters_of<'a, V: Into<Value>>(
         &mut self,
         name: &str,
@@ -160,7 +161,7 @@ impl<W: Write> Page<W> {
         self.family(name, help, unit, Kind::Gauge)?.sample("", &[], value)
     }
 
-    /// A gauge for each of these.
+    /// Writes gauges, each with its own labels.
     pub(crate) fn gauges_of<'a, V: Into<Value>>(
         &mut self,
         name: &str,
@@ -172,12 +173,12 @@ impl<W: Write> Page<W> {
         values.into_iter().try_for_each(|(labels, value)| family.sample("", labels, value))
     }
 
-    /// What is true and no number, as labels.
+    /// Writes facts that are not numbers, as labels.
     pub(crate) fn info(&mut self, name: &str, help: &str, labels: &Labels<'_>) -> fmt::Result {
         self.family(name, help, None, Kind::Info)?.sample("_info", labels, 1u64)
     }
 
-    /// A histogram in seconds.
+    /// Writes a histogram in seconds.
     pub(crate) fn histogram(
         &mut self,
         name: &str,
@@ -189,7 +190,7 @@ impl<W: Write> Page<W> {
         self.histograms_of(name, help, [(&[][..], Histogram { bounds_s, counts, sum_s })])
     }
 
-    /// Histograms in seconds, with labels of their own.
+    /// Writes histograms in seconds, each with its own labels.
     pub(crate) fn histograms_of<'a>(
         &mut self,
         name: &str,
@@ -226,7 +227,7 @@ impl<W: Write> Page<W> {
     }
 }
 
-/// The samples of one name.
+/// The samples of one metric.
 struct Family<'p, W> {
     page: &'p mut Page<W>,
     name: &'p str,
@@ -292,7 +293,8 @@ impl<W: Write> Family<'_, W> {
     }
 }
 
-/// The text as both formats want it: a backslash before a backslash and for the end of a line, and in the value of a label before a quote.
+/// Escapes a text for both formats: a backslash stands before a backslash and for the end of a line, and, in the
+/// value of a label, before a quote.
 fn escaped(text: &str, in_quotes: bool) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -323,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn openmetrics_say_the_unit_and_where_they_end() {
+    fn openmetrics_names_the_unit_and_marks_the_end() {
         let expected = "\
 # HELP tickwheel_done A \"count\"\\\\
 # TYPE tickwheel_done counter
@@ -353,7 +355,7 @@ process_cpu_seconds_total 0.5
     }
 
     #[test]
-    fn the_text_format_calls_a_family_as_its_samples() {
+    fn the_text_format_names_a_family_as_its_samples() {
         let expected = "\
 # HELP tickwheel_done_total A \"count\"\\\\
 # TYPE tickwheel_done_total counter

@@ -1,4 +1,5 @@
-//! The figures of the process itself, under the names that all programs give them. Linux tells them; elsewhere there are none.
+//! The metrics of the process itself, under the usual names of Prometheus clients. Linux provides them; on other
+//! systems there are none.
 
 use std::fmt::{self, Write};
 use std::fs;
@@ -9,37 +10,38 @@ use rustix::process::{Resource, getrlimit};
 
 use super::page::{Page, Unit};
 
-/// When this process started, as it was read first (seconds since 1970).
+/// The start of this process as it was first read (seconds since 1970).
 static STARTED_S: OnceLock<Option<f64>> = OnceLock::new();
 
-/// What the system says of this process at one moment. What it does not tell is left out.
+/// The system's data about this process at one moment. Data that the system does not provide is left out.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Process {
     stat: Option<Stat>,
-    /// When the process started, by the system's wall clock, in seconds since 1970.
+    /// The start of the process by the system's wall clock (seconds since 1970).
     started_s: Option<f64>,
     open_fds: Option<u64>,
     max_fds: Option<u64>,
 }
 
-/// What stands in `/proc/self/stat`.
+/// The fields of `/proc/self/stat`.
 #[derive(Debug, PartialEq)]
 struct Stat {
     cpu_s: f64,
     threads: u64,
-    /// After the start of the system.
+    /// The start of the process (seconds after the start of the system).
     started_s: f64,
     virtual_bytes: u64,
     resident_bytes: u64,
 }
 
 impl Process {
-    /// Asks the system.
+    /// Reads the system's data.
     pub(crate) fn read() -> Self {
         let text = |path: &str| fs::read_to_string(path).ok();
         let stat =
             text("/proc/self/stat").and_then(|text| Stat::read(&text, clock_ticks_per_second(), page_size()));
-        // Once: the system reckons its own start from the wall clock as it is now, so a clock that is set would look like a restart.
+        // Only read once. The system derives its own start from the present wall clock, so a change of the clock
+        // would look like a restart.
         let started_s = *STARTED_S.get_or_init(|| {
             let system_s = text("/proc/stat").and_then(|text| system_started_s(&text));
             stat.as_ref().zip(system_s).map(|(stat, system_s)| stat.started_s + system_s)
@@ -47,7 +49,7 @@ impl Process {
         Self {
             started_s,
             stat,
-            // One of them is the folder that is read.
+            // One of the entries is the directory handle of this very listing.
             open_fds: fs::read_dir("/proc/self/fd").ok().map(|all| (all.count() as u64).saturating_sub(1)),
             max_fds: getrlimit(Resource::Nofile).current,
         }
@@ -80,7 +82,8 @@ impl Process {
 
 impl Stat {
     fn read(text: &str, ticks_per_s: u64, page_bytes: usize) -> Option<Self> {
-        // The name of the program stands in parentheses, and may hold spaces and parentheses itself. Behind it is the third field.
+        // The name of the program is in parentheses, and may contain spaces and parentheses itself. The third field
+        // follows it.
         let (_, behind) = text.rsplit_once(')')?;
         let fields: Vec<&str> = behind.split_whitespace().collect();
         let field = |number: usize| fields.get(number - 3)?.parse::<u64>().ok();
@@ -95,7 +98,7 @@ impl Stat {
     }
 }
 
-/// When the system started, in seconds since 1970.
+/// The start of the system (seconds since 1970).
 fn system_started_s(stat: &str) -> Option<f64> {
     stat.lines().find_map(|line| line.strip_prefix("btime ")?.trim().parse().ok())
 }
@@ -123,7 +126,7 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn linux_tells_all_of_it() {
+    fn linux_provides_all_fields() {
         let Process { stat, started_s, open_fds, max_fds } = Process::read();
         let stat = stat.expect("of this process");
         assert!(stat.resident_bytes > 100_000 && stat.virtual_bytes >= stat.resident_bytes, "{stat:?}");

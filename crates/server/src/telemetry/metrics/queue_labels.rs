@@ -1,79 +1,82 @@
-//! Which queues have a label of their own, and what the others show together.
+//! The choice of queues that have a label of their own; the others share one.
 //!
-//! A counter that falls looks like a restart to whoever reads it, and one that jumps looks like work. So the labels are kept from scrape to
-//! scrape, and each event is shown under one label only:
+//! Monitoring takes a counter that falls for a restart, and a counter that jumps for work. So the labels are kept
+//! from scrape to scrape, and each event is shown under one label only:
 //!
-//! - A queue that has a label keeps it while the machine knows the queue. Only an empty one gives its label up, the longest empty first, and
-//!   only when all labels are taken and a queue with tasks has none.
-//! - A label begins at 0, and what its queue counted before stays with the others: whoever takes a rate never sees what a series began with, but `{other}` is
-//!   always there. In the first scrape of all each queue brings what it has counted: nothing was seen before.
-//! - When 1,000 labels have been given, 50 more are given with each scrape at most: each is some twenty series that whoever reads them keeps for days.
-//! - What a queue shows under its label is never moved to the others. What it counted after the last scrape before it lost its label, or was
-//!   forgotten, is theirs.
+//! - A queue keeps its label while the engine knows the queue. Only an empty queue loses its label, the longest empty
+//!   first, and only when all labels are in use and a queue with tasks has none.
+//! - A label begins at 0, and earlier counts of its queue stay with `{other}`. A rate ignores the first value of a
+//!   series, but `{other}` always exists. In the very first scrape each queue brings all its counts, because nothing
+//!   was shown before.
+//! - After the first 1,000 labels each scrape gives at most 50 more, because each label is some twenty series that
+//!   the monitoring system keeps for days.
+//! - Counts that were shown under a label never move to `{other}`. Counts after the last scrape before a queue loses
+//!   its label, or is forgotten, go to `{other}`.
 
 use std::collections::BTreeMap;
 
 use tickwheel_queue::{QueueCounts, QueueFigures, QueueName, Timestamp};
 
-/// 1,000 queues have a label of their own, and the others share one. More time series would make the scrape, and the server that stores it,
-/// the largest user of the machine.
+/// The number of queues that have a label of their own. With more time series the scrape, and the server that stores
+/// it, would use most of the computer.
 pub(crate) const QUEUES_MAX: usize = 1_000;
 
-/// Beyond the first 1,000 so many labels are given with each scrape. An application that uses each queue once would begin 1,000 times twenty series with each.
+/// The number of labels that one scrape may give after the first 1,000. Without it, an application that uses each
+/// queue once would begin 1,000 times twenty series with each scrape.
 const NEW_LABELS_MAX: usize = 50;
 
-/// The labels that were given, from scrape to scrape.
+/// The labels in use, kept from scrape to scrape.
 #[derive(Debug, Default)]
 pub(crate) struct QueueLabels {
     given: BTreeMap<QueueName, Label>,
-    /// How many were given in all.
+    /// The number of labels ever given.
     given_total: usize,
-    /// What was shown under labels that are not given any more.
+    /// The sum of the counts that were shown under former labels.
     retired: QueueFigures,
-    /// What was shown of the others in the last scrape.
+    /// The counts that `{other}` showed in the last scrape.
     others: QueueFigures,
-    /// How many scrapes there were.
+    /// The number of scrapes.
     scrapes: u64,
 }
 
 /// The label of one queue.
 #[derive(Debug)]
 struct Label {
-    /// The number of the queue that has it. Another queue of that name has another.
+    /// The number of the queue that has the label. A later queue of the same name has another number.
     appeared: u64,
-    /// What the queue had counted, and the others had shown, when it got the label.
+    /// The counts of the queue when it got the label; `{other}` had shown them.
     base: QueueFigures,
-    /// What was shown last.
+    /// The counts that the label showed last.
     shown: QueueFigures,
-    /// The scrape that found it empty first, if it is.
+    /// The first scrape that found the queue empty, if it is empty now.
     empty_since: Option<u64>,
 }
 
-/// One scrape under way: the queues come page by page, in the order of their names.
+/// A scrape that is being made. The queues come page by page, in the order of their names.
 #[derive(Debug)]
 pub(crate) struct Scrape<'a> {
     labels: &'a mut QueueLabels,
-    /// Of those that have a label.
+    /// The counts of queues with a label.
     labelled: BTreeMap<QueueName, QueueCounts>,
-    /// Those with tasks that have none, and those without tasks, as many of each as there are labels.
+    /// Queues without a label: those with tasks, and those without, at most [`QUEUES_MAX`] of each.
     with_tasks: Vec<QueueCounts>,
     empty: Vec<QueueCounts>,
     others: Others,
 }
 
-/// What all queues without a label show together.
+/// The sum of all queues without a label.
 #[derive(Debug, Default)]
 pub(crate) struct Others {
-    /// Tasks by state; `None`: there are no such queues.
+    /// Tasks by state; `None`: each queue has a label.
     pub(crate) tasks: Option<[u64; 4]>,
     pub(crate) oldest_due: Option<Timestamp>,
-    /// How many of them are paused.
+    /// The number of paused queues among them.
     pub(crate) paused: u64,
-    /// Of these queues, of those that are forgotten, and of the time before a queue had its label.
+    /// The counts of these queues, of forgotten queues, and of each queue before it had its label.
     pub(crate) figures: QueueFigures,
 }
 
-/// What a queue with a label shows.
+/// The values under the label of a queue.
 #[derive(Debug)]
 pub(crate) struct Labelled {
     pub(crate) queue: QueueName,
@@ -104,7 +107,7 @@ impl Others {
 }
 
 impl QueueLabels {
-    /// A scrape begins. What it learns is kept only if it comes to its end.
+    /// Begins a scrape. Its changes are kept only if it is ended.
     pub(crate) fn scrape(&mut self) -> Scrape<'_> {
         Scrape {
             labels: self,
@@ -121,10 +124,10 @@ impl QueueLabels {
         }
     }
 
-    /// What the queue shows under its label, which it gets if it has none.
+    /// The counts under the label of the queue, which gets one if it has none.
     fn show(&mut self, counts: &QueueCounts) -> QueueFigures {
         if self.given.get(&counts.queue).is_some_and(|label| label.appeared != counts.appeared) {
-            // That was another queue, which is forgotten.
+            // The label was of an earlier queue of that name, which is forgotten.
             self.take_label(&counts.queue);
         }
         let is_first_scrape = self.scrapes == 1;
@@ -141,7 +144,7 @@ impl QueueLabels {
 }
 
 impl Scrape<'_> {
-    /// One more queue.
+    /// Adds one queue.
     pub(crate) fn add(&mut self, counts: QueueCounts) {
         let fits = |kept: &Vec<QueueCounts>| kept.len() < QUEUES_MAX;
         if self.labels.given.contains_key(&counts.queue) {
@@ -155,7 +158,8 @@ impl Scrape<'_> {
         }
     }
 
-    /// All queues have come. `forgotten` is what queues had counted that were forgotten before the first came.
+    /// Ends the scrape after the last queue. `forgotten` holds the counts of queues that were forgotten before the
+    /// first page.
     pub(crate) fn end(mut self, forgotten: &QueueFigures) -> (Vec<Labelled>, Others) {
         self.labels.scrapes += 1;
         let gone: Vec<_> =
@@ -177,12 +181,13 @@ impl Scrape<'_> {
         let mut figures = self.others.figures;
         figures.add(forgotten);
         labels.given.values().for_each(|label| figures.add(&label.base));
-        // The pages are of different moments, so a queue may have been missed; the next scrape finds it.
+        // The pages are read at different moments, so a queue may be missed; the next scrape finds it. The maximum
+        // keeps the counters from falling.
         labels.others = labels.others.max(&figures.since(&labels.retired));
         (labelled, Others { figures: labels.others, ..self.others })
     }
 
-    /// Queues that have none get labels, those with tasks first; the rest are among the others.
+    /// Gives labels to queues without one, those with tasks first; the rest count to the others.
     fn give_labels(&mut self) {
         let most = QUEUES_MAX.saturating_sub(self.labels.given_total).max(NEW_LABELS_MAX);
         self.make_room(self.with_tasks.len().min(most));
@@ -198,7 +203,7 @@ impl Scrape<'_> {
         }
     }
 
-    /// Takes labels from queues without tasks, until so many are free or none has one.
+    /// Takes labels from queues without tasks until `room` labels are free, or no such queue has one.
     fn make_room(&mut self, room: usize) {
         let free = QUEUES_MAX.saturating_sub(self.labelled.len());
         let wanted = room.saturating_sub(free);
@@ -225,20 +230,20 @@ mod tests {
 
     use super::*;
 
-    /// The queues of a machine, and what it remembers.
+    /// The queues of an engine, and the counts that it keeps of forgotten ones.
     #[derive(Default)]
     struct World {
         queues: BTreeMap<String, QueueCounts>,
         forgotten: QueueFigures,
         appeared: u64,
         labels: QueueLabels,
-        /// What was shown in the last scrape.
+        /// The values of the last scrape.
         shown: BTreeMap<String, u64>,
         others: u64,
     }
 
     impl World {
-        /// So many puts into a queue, of which `live` tasks are there.
+        /// Counts `puts` into a queue, and sets the number of its live tasks to `live`.
         fn put(&mut self, queue: &str, puts: u64, live: u64) {
             let appeared = &mut self.appeared;
             let counts = self.queues.entry(queue.to_owned()).or_insert_with(|| {
@@ -254,8 +259,8 @@ mod tests {
             self.forgotten.add(&counts.figures);
         }
 
-        /// One scrape, read as Prometheus reads it. What came beyond the last, in sum: of a series that is new nothing, of one that has fallen all, and of
-        /// the first scrape of all everything.
+        /// Makes one scrape and reads it as Prometheus does. Returns the increase since the last scrape: nothing for
+        /// a new series, the whole value for a series that has fallen, and everything in the very first scrape.
         fn scrape(&mut self) -> u64 {
             let mut scrape = self.labels.scrape();
             self.queues.values().for_each(|counts| scrape.add(counts.clone()));
@@ -298,9 +303,10 @@ mod tests {
         }
     }
 
-    /// The story: an application used each queue once. Each of them showed 50 puts with its first sample and never more, and a rate over all queues was 0.
+    /// A bug that was found: an application used each queue once. Each queue showed 50 puts with its first sample and
+    /// never more, so a rate over all queues was 0.
     #[test]
-    fn what_a_new_queue_has_counted_is_in_a_rate() {
+    fn the_first_counts_of_a_new_queue_are_in_a_rate() {
         let mut world = World::default();
         world.put("a", 5, 1);
         assert_eq!((world.scrape(), world.shown["a"], world.others), (5, 5, 0));
@@ -311,9 +317,9 @@ mod tests {
         assert_eq!((world.scrape(), world.shown["b"], world.others), (3, 3, 7));
     }
 
-    /// With a right to put alone somebody could begin twenty thousand series with each scrape.
+    /// Without this limit, a client with only the right to put could begin twenty thousand series with each scrape.
     #[test]
-    fn fifty_labels_change_hands_with_a_scrape() {
+    fn a_scrape_gives_at_most_fifty_new_labels() {
         let mut world = World::default();
         (0..QUEUES_MAX).for_each(|n| world.put(&format!("a{n:04}"), 1, 0));
         world.scrape();
@@ -325,7 +331,7 @@ mod tests {
             assert_eq!((new, world.shown.len()), (NEW_LABELS_MAX, QUEUES_MAX));
             (0..QUEUES_MAX).for_each(|n| world.put(&format!("{round}{n:04}"), 0, 0));
         }
-        // Those that are forgotten leave their labels, which are not given at once either.
+        // Forgotten queues free their labels, which are not given at once either.
         (0..QUEUES_MAX).for_each(|n| world.forget(&format!("a{n:04}")));
         world.scrape();
         assert!(world.shown.len() <= 150 + NEW_LABELS_MAX, "{}", world.shown.len());
@@ -335,9 +341,9 @@ mod tests {
         assert_eq!(world.shown.len(), QUEUES_MAX);
     }
 
-    /// A queue of an application that uses each name once.
+    /// The queue of an application that uses each name once.
     #[test]
-    fn what_a_queue_counted_after_its_last_scrape_is_with_the_others() {
+    fn counts_after_the_last_scrape_of_a_queue_are_with_the_others() {
         let mut world = World::default();
         world.put("a", 5, 1);
         world.scrape();
@@ -346,7 +352,7 @@ mod tests {
         world.put("never-seen", 3, 0);
         world.forget("never-seen");
         assert_eq!((world.scrape(), world.shown.get("a"), world.others), (5, None, 5));
-        // Of the same name, and another one: it counts from 0, and nothing is lost or counted twice.
+        // Another queue of the same name counts from 0, and nothing is lost or counted twice.
         world.put("a", 100, 1);
         assert_eq!((world.scrape(), world.shown["a"], world.others), (100, 0, 105));
         world.put("a", 1, 1);
@@ -360,17 +366,19 @@ mod tests {
         let mut world = World::default();
         (0..QUEUES_MAX).for_each(|n| world.put(&format!("m{n:04}"), 1, 1));
         assert_eq!((world.scrape(), world.others), (1_000, 0));
-        // Before all others by its name, and with tasks: all labels are taken, by queues with tasks.
+        // By its name the queue comes before all others, and it has tasks; but all labels are in use by queues with
+        // tasks.
         world.put("a", 10, 1);
         assert_eq!((world.scrape(), world.others, world.shown.contains_key("a")), (10, 10, false));
-        // One gives its label up, for it is empty: the other begins at 0, and what it counted before stays where it was shown.
+        // An empty queue loses its label. The new label begins at 0, and the earlier counts of its queue stay in
+        // `{other}`.
         world.put("m0500", 3, 0);
         assert_eq!((world.scrape(), world.shown.contains_key("m0500")), (3, false));
         assert_eq!((world.shown["a"], world.others), (0, 13));
         world.put("a", 4, 1);
         world.put("m0500", 2, 1);
         assert_eq!((world.scrape(), world.shown["a"], world.others), (6, 4, 15));
-        // Back under a label of its own it begins at 0, and what it showed before does not count again.
+        // Under its new label the queue begins at 0, and the counts it showed before do not count again.
         world.put("m0001", 0, 0);
         world.put("m0500", 1, 1);
         assert_eq!((world.scrape(), world.shown["m0500"], world.others), (1, 0, 16));
@@ -378,8 +386,8 @@ mod tests {
         assert_eq!((world.scrape(), world.shown["m0500"], world.others), (1, 1, 16));
     }
 
-    /// The story: an application used each queue once. Its emptied queues stood before the others by name, took all labels for an hour, and
-    /// the queues that had work were to be seen as `{other}` only.
+    /// A bug that was found: an application used each queue once. Its emptied queues came before the others by name
+    /// and took all labels for an hour. The queues with work were then visible as `{other}` only.
     #[test]
     fn empty_queues_take_no_label_from_one_that_has_tasks() {
         let mut world = World::default();
@@ -388,7 +396,7 @@ mod tests {
         world.scrape();
         assert!(world.shown.contains_key("y") && world.shown.contains_key("z"));
         assert!(world.shown.contains_key("a00997") && !world.shown.contains_key("a00998"));
-        // Those that came later, too; the longest empty go first.
+        // Later queues get a label, too; the longest empty queues lose theirs first.
         world.put("a00000", 1, 1);
         world.scrape();
         world.put("a00000", 1, 0);
@@ -398,7 +406,7 @@ mod tests {
         assert!(!world.shown.contains_key("a00001"), "it is empty for longer than a00000");
     }
 
-    /// Whatever happens, each put is shown once, and no series but one that begins anew ever falls.
+    /// After any sequence of events, each put is shown once, and no series falls except one that begins anew.
     #[test]
     fn no_event_is_lost_or_shown_twice() {
         let mut world = World::default();
@@ -430,12 +438,12 @@ mod tests {
     }
 
     #[test]
-    fn the_others_show_no_less_if_a_queue_was_missed() {
+    fn the_others_do_not_fall_if_a_queue_was_missed() {
         let mut world = World::default();
         (0..=QUEUES_MAX).for_each(|n| world.put(&format!("q{n:04}"), 2, 1));
         world.scrape();
         assert_eq!(world.others, 2);
-        // It was forgotten behind the first page, which said what is forgotten, and before its own.
+        // The queue was forgotten after the first page, which carries `forgotten`, and before its own page.
         let missed = world.queues.remove("q1000").expect("it is there");
         assert_eq!((world.scrape(), world.others), (0, 2));
         world.forgotten.add(&missed.figures);
