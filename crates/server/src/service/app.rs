@@ -1,4 +1,4 @@
-//! What every handler shares.
+//! The state that all handlers share.
 
 use std::sync::Arc;
 
@@ -20,10 +20,10 @@ use crate::telemetry::refusals::Refusals;
 use crate::telemetry::requests::{Requests, routes};
 use crate::telemetry::span::SpanSink;
 
-/// All the state there is beside a request's own.
+/// All state except that of single requests.
 pub(crate) struct App {
     pub(crate) queue: Queue,
-    /// Ends every wait.
+    /// Ends all waits when the server stops.
     pub(crate) stopping: Stopping,
     pub(crate) slots: Slots,
     pub(crate) deliveries: Arc<Deliveries>,
@@ -31,25 +31,25 @@ pub(crate) struct App {
     pub(crate) backups: Backups,
     pub(crate) refusals: Arc<Refusals>,
     pub(crate) requests: Arc<Requests>,
-    /// Which queues have labels in the figures; held while a scrape looks at them.
+    /// The queues that have labels in the metrics. The lock is held during a scrape.
     pub(crate) queue_labels: tokio::sync::Mutex<QueueLabels>,
     /// The metrics of the doors.
     pub(crate) figures: Vec<Arc<dyn Figures>>,
     pub(crate) authorizer: Arc<Authorizer>,
     pub(crate) supervisor: Supervisor,
-    /// Held while the settings of a queue are changed.
+    /// The lock is held while the settings of a queue change.
     pub(crate) settings: tokio::sync::Mutex<()>,
-    /// Held while a forecast is made.
+    /// The lock is held while a forecast is made.
     pub(crate) forecasts: Arc<tokio::sync::Mutex<()>>,
-    /// A place for each export that is under way.
+    /// The permits of exports.
     pub(crate) exports: ExportPlaces,
-    /// What a delay level stands for.
+    /// The delay of each delay level.
     pub(crate) levels: Levels,
-    /// Payloads are taken that not all readers of JSON take.
+    /// Whether payloads are taken that some JSON readers reject.
     pub(crate) lax_json: bool,
-    /// Where spans go, if anywhere.
+    /// The receiver of spans, if there is one.
     pub(crate) spans: Option<SpanSink>,
-    /// No new tasks are taken.
+    /// Whether the server refuses new tasks.
     pub(crate) draining: Drain,
 }
 
@@ -85,7 +85,7 @@ impl App {
         }
     }
 
-    /// With a queue in memory, and a signal to stop that is never given.
+    /// A state with a queue in memory and a stop signal that is never given.
     #[cfg(test)]
     pub(crate) fn in_memory() -> Self {
         let (stop, stopping) = crate::base::stopping::signal();
@@ -93,14 +93,14 @@ impl App {
         Self::of_test(stopping)
     }
 
-    /// With a queue in memory.
+    /// A state with a queue in memory.
     #[cfg(test)]
     pub(crate) fn of_test(stopping: Stopping) -> Self {
         let queue = Queue::options().open_memory().expect("a queue");
         Self::new(queue, stopping, Levels::default(), None, &Limits::default())
     }
 
-    /// What `check` says of the payloads in what `read` has read, unless the server takes any JSON.
+    /// Reads a body and checks its payloads with `check`, unless the server takes any JSON.
     pub(crate) fn portable<T, E>(
         &self,
         read: impl FnOnce(&[u8]) -> Result<T, E> + Send + 'static,

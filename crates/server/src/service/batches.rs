@@ -1,10 +1,10 @@
-//! Which batches are open, who may open one more, and which of them makes way.
+//! The open batches: which callers may open one more, and which batch makes way.
 //!
-//! All batches together have a number of places, and each caller a share of them. A caller that finds none waits a moment. A
-//! batch that sends too little meanwhile gives its place to one that waits.
+//! All batches together have a number of places, and each caller has a share of them. A caller that finds no place
+//! waits a moment. Meanwhile a batch that sends too little gives its place to a waiting call.
 //!
-//! Ground rules: `State` is read and written under its lock only. Places are handed over under it; a place that nobody takes
-//! any more is dropped outside of it, for that takes the lock again.
+//! Ground rules: `State` is read and written under its lock only. Places are handed over under the lock. A place that
+//! no waiter takes is dropped outside of the lock, because its drop takes the lock again.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,15 +16,15 @@ use tokio::time::{Instant, timeout};
 
 use crate::access::producer::Producer;
 
-/// A batch has to send this much in each [`PACE_TIME`] while it is waited for: 1 KiB a second.
+/// The number of bytes that a batch must send in each [`PACE_TIME`] while the server waits for it: 1 KiB a second.
 pub(crate) const PACE_BYTES: usize = 5 << 10;
-/// 5 s: a client that stops for a breath is not a slow one.
+/// The time over which the pace is measured; a client with a short pause is not slow.
 pub(crate) const PACE_TIME: Duration = Duration::from_secs(5);
-/// 6 s for a place: a batch that sends nothing is known as slow after 5 s.
+/// The longest wait for a place: longer than [`PACE_TIME`], after which a silent batch is known to be slow.
 const WAIT_MAX: Duration = Duration::from_secs(6);
-/// 256 callers that wait; each change of a place looks at all of them.
+/// The largest number of waiting callers; each change of a place looks at all of them.
 const WAITING_MAX: usize = 256;
-/// 64 of them may be one producer's: it cannot take the places of the others in the line.
+/// The largest number of waiting calls of one producer, so that it cannot fill the line.
 const WAITING_OF_ONE_MAX: usize = WAITING_MAX / 4;
 
 /// The places of all batches. Cheap to clone.
@@ -41,7 +41,7 @@ struct Shared {
 #[derive(Debug, Default)]
 struct State {
     open: BTreeMap<u64, Open>,
-    /// In the order in which they came.
+    /// Waiting callers, in the order of their arrival.
     waiting: BTreeMap<u64, Waiting>,
     next: u64,
 }
@@ -49,9 +49,9 @@ struct State {
 #[derive(Debug)]
 struct Open {
     producer: Producer,
-    /// It sent too little in its last [`PACE_TIME`].
+    /// The batch sent too little in its last [`PACE_TIME`].
     slow: bool,
-    /// It was told to make way.
+    /// The batch was told to make way.
     leaves: bool,
     leave: Arc<Notify>,
 }
@@ -62,7 +62,7 @@ struct Waiting {
     place: oneshot::Sender<Place>,
 }
 
-/// The place of an open batch, free again when it is dropped.
+/// The place of an open batch. Dropping it frees the place.
 #[derive(Debug)]
 pub(crate) struct Place {
     id: u64,
@@ -71,7 +71,7 @@ pub(crate) struct Place {
 }
 
 impl Batches {
-    /// `max` places, of which one producer has `share_max`.
+    /// Makes `max` places, of which one producer has at most `share_max`.
     pub(crate) fn new(max: usize, share_max: usize) -> Self {
         Self(Arc::new(Shared { max, share_max, state: Mutex::default() }))
     }
@@ -80,10 +80,10 @@ impl Batches {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A place for one more batch; waits a moment for it.
+    /// Takes a place for one more batch; waits a moment for it.
     ///
     /// # Errors
-    /// 429, which names the limit that was met.
+    /// 429, which names the limit.
     pub(crate) async fn enter(&self, producer: Producer) -> Result<Place, Problem> {
         let (place, granted) = oneshot::channel();
         let id = {
@@ -95,7 +95,7 @@ impl Batches {
             state.waiting.insert(id, Waiting { producer, place });
             id
         };
-        // A caller that leaves waits no longer.
+        // A caller that leaves stops waiting.
         let _waits = Waits { id, batches: self };
         self.settle();
         match timeout(WAIT_MAX, granted).await {
@@ -121,25 +121,26 @@ impl Batches {
         producer.has_share() && state.count(|open| open.producer == producer) >= self.0.share_max
     }
 
-    /// Whether there is a place that this producer may have. Nobody who waits could take it, else it would be taken.
+    /// Whether there is a free place that this producer may have. No waiter could take it, or it would be taken
+    /// already.
     fn has_room(&self, state: &State, producer: Producer) -> bool {
         state.open.len() < self.0.max && !self.is_at_share(state, producer)
     }
 
-    /// Whether one more of this producer may not even wait.
+    /// Whether another call of this producer may not even wait.
     fn is_line_full(&self, state: &State, producer: Producer) -> bool {
         let of_one = || state.waiting.values().filter(|one| one.producer == producer).count();
         state.waiting.len() >= WAITING_MAX || producer.has_share() && of_one() >= WAITING_OF_ONE_MAX
     }
 
-    /// Gives free places to those that wait, and has slow batches make way for the others.
+    /// Gives free places to waiting callers, and makes slow batches give way to the others.
     fn settle(&self) {
-        // Dropped after the lock is.
+        // The list is dropped after the lock.
         let mut untaken = Vec::new();
         let mut state = self.state();
         let waiting: Vec<(u64, Producer)> =
             state.waiting.iter().map(|(id, one)| (*id, one.producer)).collect();
-        // Batches that make way already, each for one that waits.
+        // The batches that make way already, each for one waiting caller.
         let mut leaving: Vec<(u64, Producer)> = state
             .open
             .iter()
@@ -167,7 +168,7 @@ impl Batches {
         drop(untaken);
     }
 
-    /// Gives a place to one that waits; gives it back if that one is gone.
+    /// Gives a place to a waiter. Returns the place if the waiter is gone.
     fn grant(&self, state: &mut State, waiter: u64, producer: Producer) -> Option<Place> {
         let waiting = state.waiting.remove(&waiter)?;
         let (id, leave) = (state.next(), Arc::new(Notify::new()));
@@ -188,7 +189,7 @@ impl State {
     }
 }
 
-/// One that waits, until this is dropped.
+/// A waiting call. Dropping it ends the wait.
 struct Waits<'a> {
     id: u64,
     batches: &'a Batches,
@@ -201,7 +202,7 @@ impl Drop for Waits<'_> {
 }
 
 impl Place {
-    /// Says how the batch went in its last [`PACE_TIME`].
+    /// Notes whether the batch was slow in its last [`PACE_TIME`].
     pub(crate) fn paced(&self, slow: bool) {
         let changed = {
             let mut state = self.batches.state();
@@ -213,7 +214,7 @@ impl Place {
         }
     }
 
-    /// Returns when the batch has to make way.
+    /// The signal that the batch must make way.
     pub(crate) fn leave(&self) -> Arc<Notify> {
         Arc::clone(&self.leave)
     }
@@ -226,7 +227,7 @@ impl Drop for Place {
     }
 }
 
-/// Measures how much a batch sends while it is waited for.
+/// Measures how much a batch sends while the server waits for it.
 #[derive(Debug)]
 pub(crate) struct Pace {
     since: Instant,
@@ -234,22 +235,22 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    /// Begins to measure a body of which this much was read.
+    /// Begins to measure a body of which `bytes` were read.
     pub(crate) fn from(bytes: usize) -> Self {
         Self { since: Instant::now(), bytes }
     }
 
-    /// The client was not waited for during this time.
+    /// Leaves out a time during which the server did not wait for the client.
     pub(crate) fn put_off(&mut self, by: Duration) {
         self.since += by;
     }
 
-    /// When the next verdict is due.
+    /// When the next measurement ends.
     pub(crate) fn ends(&self) -> Instant {
         self.since + PACE_TIME
     }
 
-    /// Whether the body, of which this much was read by now, came too slowly; begins anew.
+    /// Whether the body, of which `bytes` are read now, came too slowly. Begins the next measurement.
     pub(crate) fn is_slow(&mut self, bytes: usize) -> bool {
         let slow = bytes.saturating_sub(self.bytes) < PACE_BYTES;
         *self = Self::from(bytes);
@@ -284,7 +285,7 @@ mod tests {
         problem.detail.to_string()
     }
 
-    /// A caller that waits.
+    /// A call that waits.
     async fn waits(
         batches: &Batches,
         producer: Producer,
@@ -303,7 +304,7 @@ mod tests {
         timeout(Duration::ZERO, place.leave().notified()).await.is_ok()
     }
 
-    /// What comes of it if it is polled once and then left alone for as long.
+    /// The result of a future that is polled once and then left alone for `wait`.
     async fn after<T>(waiting: impl Future<Output = T>, wait: Duration, then: impl FnOnce()) -> T {
         let mut waiting = pin!(waiting);
         tokio::select! {
@@ -332,7 +333,7 @@ mod tests {
         assert!(batches.state().open.is_empty() && batches.state().waiting.is_empty());
     }
 
-    /// All clients of a proxy on this machine have one address.
+    /// All clients of a proxy on this computer have one address.
     #[tokio::test(start_paused = true)]
     async fn callers_of_this_machine_share_all_places() {
         let batches = Batches::new(3, 1);
@@ -343,7 +344,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_slow_batch_makes_way_for_one_that_waits() {
+    async fn a_slow_batch_makes_way_for_a_waiting_one() {
         let batches = Batches::new(2, 2);
         let mut held = places(&batches, A, 2).await;
         held[0].paced(true);
@@ -362,7 +363,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn of_one_that_has_its_share_only_an_own_slow_batch_makes_way() {
+    async fn for_a_caller_with_its_share_only_its_own_slow_batch_makes_way() {
         let batches = Batches::new(4, 1);
         let (own, other) = (places(&batches, A, 1).await, places(&batches, B, 1).await);
         other[0].paced(true);
@@ -380,13 +381,13 @@ mod tests {
         let mut first = Box::pin(batches.enter(B));
         assert!(timeout(Duration::from_secs(1), &mut first).await.is_err());
         drop(held);
-        // It was given its place and leaves without a look.
+        // The call got its place and leaves without using it.
         drop(first);
         assert!(batches.enter(A).await.is_ok());
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_line_has_an_end() {
+    async fn the_number_of_waiting_calls_is_limited() {
         let batches = Batches::new(1, 1);
         let _held = places(&batches, Producer::Local, 1).await;
         let mut waiting = Vec::new();
@@ -397,9 +398,10 @@ mod tests {
         assert!(is_refused_at_once(&batches, A).await);
     }
 
-    /// The story: one producer had its share of batches and 256 calls that waited. Everybody else was refused, though most places were free.
+    /// A bug that was found: one producer had its share of batches and 256 waiting calls. All other callers were
+    /// refused, though most places were free.
     #[tokio::test(start_paused = true)]
-    async fn one_that_waits_often_keeps_nobody_from_a_free_place_or_from_waiting() {
+    async fn many_waiting_calls_of_one_caller_do_not_block_others() {
         let batches = Batches::new(5, 1);
         let (mut held, mut waiting) = (Vec::new(), Vec::new());
         for token in 10..14 {

@@ -10,43 +10,43 @@ use crate::service::app::App;
 use crate::service::work::{Found, FoundOnce, Tally, Work};
 use crate::translate;
 
-/// Tasks on a page, and changes that go out together and share commits.
+/// The number of tasks on a page; their changes are sent together and share commits.
 pub(crate) const PAGE: usize = 1_000;
 
-/// A call looks at 200 pages before a job takes over: about a second.
+/// The number of pages that a call processes itself, about a second of work; after them a job takes over.
 const PAGES_MAX: usize = 200;
 
-/// Which tasks, and what to do about them. Only those that were there at the start: what is put later is left alone.
+/// Which tasks to change, and how. Only tasks that were there at the start count; later ones are left alone.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Bulk {
     pub(crate) queue: QueueName,
     pub(crate) work: Work,
-    /// The last change when it began.
+    /// The last change before the work began.
     pub(crate) as_of: Option<Seq>,
 }
 
-/// How far it is: pages before this one are done.
+/// The progress of the work: all pages before this position are done.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Position {
-    /// Which of its lists.
+    /// The number of the list, of those of the work.
     pub(crate) part: usize,
-    /// Behind this place of that list.
+    /// The cursor in that list.
     pub(crate) after: Option<Place>,
 }
 
-/// One page of it.
+/// One page of the work.
 pub(crate) struct Step {
     pub(crate) found: Vec<Found>,
     pub(crate) looked_at: usize,
-    /// `None`: there is no other page.
+    /// `None`: there is no further page.
     pub(crate) next: Option<Position>,
 }
 
-/// Its end, as far as its caller sees it.
+/// The end of the work, as its caller sees it.
 pub(crate) enum Done {
-    /// Each task was looked at.
+    /// Each task was processed.
     All { matched: u64, tally: Tally },
-    /// A job does it.
+    /// A job does the work.
     Job(JobBody),
 }
 
@@ -55,15 +55,16 @@ impl Bulk {
         Self { queue, work, as_of: None }
     }
 
-    /// What the page at this position has of it.
+    /// Finds the tasks of the page at this position.
     pub(crate) async fn look(&mut self, queue: &Queue, at: Position) -> Result<Step, Problem> {
         let Some(filter) = self.work.filter(at.part) else {
             return Ok(Step { found: Vec::new(), looked_at: 0, next: None });
         };
         let mut list = translate::list(&self.queue, &filter, PAGE, at.after);
         list.filter.put_until = self.as_of;
-        // A task that was moved stands further on in the list. It must not be met there and moved again, also not by a later life of the
-        // server that does not know that the page was done. Its version tells it: the move has raised it above the last change of then.
+        // A moved task stands further on in the list. It must not be moved again there, not even after a restart that
+        // does not know that the page was done. Its version tells: the move raised it above the last change before
+        // the work began.
         list.filter.changed_until = self.as_of.filter(|_| self.work.leaves_tasks());
         let page = queue.list(list).await.map_err(|error| translate::unavailable(&error))?;
         let TaskPage { tasks, looked_at, next, as_of } = page;
@@ -79,14 +80,14 @@ impl Bulk {
         Ok(Step { found, looked_at, next })
     }
 
-    /// Does it to these, if it is meant.
+    /// Changes the found tasks, unless it is a dry run.
     pub(crate) async fn act(&self, queue: &Queue, found: &[Found]) -> Result<Tally, Problem> {
         let mut tally = Tally::default();
         if self.work.dry_run() {
             return Ok(tally);
         }
         for part in found.chunks(PAGE) {
-            // Asked for together, so that they share commits.
+            // The changes are asked for together, so that they share commits.
             let (mut asked, mut steps) = (Vec::with_capacity(part.len()), Steps::default());
             for found in part {
                 asked.push(self.work.ask(queue, &self.queue, found));
@@ -102,7 +103,7 @@ impl Bulk {
         Ok(tally)
     }
 
-    /// Why it went no further. What was done before that stays so.
+    /// The problem of work that stopped early. Changes that were made before it stay.
     fn broken_off(&self, done: u64, problem: Problem) -> Problem {
         match done {
             0 => problem,
@@ -113,7 +114,7 @@ impl Bulk {
         }
     }
 
-    /// How many tasks it has to look at.
+    /// The number of tasks to look at.
     async fn extent(&self, queue: &Queue) -> Result<u64, Problem> {
         let view = queue.queue(&self.queue).await.map_err(|error| translate::unavailable(&error))?;
         let of_part = |part| match self.work.filter(part).map(|filter| filter.state) {
@@ -124,7 +125,7 @@ impl Bulk {
         Ok(of_part(0) + of_part(1))
     }
 
-    /// Does it while the call waits, or lets a job do it where there is much to do.
+    /// Does the work while the call waits, or starts a job if there is much to do.
     pub(crate) async fn run(mut self, app: &App, caller: Producer) -> Result<Done, Refusal> {
         let (mut found, mut next) = (FoundOnce::default(), Some(Position::default()));
         for _ in 0..PAGES_MAX {

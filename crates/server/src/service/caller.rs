@@ -1,4 +1,5 @@
-//! A caller, in front of the queue: rights, quotas, a drain, metrics and spans of deliveries, once for all doors.
+//! The checks of a call before the queue: rights, quotas, a drain; and the metrics and spans of deliveries. All doors
+//! share them.
 
 use std::net::IpAddr;
 use std::pin::pin;
@@ -25,7 +26,7 @@ use crate::service::app::App;
 use crate::telemetry::span::Span;
 use crate::translate;
 
-/// A caller that was let in, and the service that it calls.
+/// A caller that was admitted, and the service that it calls.
 #[derive(Clone)]
 pub(crate) struct Caller {
     pub(crate) app: Arc<App>,
@@ -33,14 +34,14 @@ pub(crate) struct Caller {
     producer: Producer,
 }
 
-/// How the wait of a lease ended.
+/// The end of a lease's wait.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum WaitEnd<E> {
-    /// There were tasks, or the time was over.
+    /// Tasks were ready, or the time was over.
     Over,
-    /// The door ended it.
+    /// The door ended the wait.
     Ended,
-    /// The connection failed; what was leased is given back.
+    /// The connection failed; leased tasks are given back.
     Broken(E),
     /// The server stops.
     Stopped,
@@ -51,12 +52,12 @@ impl Caller {
         Self { app, grant, producer }
     }
 
-    /// Lets a caller in for one call that needs this right. `changes`: the call may change something. `from`: the caller's address; `None`: it
-    /// came by a path of the file system.
+    /// Admits a caller for one call that needs this right. `changes`: the call may change something. `from`: the
+    /// caller's address; `None`: it came by a path of the file system.
     ///
     /// # Errors
-    /// 401, 403 and 404 as [`Authorizer::check`](crate::access::authorizer::Authorizer::check) has them, 429 where the token has made all the
-    /// calls that it may make.
+    /// 401, 403 and 404 as in [`Authorizer::check`](crate::access::authorizer::Authorizer::check); 429 if the token
+    /// has used up its calls.
     pub(crate) fn begin(
         app: &Arc<App>,
         token: Option<&[u8]>,
@@ -77,7 +78,7 @@ impl Caller {
     /// Whether the caller has this right in this queue.
     ///
     /// # Errors
-    /// 404 for a queue outside of its scope, 403 without the right, or for a change of the queue that only the server changes.
+    /// 404 for a queue outside of its scope; 403 without the right, or for a change of the server's own queue.
     pub(crate) fn may(&self, right: Right, queue: &QueueName) -> Result<(), Refusal> {
         if !self.grant.covers(queue) {
             return Err(Problem::out_of_scope(queue.as_str()).into());
@@ -91,11 +92,12 @@ impl Caller {
         Ok(())
     }
 
-    /// Puts a task. The command is in the queue when this returns, so the order of calls is the order of commands. The tasks of the token are
-    /// [counted](Self::count) before, if their number is limited.
+    /// Puts a task. The command is in the queue when this returns, so the order of calls is the order of commands. If
+    /// the number of the token's tasks is limited, they must be [counted](Self::count) before.
     ///
     /// # Errors
-    /// 503 from a server that drains, 400 if the task is due later than the token allows, and those of [`may`](Self::may).
+    /// 503 from a server that drains, 400 if the task is due later than the token allows, and the errors of
+    /// [`may`](Self::may).
     pub(crate) fn put(&self, mut put: Put) -> Result<Pending<Stored, PutError>, Refusal> {
         if let Err(refusal) = self.may(Right::Produce, &put.queue).and_then(|()| self.admit(&mut put)) {
             discard(put.body.payload);
@@ -104,10 +106,10 @@ impl Caller {
         Ok(self.app.queue.put(put))
     }
 
-    /// Counts the tasks of a queue and shows its settings, to a caller with this right.
+    /// Counts the tasks of a queue and shows its settings, for a caller with this right.
     ///
     /// # Errors
-    /// Those of [`may`](Self::may).
+    /// The errors of [`may`](Self::may).
     pub(crate) fn queue(
         &self,
         right: Right,
@@ -117,20 +119,20 @@ impl Caller {
         Ok(self.app.queue.queue(queue))
     }
 
-    /// Changes a task, as [`put`](Self::put) puts one.
+    /// Changes a task, with the order of commands as in [`put`](Self::put).
     ///
     /// # Errors
-    /// 400 if the task is put off for longer than the token allows, and those of [`may`](Self::may).
+    /// 400 if the new due time is later than the token allows, and the errors of [`may`](Self::may).
     pub(crate) fn patch(&self, patch: Patch) -> Result<Pending<TaskView, PatchError>, Refusal> {
         self.may(Right::Produce, &patch.queue)?;
         self.admit_patch(&patch)?;
         Ok(self.app.queue.patch(patch))
     }
 
-    /// Does something with the task of this id, in whichever queue of the caller's namespace it is.
+    /// Acts on the task with this id, in any queue of the caller's namespace.
     ///
     /// # Errors
-    /// 403 without the right, or where the caller's scope is no namespace.
+    /// 403 without the right, or if the caller's scope is not one namespace.
     pub(crate) fn by_id(
         &self,
         right: Right,
@@ -147,13 +149,14 @@ impl Caller {
         Ok(self.app.queue.by_id(ById { id, act, within }))
     }
 
-    /// Leases tasks, and waits for the first if `wait` is more than zero. `end`: the door's own reason to end the wait; what is ready by then is
-    /// leased all the same, unless the reason is an error. A caller that drops the future gives back what was leased for it in that moment.
+    /// Leases tasks, and waits for the first if `wait` is more than zero. `end` is the door's own reason to end the
+    /// wait. Tasks that are ready by then are still leased, unless the reason is an error. If the caller drops the
+    /// future, tasks that were leased for it in that moment are given back.
     ///
-    /// How late the tasks are is counted, and a span is made of each delivery; `trace` is its parent.
+    /// The lateness of the tasks is counted, and each delivery makes a span with the parent `trace`.
     ///
     /// # Errors
-    /// Those of [`may`](Self::may); within, the queue cannot answer.
+    /// The errors of [`may`](Self::may); in the inner result, the queue cannot answer.
     pub(crate) async fn lease<E>(
         &self,
         lease: Lease,
@@ -189,17 +192,17 @@ impl Caller {
         }
         Ok(Ok((leased, how)))
     }
-    /// Whether its token has `read`, or the server has no tokens.
+    /// Whether the caller's token has `read`, or the server has no tokens.
     pub(crate) fn may_read(&self) -> bool {
         self.grant.allows(Right::Read)
     }
 
-    /// Whether its token holds for this queue.
+    /// Whether the scope of the caller's token includes this queue.
     pub(crate) fn covers(&self, queue: &QueueName) -> bool {
         self.grant.covers(queue)
     }
 
-    /// Who it is, for what callers have shares of.
+    /// The producer to whom the caller's shares count.
     pub(crate) fn producer(&self) -> Producer {
         self.producer
     }
@@ -212,11 +215,11 @@ impl Caller {
         self.grant.shared_quota()
     }
 
-    /// Counts the tasks that it has, if their number is limited and they were not counted just now. Cost: a look at each queue of its scope, or
-    /// at all queues without one.
+    /// Counts the tasks of the caller, if their number is limited and was not counted just now. Cost: reads the
+    /// counts of each queue in its scope, or of all queues without a scope.
     ///
     /// # Errors
-    /// 503 if the queue cannot be looked at.
+    /// 503 if the queue cannot be read.
     pub(crate) async fn count(&self) -> Result<(), Refusal> {
         let Some(quota) = self.quota().filter(|quota| quota.has_to_count()) else { return Ok(()) };
         let of = |counts: &QueueCounts| counts.live() + counts.dead;
@@ -233,10 +236,10 @@ impl Caller {
         Ok(())
     }
 
-    /// Whether it may put this, and whether that may add a task, as far as its tasks were counted.
+    /// Checks a put against the quota, and whether it may add a task, by the last count of tasks.
     ///
     /// # Errors
-    /// 400 if it is due too late, 503 if the server takes no new tasks.
+    /// 400 if the task is due too late, 503 if the server takes no new tasks.
     pub(crate) fn admit(&self, put: &mut Put) -> Result<(), Refusal> {
         if self.app.draining.is_on() {
             return Err(Problem::server_draining().into());
@@ -244,23 +247,23 @@ impl Caller {
         self.quota().map_or(Ok(()), |quota| quota.put(put, self.app.queue.now()))
     }
 
-    /// Whether it may have tasks that are due then.
+    /// Checks the due time of tasks against the quota.
     ///
     /// # Errors
-    /// 400 if that is too late.
+    /// 400 if it is too late.
     pub(crate) fn admit_due(&self, due: Due) -> Result<(), Refusal> {
         self.quota().map_or(Ok(()), |quota| quota.due(due, None, self.app.queue.now()))
     }
 
-    /// Up to when it may put tasks off, counted from now.
+    /// The latest instant to which the caller may put tasks off, from now.
     pub(crate) fn latest(&self) -> Option<Timestamp> {
         self.quota().and_then(|quota| quota.latest(self.app.queue.now()))
     }
 
-    /// Whether it may put a task off until then.
+    /// Checks the new due time of a patch against the quota.
     ///
     /// # Errors
-    /// 400 if that is too late.
+    /// 400 if it is too late.
     fn admit_patch(&self, patch: &Patch) -> Result<(), Refusal> {
         let Some(quota) = self.quota() else { return Ok(()) };
         let last = patch.timeline.as_ref().and_then(|timeline| timeline.last()).map(|moment| moment.at);
@@ -268,7 +271,7 @@ impl Caller {
     }
 }
 
-/// Verbs that need nothing but a right in the queue that they name.
+/// Methods that need only a right in the queue that their call names.
 macro_rules! verbs {
     ($($verb:ident($call:ident) -> $answer:ty, $error:ty; $right:ident;)*) => {
         impl Caller {$(

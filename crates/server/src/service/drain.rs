@@ -1,4 +1,4 @@
-//! A server that takes no new tasks while workers go on.
+//! The drain of a server: it takes no new tasks, and workers go on.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,14 +10,14 @@ use crate::events;
 pub struct Drain(Arc<AtomicBool>);
 
 impl Drain {
-    /// From now on puts are refused; all else goes on. [`end`](Self::end), a `POST /v1/resume` or a new start ends it.
+    /// Refuses puts from now on; all else goes on. [`end`](Self::end), a `POST /v1/resume` or a new start ends it.
     pub fn begin(&self) {
         if !self.0.swap(true, Ordering::Relaxed) {
             tracing::warn!(event = events::DRAIN_BEGUN, "no new tasks are taken from now on");
         }
     }
 
-    /// From now on puts are taken again.
+    /// Takes puts again from now on.
     pub fn end(&self) {
         if self.0.swap(false, Ordering::Relaxed) {
             tracing::warn!(event = events::DRAIN_OVER, "new tasks are taken again");

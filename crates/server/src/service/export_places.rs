@@ -1,4 +1,5 @@
-//! The places of exports: a share for each caller, one place that is kept for administrators, and readers that stand still make way.
+//! The permits of exports: a share for each caller, one permit for administrators only, and exports whose clients
+//! stand still make way.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,16 +10,16 @@ use tokio::sync::Notify;
 
 use crate::access::producer::Producer;
 
-/// Exports under way at one time: each reads the store as fast as its client takes it.
+/// The number of exports at one time; each reads the store as fast as its client takes the data.
 const EXPORTS_MAX: usize = 4;
-/// Of one caller. A client whose connection broke goes on before the server has noticed.
+/// The number of exports of one caller. A client whose connection broke begins again before the server has noticed.
 const EXPORTS_OF_ONE_MAX: usize = 2;
-/// Of callers whose token has no `admin` for everything.
+/// The number of exports of callers whose token has no `admin` for all queues.
 const EXPORTS_OF_OTHERS_MAX: usize = EXPORTS_MAX - 1;
-/// A client that has not taken a page for so long makes way for another export. A page has 4 MiB at most.
+/// The time after which a client that takes no page makes way for another export. A page has at most 4 MiB.
 pub(crate) const STANDS_STILL: Duration = Duration::from_secs(60);
 
-/// The places of all exports.
+/// The permits of all exports.
 #[derive(Debug, Default)]
 pub(crate) struct ExportPlaces(Arc<Mutex<State>>);
 
@@ -36,7 +37,7 @@ struct Open {
     leave: Arc<Notify>,
 }
 
-/// The place of an export, free again when it is dropped.
+/// The permit of an export. Dropping it frees the permit.
 #[derive(Debug)]
 pub(crate) struct ExportPlace {
     id: u64,
@@ -45,10 +46,10 @@ pub(crate) struct ExportPlace {
 }
 
 impl ExportPlaces {
-    /// A place for one more export. If there is none, the first whose client stands still makes way.
+    /// Takes a permit for one more export. If there is none, the first export whose client stands still makes way.
     ///
     /// # Errors
-    /// 429, which names the limit that was met.
+    /// 429, which names the limit.
     pub(crate) fn enter(&self, producer: Producer, is_admin: bool) -> Result<ExportPlace, Box<Problem>> {
         let mut state = lock(&self.0);
         while let Some(full) = state.full(producer, is_admin) {
@@ -64,14 +65,14 @@ impl ExportPlaces {
     }
 }
 
-/// The limit that keeps an export out.
+/// The limit that refuses an export.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 enum Full {
-    /// The caller's share.
+    /// The share of the caller.
     Share,
-    /// What callers without `admin` may have together.
+    /// The share of all callers without `admin`.
     Others,
-    /// All places.
+    /// All permits.
     All,
 }
 
@@ -109,7 +110,7 @@ impl State {
         (self.open.len() >= EXPORTS_MAX).then_some(Full::All)
     }
 
-    /// The first of those that stand still and whose place would help.
+    /// The first export that stands still and whose permit would help.
     fn to_leave(&self, producer: Producer, full: Full) -> Option<u64> {
         let helps = |open: &Open| match full {
             Full::Share => open.producer == producer,
@@ -121,14 +122,14 @@ impl State {
 }
 
 impl ExportPlace {
-    /// Says whether the client stands still.
+    /// Notes whether the client stands still.
     pub(crate) fn stands_still(&self, stands_still: bool) {
         if let Some(open) = lock(&self.state).open.get_mut(&self.id) {
             open.stands_still = stands_still;
         }
     }
 
-    /// Waits until the export has to make way.
+    /// Waits until the export must make way.
     pub(crate) async fn leaves(&self) {
         self.leave.notified().await;
     }
@@ -157,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn one_caller_has_its_share_and_the_last_place_is_an_administrators() {
+    fn one_caller_has_its_share_and_the_last_permit_is_for_administrators() {
         let places = ExportPlaces::default();
         let enter = |producer, is_admin| places.enter(producer, is_admin).expect("a place");
         let first = enter(token(1), false);
@@ -182,7 +183,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn one_that_stands_still_makes_way_for_another() {
+    async fn an_export_that_stands_still_makes_way_for_another() {
         let places = ExportPlaces::default();
         let held: Vec<ExportPlace> =
             [1, 1, 2].map(|number| places.enter(token(number), false).expect("a place")).into();

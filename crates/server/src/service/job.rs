@@ -1,4 +1,4 @@
-//! A job as it is kept: the value of a rule, so that a job survives whatever tasks survive.
+//! The stored form of a job: the value of a rule, which is as durable as a task.
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -9,37 +9,37 @@ use crate::service::bulk::{Bulk, Position};
 use crate::service::work::Work;
 use crate::translate::cursor::Cursor;
 
-/// How far a job is.
+/// A job and its progress.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Job {
-    /// As it is shown.
+    /// The job as clients see it.
     pub(crate) body: JobBody,
-    /// What it does.
+    /// The work of the job.
     pub(crate) bulk: Bulk,
     /// The pages before this one are done.
     pub(crate) at: Position,
 }
 
-/// The value of its rule, as JSON. Members that a later release adds are left unread, and lost at the next page.
+/// The JSON value of a job's rule. Members of a later release are not read, and are lost with the next page.
 #[derive(Serialize, Deserialize)]
 struct Kept<'a> {
     job: JobBody,
     #[serde(borrow)]
     request: &'a RawValue,
-    /// Tasks put after this change are left alone.
+    /// Tasks that were put after this change are left alone.
     as_of: Option<u64>,
-    /// The list that it is at.
+    /// The number of the list at which the job is.
     #[serde(default)]
     part: usize,
-    /// A cursor of that list.
+    /// The cursor in that list.
     after: Option<String>,
-    /// Of a move: no task is put off beyond this instant, ms since 1970.
+    /// For a move: the latest instant to which a task may be put off (ms since 1970).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     latest_ms: Option<i64>,
 }
 
 impl Job {
-    /// A job that begins. Its number is 0 until it is kept.
+    /// A job that begins. Its number is 0 until it is stored.
     pub(crate) fn new(bulk: Bulk, of: u64) -> Self {
         let body = JobBody {
             id: 0,
@@ -61,14 +61,14 @@ impl Job {
         self.body.state == JobState::Running
     }
 
-    /// It is over for this reason, unless it was over before: the answer to its stop already said `stopped`.
+    /// Notes that the job failed, unless it had ended before: the answer to its stop already said `stopped`.
     pub(crate) fn fail(&mut self, problem: Problem) {
         if self.is_running() {
             (self.body.state, self.body.error) = (JobState::Failed, Some(problem.detail));
         }
     }
 
-    /// The value that keeps it.
+    /// The value to store.
     pub(crate) fn value(&self) -> Vec<u8> {
         let Bulk { queue: of, work, as_of } = &self.bulk;
         let request = String::from_utf8(work.to_json()).expect("JSON is text");
@@ -89,8 +89,8 @@ impl Job {
         serde_json::to_vec(&kept).expect("plain members")
     }
 
-    /// Reads what [`value`](Self::value) wrote of the job with this number; `None` for anything else. A job gets its number when it is kept for the
-    /// first time, so that value does not have it.
+    /// Reads a value that [`value`](Self::value) wrote; `None` for anything else. The first stored value does not
+    /// contain the job's number, because the job gets it then; so the number comes from `id`.
     pub(crate) fn read(id: u64, value: &[u8]) -> Option<Self> {
         let Kept { job, request, as_of, part, after, latest_ms } = serde_json::from_slice(value).ok()?;
         let job = JobBody { id, ..job };
@@ -146,9 +146,9 @@ mod tests {
         }
     }
 
-    /// Its last page was under way when it was stopped, and failed then.
+    /// The last page may be running while the job is stopped, and fail afterwards.
     #[test]
-    fn a_job_that_was_stopped_does_not_fail_any_more() {
+    fn a_stopped_job_cannot_fail() {
         let purge = Work::Purge(PurgeBody { dry_run: false, revoke: false });
         let begun = Job::new(bulk(purge), 20_000);
         for (before, after) in [(JobState::Running, JobState::Failed), (JobState::Stopped, JobState::Stopped)]
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn so_are_a_move_and_a_purge() {
+    fn a_move_and_a_purge_are_read_as_they_were_kept() {
         let body = BulkMoveBody { filter: filter(), to: MoveTo::By(-5), dry_run: false, revoke: true };
         let moving = Move { body, latest: Timestamp::from_ms(9) };
         let mut job = Job::new(bulk(Work::Move(moving)), 20_000);
@@ -175,7 +175,7 @@ mod tests {
         assert_eq!(Job::read(0, &beyond.value()), None, "it has two lists");
     }
 
-    /// What a server kept before there were moves.
+    /// A value that a server stored before there were moves.
     #[test]
     fn an_old_job_is_a_cancel() {
         let text = r#"{"job":{"id":1,"queue":"q","state":"running","dry_run":false,"of":9,"looked_at":9,"matched":7,"cancelled":6},"request":{"filter":{"tag":"vip"},"dry_run":false,"revoke":true},"as_of":41,"after":null}"#;

@@ -1,4 +1,4 @@
-//! Work that goes on after its call was answered, and after a restart.
+//! Jobs: work that goes on after its call was answered, and after a restart.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,40 +19,41 @@ use crate::service::supervisor::Supervisor;
 use crate::service::turns::Turns;
 use crate::translate;
 
-/// Jobs that work at one time, a page at a turn; the others wait for theirs.
+/// The number of jobs that work at one time, one page in each turn; the others wait for their turn.
 const WORKING_MAX: usize = 4;
-/// Jobs that are over and can still be looked at.
+/// The number of ended jobs that can still be read.
 const OVER_MAX: usize = 100;
 
-/// A job, held while it is changed and until the change is kept.
+/// A job. Its lock is held while it is changed and until the change is stored.
 type Held = Arc<tokio::sync::Mutex<Job>>;
 
-/// Starts jobs and knows those that are under way; those that are over stand in the store alone.
+/// Starts jobs and knows the running ones; ended jobs are in the store only.
 #[derive(Clone)]
 pub(crate) struct Jobs {
     queue: Queue,
     stopping: Stopping,
     supervisor: Supervisor,
-    /// Jobs under way.
+    /// The largest number of running jobs.
     max: usize,
-    /// Those of one caller.
+    /// The largest number of running jobs of one caller.
     share_max: usize,
     running: Arc<Mutex<BTreeMap<u64, Running>>>,
-    /// One job begins at a time, so that no more get a place than there are.
+    /// The lock is held while a job begins, so that the limits hold.
     beginning: Arc<tokio::sync::Mutex<()>>,
     turns: Turns,
 }
 
-/// A job under way.
+/// A running job.
 struct Running {
     held: Held,
-    /// Told when it is stopped, so that it does not wait for its turn then.
+    /// Notified when the job is stopped, so that it does not wait for its turn.
     stopped: Arc<Notify>,
-    /// `None`: an earlier life of the server started it. Whose it was is not kept, because the hash of a short token gives it away.
+    /// `None`: the job began before the last start of the server. Its caller is not stored, because the hash of a
+    /// short token would reveal the token.
     caller: Option<Producer>,
 }
 
-/// The place of a job under way; free again when it is dropped.
+/// The place of a running job. Dropping it frees the place.
 struct Place {
     jobs: Jobs,
     id: u64,
@@ -75,11 +76,11 @@ impl Jobs {
         Self { queue, stopping, supervisor, max, share_max, running, beginning, turns }
     }
 
-    /// Goes on with the jobs that the last end of the server left, also if that was of an earlier release. They have one turn together among the
-    /// callers. Those that it cannot read are told of and left alone.
+    /// Continues the jobs that were running when the server last ended, also those of an earlier release. Together
+    /// they have one turn among the callers. Jobs that cannot be read are logged and left alone.
     ///
     /// # Errors
-    /// 503 if the queue cannot be looked at.
+    /// 503 if the queue cannot be read.
     pub(crate) async fn resume(&self) -> Result<(), Problem> {
         take_over_jobs(&self.queue).await.map_err(|error| not_kept(&error))?;
         for job in self.kept().await? {
@@ -99,11 +100,11 @@ impl Jobs {
         Ok(())
     }
 
-    /// A new job of this caller, kept before this returns; it is started even if nobody waits for that any more. A full disk does not hinder it,
-    /// for it makes room.
+    /// Starts a new job of this caller, and returns when it is stored. The job starts even if the call is dropped. A
+    /// full disk does not prevent it, because a job frees space.
     ///
     /// # Errors
-    /// 429: too many are under way; the problem names the limit. 503: it cannot be kept.
+    /// 429: too many jobs are running; the problem names the limit. 503: the job cannot be stored.
     pub(crate) async fn start(&self, caller: Producer, bulk: Bulk, of: u64) -> Result<JobBody, Problem> {
         let jobs = self.clone();
         let begun = tokio::spawn(async move { jobs.begin(caller, bulk, of).await }).await;
@@ -115,7 +116,7 @@ impl Jobs {
 
     async fn begin(&self, caller: Producer, bulk: Bulk, of: u64) -> Result<JobBody, Problem> {
         let _alone = self.beginning.lock().await;
-        // A call that is refused makes the server forget no job.
+        // A refused call must not make the server forget an ended job.
         self.check_room(&self.running(), caller)?;
         self.forget_oldest().await?;
         let mut job = Job::new(bulk, of);
@@ -164,10 +165,10 @@ impl Jobs {
         tokio::spawn(async move { supervisor.once("job", run).await });
     }
 
-    /// Page by page to the end, or until it is stopped. Where the server ends meanwhile, the next start goes on behind the last page that was
-    /// kept: what was done after it is not counted, and not done again.
+    /// Runs page by page to the end, or until the job is stopped. After a crash the next start continues behind the
+    /// last page that was stored: changes after it are not counted, and not made again.
     ///
-    /// Each page is a turn, so that a job of a million tasks does not hold up a small one that came later.
+    /// Each page is a turn, so that a job of a million tasks does not delay a small one that came later.
     async fn run(&self, place: &Place) {
         loop {
             let turn = tokio::select! {
@@ -180,7 +181,7 @@ impl Jobs {
                 job.is_running().then(|| (job.bulk.clone(), job.at))
             };
             let Some((mut bulk, at)) = page else {
-                // It was stopped while it waited for its turn.
+                // The job was stopped while it waited for its turn.
                 drop(turn);
                 self.keep_on(&place.held).await;
                 return;
@@ -208,7 +209,7 @@ impl Jobs {
                             (job.body.state, job.body.looked_at) = (JobState::Done, job.body.of);
                         }
                     }
-                    // The queue closed, which is no failure of the job.
+                    // The queue closed because the server stops, which is no failure of the job.
                     Err(_) if self.stopping.is_given() => return,
                     Err(problem) => job.fail(problem),
                 }
@@ -219,13 +220,13 @@ impl Jobs {
         }
     }
 
-    /// Keeps how far a job is. False: it does not go on.
+    /// Stores the progress of a job. Returns whether the job goes on.
     async fn keep_on(&self, held: &Held) -> bool {
         let job = held.lock().await;
         let JobBody { id, queue, action, state, matched, done, .. } = &job.body;
         if let Err(error) = self.keep(&job).await {
             if !self.stopping.is_given() {
-                // What was kept last says that it is under way, so the next start goes on with it.
+                // The last stored value says that the job is running, so the next start continues it.
                 tracing::warn!(event = events::JOB_NOT_KEPT, id, queue, %error, "a job stops, because its progress cannot be stored; it continues after the next start");
             }
             return false;
@@ -245,12 +246,12 @@ impl Jobs {
         job.is_running()
     }
 
-    /// Writes down how far a job is.
+    /// Stores the progress of a job.
     async fn keep(&self, job: &Job) -> Result<(), JobError> {
         self.queue.keep_job(job.body.id, job.value()).await.map(drop)
     }
 
-    /// The job of this number.
+    /// The job with this number.
     pub(crate) async fn get(&self, id: u64) -> Result<Option<Job>, Problem> {
         let held = self.running().get(&id).map(|one| Arc::clone(&one.held));
         if let Some(held) = held {
@@ -259,7 +260,7 @@ impl Jobs {
         Ok(self.kept().await?.into_iter().find(|job| job.body.id == id))
     }
 
-    /// Stops it, if it is under way; what has begun of it is ended.
+    /// Stops the job if it is running. A page that has begun is finished.
     pub(crate) async fn stop(&self, id: u64) -> Result<(), Problem> {
         let running = self.running().get(&id).map(|one| (Arc::clone(&one.held), Arc::clone(&one.stopped)));
         let stopped = |job: &Job| {
@@ -276,13 +277,13 @@ impl Jobs {
                 told.notify_one();
             }
         } else if let Some(job) = self.get(id).await?.filter(Job::is_running) {
-            // It could go no further, and the next start would go on with it.
+            // The job stopped early because it could not be stored, and the next start would continue it.
             self.keep(&stopped(&job)).await.map_err(|error| not_kept(&error))?;
         }
         Ok(())
     }
 
-    /// All jobs that are kept, the oldest first. Those that it cannot read are told of.
+    /// All stored jobs, the oldest first. Jobs that cannot be read are logged.
     pub(crate) async fn kept(&self) -> Result<Vec<Job>, Problem> {
         let kept = self.queue.jobs().await.map_err(|error| translate::unavailable(&error))?;
         let read = |(id, value): (u64, Arc<[u8]>)| {
@@ -295,12 +296,12 @@ impl Jobs {
         Ok(kept.into_iter().filter_map(read).collect())
     }
 
-    /// Leaves room among the jobs that are over for one more.
+    /// Removes ended jobs until there is room for one more.
     async fn forget_oldest(&self) -> Result<(), Problem> {
         let kept = self.kept().await?;
         let over: Vec<_> = kept.iter().filter(|job| !job.is_running()).collect();
         for job in over.iter().take((over.len() + 1).saturating_sub(OVER_MAX)) {
-            // One that stays is forgotten by the next job.
+            // A job that cannot be removed now is removed when the next job begins.
             let _gone = self.queue.forget_job(job.body.id).await;
         }
         Ok(())
@@ -342,7 +343,7 @@ mod tests {
     const A: Producer = Producer::Token([1; 32]);
     const B: Producer = Producer::Token([2; 32]);
 
-    /// Jobs that all wait until the turns are dropped, over a queue with one task.
+    /// Jobs that wait for a turn until the turns are dropped, over a queue with one task.
     async fn all_waiting(limits: Limits) -> (Jobs, Vec<Turn>, Stop) {
         let (stop, stopping) = stopping::signal();
         let queue = Queue::options().open_memory().expect("a queue");
@@ -385,7 +386,7 @@ mod tests {
         }
     }
 
-    /// The story: four jobs of one caller kept the jobs of all others out until one of them was over.
+    /// A bug that was found: four jobs of one caller blocked the jobs of all others until one of them ended.
     #[tokio::test]
     async fn one_caller_has_its_share_of_jobs_and_others_the_rest() {
         let (jobs, turns, _stop) =
@@ -434,7 +435,7 @@ mod tests {
         assert_eq!(statuses, [202, 429, 202]);
     }
 
-    /// All clients of a proxy on this machine have one address.
+    /// All clients of a proxy on this computer have one address.
     #[tokio::test]
     async fn callers_of_this_machine_share_all_jobs() {
         let (jobs, _turns, _stop) =
@@ -445,7 +446,8 @@ mod tests {
         assert!(refused(&jobs, Producer::Local).await.contains("(--max-jobs)"));
     }
 
-    /// The story: a stopped job kept its place until its turn, and the hint of the refusal, to stop one, led nowhere.
+    /// A bug that was found: a stopped job kept its place until its turn, so the hint of the refusal, to stop a job,
+    /// did not help.
     #[tokio::test]
     async fn a_job_that_is_stopped_while_it_waits_does_nothing_and_gives_its_place_back() {
         let limits = Limits { jobs_per_caller: 1, ..Limits::default() };
@@ -460,7 +462,7 @@ mod tests {
         assert_eq!(over(&jobs, next).await.state, JobState::Done);
     }
 
-    /// A server that stops does not begin a page of each job that waits.
+    /// A server that stops does not begin a page of each waiting job.
     #[tokio::test]
     async fn a_job_that_waits_when_the_server_stops_goes_on_at_the_next_start() {
         let (jobs, turns, stop) = all_waiting(Limits::default()).await;

@@ -1,4 +1,4 @@
-//! Jobs of a release that kept each of them as a task, in a queue of the server's own.
+//! Jobs of an earlier release, which stored each job as a task in a queue of the server's own.
 
 use tickwheel_api::TaskFilter;
 use tickwheel_queue::{
@@ -11,14 +11,16 @@ use crate::service::bulk::PAGE;
 use crate::service::job::Job;
 use crate::translate;
 
-/// When those tasks are due: the year 2100. All have this one instant, so a list finds them without a look at the tasks that are due before.
+/// The due time of those tasks: the year 2100. All have this one instant, so a list finds them without reading the
+/// tasks that are due before.
 const DUE_AT_MS: i64 = 4_102_444_800_000;
 
-/// Takes over the jobs of an earlier release: each task becomes a job with its number, and when that is durable the task ends. A crash between the two
-/// leaves both; the next call ends the task, and the job stands as it is. Does nothing in a queue without such tasks.
+/// Takes over the jobs of an earlier release. Each task becomes a job with its number, and the task ends when the job
+/// is durable. A crash between the two leaves both. The next call then ends the task and keeps the job as it is.
+/// Without such tasks nothing happens.
 ///
 /// # Errors
-/// The queue cannot be read or written. What was not taken over is taken over by the next call.
+/// The queue cannot be read or written. The next call takes over the remaining jobs.
 pub async fn take_over_jobs(queue: &Queue) -> Result<(), JobError> {
     let name = QueueName::new(OWN_QUEUE).expect("a name");
     if queue.queue(&name).await?.counts.live() == 0 {
@@ -42,12 +44,12 @@ pub async fn take_over_jobs(queue: &Queue) -> Result<(), JobError> {
             return Err(why.into());
         }
     }
-    // Lists would name an empty queue for an hour. A queue that still has a task stays.
+    // Lists would show an empty queue for an hour. A queue that still has a task stays.
     let _refused = queue.change_queue(ChangeQueue { queue: name, change: QueueChange::Delete }).await;
     Ok(())
 }
 
-/// The number of the job that a task is.
+/// The number of the job that the task holds; `None`: the task is not a job.
 fn number(task: &TaskView) -> Option<u64> {
     let id = task.key.as_str().parse().ok().filter(|id| Key::from_id(*id) == task.key)?;
     Job::read(id, &task.body.payload).map(|job| job.body.id)

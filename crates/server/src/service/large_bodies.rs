@@ -1,7 +1,7 @@
-//! Which large bodies are read at one time, and how many of them may be one caller's.
+//! The large bodies that are read at one time, in total and for each caller.
 //!
-//! A caller waits for its own share first, and then for a place among all. So the calls of one caller that has its share do not stand in front
-//! of the calls of others.
+//! A call waits first for a place in its caller's share, and then for one of all places. So calls whose caller has
+//! used up its share do not delay the calls of others.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,9 +13,9 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::access::producer::Producer;
 
-/// A body up to 16 KiB needs no place: with 10,000 connections that makes 160 MiB.
+/// The largest body that needs no place. With 10,000 connections such bodies take 160 MiB.
 pub(crate) const SMALL_BODY_BYTES: usize = 16 << 10;
-/// 5 s for a place to become free; then it is better that the client knows.
+/// The longest wait for a place; after it the client should know.
 const WAIT_MAX: Duration = Duration::from_secs(5);
 
 /// The places of all bodies above [`SMALL_BODY_BYTES`]. Cheap to clone.
@@ -27,7 +27,7 @@ struct Shared {
     max: usize,
     share_max: usize,
     all: Arc<Semaphore>,
-    /// Of the callers that have a large body under way, or wait for a place.
+    /// The shares of callers that have a large body under way or wait for a place.
     shares: Mutex<BTreeMap<Producer, Share>>,
 }
 
@@ -35,11 +35,11 @@ struct Shared {
 #[derive(Debug)]
 struct Share {
     places: Arc<Semaphore>,
-    /// Calls that have a place of it, or wait for one. Without any the share is forgotten.
+    /// The number of calls that have a place of the share or wait for one. At 0 the share is removed.
     calls: usize,
 }
 
-/// The place of a large body, free again when it is dropped.
+/// The place of a large body. Dropping it frees the place.
 #[derive(Debug)]
 pub(crate) struct Place {
     _of_all: OwnedSemaphorePermit,
@@ -53,7 +53,7 @@ struct OfShare {
     _call: Call,
 }
 
-/// A call that needs the share of its caller, until this is dropped.
+/// A call that uses the share of its caller, until this is dropped.
 #[derive(Debug)]
 struct Call {
     producer: Producer,
@@ -61,16 +61,16 @@ struct Call {
 }
 
 impl LargeBodies {
-    /// `max` places, of which one caller has `share_max`.
+    /// Makes `max` places, of which one caller has at most `share_max`.
     pub(crate) fn new(max: usize, share_max: usize) -> Self {
         let all = Arc::new(Semaphore::new(max));
         Self(Arc::new(Shared { max, share_max, all, shares: Mutex::default() }))
     }
 
-    /// A place for one more body; waits a moment for it.
+    /// Takes a place for one more body; waits a moment for it.
     ///
     /// # Errors
-    /// 429, which names the limit that was met.
+    /// 429, which names the limit.
     pub(crate) async fn enter(&self, producer: Producer) -> Result<Place, Problem> {
         let Shared { max, share_max, .. } = *self.0;
         let ends = Instant::now() + WAIT_MAX;
@@ -163,7 +163,7 @@ mod tests {
         assert!(bodies.shares().is_empty(), "callers that are gone are forgotten");
     }
 
-    /// All clients of a proxy on this machine have one address.
+    /// All clients of a proxy on this computer have one address.
     #[tokio::test(start_paused = true)]
     async fn callers_of_this_machine_share_all_places() {
         let bodies = LargeBodies::new(3, 1);
@@ -171,9 +171,9 @@ mod tests {
         assert!(refused(&bodies, Producer::Local).await.contains("--max-large-bodies)"));
     }
 
-    /// One caller with its share and many calls that wait does not keep others from a free place.
+    /// A caller with a used-up share and many waiting calls must not block others from a free place.
     #[tokio::test(start_paused = true)]
-    async fn calls_that_wait_for_their_share_stand_in_nobodys_way() {
+    async fn calls_that_wait_for_their_share_do_not_block_others() {
         let bodies = LargeBodies::new(2, 1);
         let held = places(&bodies, A, 1).await;
         let waiting: Vec<_> = (0..100)

@@ -1,4 +1,4 @@
-//! The start and the stop of a server, as lines of the log.
+//! The log lines about the start and the stop of a server.
 
 use std::path::Path;
 use std::time::Duration;
@@ -22,7 +22,7 @@ struct Tasks {
 }
 
 impl Tasks {
-    /// Those of all queues; `None`: they cannot be counted, and a part of them would pass for all.
+    /// The tasks of all queues; `None`: they cannot be counted, and a partial count would be wrong.
     async fn of(queue: &Queue) -> Option<Self> {
         let mut tasks = Self::default();
         let mut pages = QueuePages::new(queue, ListQueues::default());
@@ -41,7 +41,7 @@ impl Tasks {
     }
 }
 
-/// The store is about to be opened, which may take minutes or hang: says what is opened.
+/// Says what is opened before the store opens, because that may take minutes or hang.
 pub(crate) fn say_opening(directory: &Path) {
     tracing::info!(
         event = events::OPENING,
@@ -51,7 +51,8 @@ pub(crate) fn say_opening(directory: &Path) {
     );
 }
 
-/// The store is open: says what was found in it. `directory` is `None` for a server that keeps its tasks in memory.
+/// Says what was found in the store once it is open. `directory` is `None` for a server that keeps its tasks in
+/// memory.
 pub(crate) async fn say_started(queue: &Queue, directory: Option<&Path>) {
     let (health, opened) = (queue.health(), queue.opened());
     let tasks = Tasks::of(queue).await;
@@ -91,14 +92,14 @@ pub(crate) struct Stop {
 }
 
 impl Stop {
-    /// It begins, with so many connections.
+    /// Begins the stop, with this number of open connections.
     pub(crate) fn begin(connections: usize) -> Self {
         tracing::info!(event = events::STOPPING, connections, "stopping: calls under way are answered");
         let clock = SystemClock::new();
         Self { begun: clock.now(), clock }
     }
 
-    /// It is over. `is_closed`: the disk has all that was to be written.
+    /// Ends the stop. `is_closed`: everything is written to the disk.
     pub(crate) fn end(self, is_closed: bool) {
         let took: Duration = self.clock.now().saturating_since(self.begun);
         if is_closed {

@@ -1,29 +1,32 @@
-//! What may be held at one time, all together: connections, bodies, batches, jobs, watched names.
+//! The limits for all clients together: connections, bodies, batches, jobs, watched names.
 
 use crate::service::batches::Batches;
 use crate::service::large_bodies::LargeBodies;
 
-/// Limits of what clients may hold at one time. A refusal names the limit that was met by its option of `tickwheel serve`.
+/// Limits of the resources that clients may hold at one time. A refusal names its limit by the option of `tickwheel
+/// serve`.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Limits {
-    /// Connections beyond [`Config::connections_max`](crate::Config::connections_max), for `/healthz`, `/readyz`, `/metrics` and callers whose
-    /// token has `admin`. Default: 64.
+    /// Connections beyond [`Config::connections_max`](crate::Config::connections_max), for `/healthz`, `/readyz`,
+    /// `/metrics` and callers whose token has `admin`. Default: 64.
     pub connections_kept: usize,
-    /// Bodies above 16 KiB that are read at one time; one more waits up to 5 s and is answered 429. Default: 128, each of up to 1 MiB.
+    /// Bodies above 16 KiB that are read at one time. A further one waits up to 5 s and is then answered 429.
+    /// Default: 128, each of up to 1 MiB.
     pub large_bodies: usize,
-    /// Large bodies of one token, or of one address of another machine where there are no tokens. Default: 64.
+    /// Large bodies of one token, or of one address of another computer if there are no tokens. Default: 64.
     pub large_bodies_per_caller: usize,
-    /// Open batches; one more waits up to 6 s and is answered 429. Default: 32, each of some 16 MiB at most.
+    /// Open batches. A further one waits up to 6 s and is then answered 429. Default: 32, each of about 16 MiB at
+    /// most.
     pub batches: usize,
-    /// Open batches of one token, or of one address of another machine where there are no tokens. Default: 16.
+    /// Open batches of one token, or of one address of another computer if there are no tokens. Default: 16.
     pub batches_per_caller: usize,
-    /// Jobs under way; one more is answered 429. Four of them work at one time, in turns of 1,000 tasks, and callers have their turns one after
-    /// the other. Default: 64.
+    /// Running jobs. A further one is answered 429. Four of them work at one time, in turns of 1,000 tasks, and
+    /// callers have their turns one after the other. Default: 64.
     pub jobs: usize,
-    /// Jobs under way of one token, or of one address of another machine where there are no tokens. Default: 16.
+    /// Running jobs of one token, or of one address of another computer if there are no tokens. Default: 16.
     pub jobs_per_caller: usize,
-    /// Bytes of memory for the tubes that clients of beanstalkd watch, all connections together; one connection has a quarter of it. A watch
-    /// beyond that is answered `OUT_OF_MEMORY`. Default: 32 MiB.
+    /// Memory for the names of the tubes that beanstalkd clients watch, all connections together (bytes). One
+    /// connection may use a quarter of it. A watch beyond the limit is answered `OUT_OF_MEMORY`. Default: 32 MiB.
     pub watched_bytes: usize,
 }
 
@@ -42,7 +45,7 @@ impl Default for Limits {
     }
 }
 
-/// The places of calls. One set for each server.
+/// The limiters of calls; each server has one set.
 pub(crate) struct Slots {
     pub(crate) large_bodies: LargeBodies,
     pub(crate) batches: Batches,

@@ -1,4 +1,4 @@
-//! What the server does beside the queue, once for all doors.
+//! The service layer between the doors and the queue, shared by all doors.
 
 pub(crate) mod app;
 pub(crate) mod backups;

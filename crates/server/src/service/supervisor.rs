@@ -1,9 +1,9 @@
-//! Keeps the background tasks alive, and says so where one is not.
+//! Restarts the background tasks that end, and reports those that do not run.
 //!
 //! ```text
-//! kept:   ends or panics -> a line in the log, a count, degraded in /readyz -> a pause -> it begins again
-//! single: panics         -> a line in the log, a count; nothing begins it again
-//! door:   ends too early -> a line in the log, a count, not ready in /readyz: no client can come in there
+//! kept:   ends or panics -> a log line, a count, degraded in /readyz -> a pause -> a restart
+//! single: panics         -> a log line, a count, no restart
+//! door:   ends too early -> a log line, a count, not ready in /readyz: no client can connect there
 //! ```
 
 use std::collections::BTreeMap;
@@ -16,13 +16,13 @@ use tokio::time::{Instant, sleep};
 use crate::base::stopping::Stopping;
 use crate::events;
 
-/// The pause before the first new begin of a task that ended. It doubles with each end, up to [`PAUSE_MAX`].
+/// The pause before the first restart of a task. It doubles with each end, up to [`PAUSE_MAX`].
 const PAUSE_MIN: Duration = Duration::from_secs(1);
 const PAUSE_MAX: Duration = Duration::from_secs(60);
-/// A task that ran for this long is well: its next pause is short again.
+/// A task that ran for this time counts as healthy: its next pause is short again.
 const STEADY: Duration = Duration::from_secs(60);
 
-/// Knows the background tasks of a server. Cheap to clone.
+/// The background tasks of a server. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Supervisor {
     stopping: Stopping,
@@ -38,9 +38,9 @@ struct Task {
 /// A task that does not run now.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Down {
-    /// Its name and how it ended, for an operator.
+    /// The name of the task and how it ended, for an operator.
     pub(crate) why: String,
-    /// Clients cannot work without it.
+    /// Whether clients cannot work without the task.
     pub(crate) is_fatal: bool,
 }
 
@@ -57,7 +57,7 @@ impl Supervisor {
         Self { stopping, tasks: Arc::default() }
     }
 
-    /// Runs a task until the server stops; each time that it ends it begins again. Dropping the future ends the task.
+    /// Runs a task until the server stops, and restarts it each time it ends. Dropping the future ends the task.
     pub(crate) async fn keep<F>(&self, name: &'static str, task: impl Fn() -> F)
     where
         F: Future<Output = ()> + Send + 'static,
@@ -79,7 +79,7 @@ impl Supervisor {
         }
     }
 
-    /// Runs a task that ends by itself. If it panics, that is told.
+    /// Runs a task that ends by itself, and reports a panic.
     pub(crate) async fn once(&self, name: &'static str, task: impl Future<Output = ()> + Send + 'static) {
         if let Err(error) = run(task).await {
             self.failed(name, &how(Err(error)), None, false);
@@ -87,7 +87,7 @@ impl Supervisor {
         }
     }
 
-    /// Runs what lets clients in until the server stops. If it ends before, the server is not ready any more.
+    /// Runs a listener until the server stops. If it ends before, the server is no longer ready.
     pub(crate) async fn door(&self, name: &'static str, task: impl Future<Output = ()> + Send + 'static) {
         self.change(name, |task| task.down = None);
         let ended = run(task).await;
@@ -96,7 +96,7 @@ impl Supervisor {
         }
     }
 
-    /// The tasks that do not run now, those first without which clients cannot work.
+    /// The tasks that do not run now; those without which clients cannot work come first.
     pub(crate) fn down(&self) -> Vec<Down> {
         let mut down: Vec<Down> = self.tasks().values().filter_map(|task| task.down.clone()).collect();
         down.sort_by_key(|down| !down.is_fatal);
@@ -136,14 +136,14 @@ impl Supervisor {
     }
 }
 
-/// Runs a task to its end, also where that is a panic. Dropping the future ends the task.
+/// Runs a task to its end, also if that is a panic. Dropping the future ends the task.
 async fn run(task: impl Future<Output = ()> + Send + 'static) -> Result<(), JoinError> {
     let mut running = JoinSet::new();
     running.spawn(task);
     running.join_next().await.unwrap_or(Ok(()))
 }
 
-/// How a task ended, as the end of a sentence.
+/// How a task ended, as the second half of a sentence.
 fn how(ended: Result<(), JoinError>) -> String {
     let Err(error) = ended else { return "ended".to_owned() };
     let Ok(panic) = error.try_into_panic() else { return "was cancelled".to_owned() };

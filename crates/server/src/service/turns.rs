@@ -1,4 +1,4 @@
-//! Whose job does its next page: callers in turn, and the jobs of one caller in turn.
+//! The order in which jobs do their next pages: callers take turns, and so do the jobs of one caller.
 //!
 //! ```text
 //! working: A1 A2 A3 A4   waiting: A: A5 A6   B: B1
@@ -6,8 +6,8 @@
 //! a page of A2 is done   -> B1 works                               waiting: A: A6 A1 A2
 //! ```
 //!
-//! Ground rules: `State` is read and written under its lock only. A turn is handed over outside of it: if its job is gone, the
-//! turn is passed on, which takes the lock again.
+//! Ground rules: `State` is read and written under its lock only. A turn is handed over outside of the lock: if its
+//! job is gone, the turn is passed on, which takes the lock again.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -28,19 +28,19 @@ struct State {
     lines: VecDeque<Line>,
 }
 
-/// The jobs of one caller that wait, in the order in which they came.
+/// The waiting jobs of one caller, in the order of their arrival.
 #[derive(Debug)]
 struct Line {
     caller: Option<Producer>,
     jobs: VecDeque<oneshot::Sender<Turn>>,
 }
 
-/// The right to work, until it is dropped.
+/// The right to work. Dropping it passes the turn on.
 #[derive(Debug)]
 pub(crate) struct Turn(Turns);
 
 impl Turns {
-    /// This many jobs work at one time.
+    /// Makes turns for `max` jobs at one time.
     pub(crate) fn new(max: usize) -> Self {
         Self(Arc::new(Mutex::new(State { free: max, lines: VecDeque::new() })))
     }
@@ -49,7 +49,7 @@ impl Turns {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for the turn of a job of this caller; `None`: it is not known any more whose job it is.
+    /// Waits for a turn of a job of this caller; `None`: the caller is not known any more.
     pub(crate) async fn take(&self, caller: Option<Producer>) -> Turn {
         let turn = {
             let mut state = self.state();
@@ -73,7 +73,7 @@ impl State {
         turn
     }
 
-    /// The job that works next; its caller is the last from now on. Jobs that are gone are passed over.
+    /// The job that works next; its caller moves to the end of the order. Jobs that are gone are skipped.
     fn next(&mut self) -> Option<oneshot::Sender<Turn>> {
         loop {
             let mut line = self.lines.pop_front()?;
@@ -97,7 +97,7 @@ impl Drop for Turn {
             next
         };
         if let Some(next) = next {
-            // If that job went just now, the turn comes back, is dropped here, and goes on to the next.
+            // If the job is gone by now, the turn comes back, is dropped here, and so passes to the next job.
             let _gone = next.send(Self(self.0.clone()));
         }
     }
@@ -125,7 +125,7 @@ mod tests {
         waiting
     }
 
-    /// Lets the job that works end its page, and gives the name of the one that works then.
+    /// Ends the page of the working job, and returns the name of the job that works then.
     async fn pass(turn: Turn, waiting: &mut Vec<(&'static str, Waits<'_>)>) -> (&'static str, Turn) {
         drop(turn);
         for at in 0..waiting.len() {
@@ -136,7 +136,8 @@ mod tests {
         panic!("nobody has the turn");
     }
 
-    /// The story: the jobs of one caller took all places, and the jobs of others were refused until one of them was over.
+    /// A bug that was found: the jobs of one caller took all places, and the jobs of others were refused until one of
+    /// them ended.
     #[tokio::test(start_paused = true)]
     async fn callers_have_their_turns_one_after_the_other() {
         let turns = Turns::new(1);
@@ -157,9 +158,9 @@ mod tests {
         assert_eq!((state.free, state.lines.len()), (1, 0));
     }
 
-    /// Each was passed over by a call in the call before, until there was no stack left.
+    /// A bug that was found: jobs that were gone were skipped by recursion, until the stack overflowed.
     #[test]
-    fn very_many_jobs_that_are_gone_are_passed_over() {
+    fn very_many_jobs_that_are_gone_are_skipped() {
         let turns = Turns::new(0);
         for _ in 0..100_000 {
             drop(turns.state().line(A));
@@ -177,7 +178,7 @@ mod tests {
         drop(gone);
         let (name, turn) = pass(first, &mut waiting).await;
         assert_eq!(name, "b");
-        // One that was given its turn and leaves without a look.
+        // A job that got its turn and is dropped without using it.
         let unaware = waits(&turns, C).await;
         drop(turn);
         drop(unaware);

@@ -1,4 +1,4 @@
-//! What is done to each of many tasks: it is cancelled, moved or purged.
+//! The work on each of many tasks: cancel, move or purge.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -13,7 +13,7 @@ use tickwheel_queue::{
 
 use crate::translate;
 
-/// What was asked for.
+/// The requested work.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Work {
     Cancel(BulkCancelBody),
@@ -21,16 +21,16 @@ pub(crate) enum Work {
     Purge(PurgeBody),
 }
 
-/// A move, and up to when its sender may put tasks off.
+/// A move, and the latest instant to which its sender may put tasks off.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Move {
-    /// A delay has become an instant when the call was received: it is one for all tasks.
+    /// A delay became an instant when the call was received, so it is the same for all tasks.
     pub(crate) body: BulkMoveBody,
-    /// No task is put off beyond this instant.
+    /// The latest instant to which a task may be put off.
     pub(crate) latest: Option<Timestamp>,
 }
 
-/// A task that was found, as it was then.
+/// A task as it was when it was found.
 pub(crate) struct Found {
     key: Key,
     id: u64,
@@ -39,16 +39,17 @@ pub(crate) struct Found {
     dead: bool,
 }
 
-/// Tasks of several pages, each of them once.
+/// The tasks of several pages, each of them once.
 #[derive(Default)]
 pub(crate) struct FoundOnce {
     tasks: Vec<Found>,
-    /// Where a task stands among them, by its id.
+    /// The index of each task in `tasks`, by its id.
     places: BTreeMap<u64, usize>,
 }
 
 impl FoundOnce {
-    /// Adds a page. A task that was on an earlier page and has moved since, or died, counts once, as it was found last.
+    /// Adds a page. A task that was on an earlier page, and has since moved or died, counts once, as it was found
+    /// last.
     pub(crate) fn add(&mut self, page: Vec<Found>) {
         for found in page {
             match self.places.entry(found.id) {
@@ -66,16 +67,16 @@ impl FoundOnce {
     }
 }
 
-/// What becomes of one task, when it is known.
+/// A pending answer about one task.
 pub(crate) enum Asked {
     Cancel(Pending<Cancelled, CancelError>),
     End(Pending<Acted, ByIdError>),
     Move(Pending<TaskView, PatchError>),
-    /// It is not even asked for.
+    /// The task was not asked for, because its instant would be too late.
     TooFar,
 }
 
-/// How many tasks it was done for, and why not for the others.
+/// The number of tasks that were changed, and the numbers of skipped tasks by reason.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Tally {
     pub(crate) done: u64,
@@ -86,7 +87,7 @@ impl Found {
     /// The task, if this work can be done to it.
     pub(crate) fn of(task: TaskView, work: &Work) -> Option<Self> {
         let TaskView { key, id, version, due_at, dead, .. } = task;
-        // The key of a dead task may be another's by now. A purge knows its tasks by their ids.
+        // The key of a dead task may belong to another task by now. A purge names its tasks by id.
         let is_reachable = matches!(work, Work::Purge(_)) || dead.is_none_or(|dead| !dead.keyless);
         is_reachable.then_some(Self { key, id, version, due_at, dead: dead.is_some() })
     }
@@ -117,8 +118,8 @@ impl Work {
         }
     }
 
-    /// The lists that it goes through, one after the other. A purge begins with the live tasks: one that dies meanwhile is met among the
-    /// dead.
+    /// The lists of the work, one after the other. A purge begins with the live tasks; a task that dies meanwhile is
+    /// found among the dead ones.
     pub(crate) fn filter(&self, part: usize) -> Option<TaskFilter> {
         let filter = match (self, part) {
             (Self::Cancel(body), 0) => body.filter.clone(),
@@ -130,12 +131,12 @@ impl Work {
         Some(filter)
     }
 
-    /// Whether it leaves its tasks where its lists may meet them again.
+    /// Whether the work leaves its tasks in the lists, so that they can be met again.
     pub(crate) fn leaves_tasks(&self) -> bool {
         matches!(self, Self::Move(_))
     }
 
-    /// The request as JSON, as [`read`](Self::read) takes it.
+    /// The request as JSON, for [`read`](Self::read).
     pub(crate) fn to_json(&self) -> Vec<u8> {
         match self {
             Self::Cancel(body) => body.to_json(),
@@ -144,7 +145,7 @@ impl Work {
         }
     }
 
-    /// Reads what [`to_json`](Self::to_json) wrote of this action.
+    /// Reads a request of this action that [`to_json`](Self::to_json) wrote.
     pub(crate) fn read(action: JobAction, request: &[u8], latest: Option<Timestamp>) -> Option<Self> {
         let read = match action {
             JobAction::Cancel => BulkCancelBody::parse(request).map(Self::Cancel),
@@ -154,7 +155,7 @@ impl Work {
         read.ok()
     }
 
-    /// Asks for it to be done to one task.
+    /// Asks the queue to change one task.
     pub(crate) fn ask(&self, queue: &Queue, name: &QueueName, found: &Found) -> Asked {
         let on_lease = translate::on_lease(self.revoke());
         let key = || found.key.clone();
@@ -179,12 +180,12 @@ impl Work {
 }
 
 impl Move {
-    /// When a task that is due at `due_at` is to be due; `None`: later than it may be.
+    /// The new due time of a task that is due at `due_at`; `None`: it would be later than allowed.
     fn instant(&self, due_at: Timestamp, now: Timestamp) -> Option<Timestamp> {
         let to = match self.body.to {
             MoveTo::At(ms) => Timestamp::from_ms(ms).unwrap_or_default(),
             MoveTo::After(ms) => now.saturating_plus_ms(ms),
-            // What would be due before now is due now.
+            // An instant before now becomes now.
             MoveTo::By(ms) => {
                 Timestamp::from_ms(due_at.as_ms().saturating_add(ms)).unwrap_or_default().max(now)
             }
@@ -195,10 +196,10 @@ impl Move {
 }
 
 impl Asked {
-    /// Waits for what became of the task, and counts it.
+    /// Waits for the answer about the task, and counts it.
     ///
     /// # Errors
-    /// It is not the task's doing, so the next one will fare no better.
+    /// The reason is not the task, so the next task would fail, too.
     pub(crate) async fn count(self, tally: &mut Tally) -> Result<(), Problem> {
         let Tally { done, skipped } = tally;
         let reason = match self {
@@ -238,7 +239,7 @@ mod tests {
         Timestamp::from_ms(ms).expect("not negative")
     }
 
-    /// The story: a task died between the two lists of a purge, stood in both, and was counted twice.
+    /// A bug that was found: a task died between the two lists of a purge, was in both, and was counted twice.
     #[test]
     fn a_task_that_is_found_twice_counts_once_as_it_was_found_last() {
         let found = |id, version, dead| Found {
@@ -256,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shift_goes_from_each_tasks_own_time_and_never_before_now() {
+    fn a_shift_counts_from_each_tasks_due_time_and_never_before_now() {
         let moving = |to, latest| {
             let body = BulkMoveBody { filter: TaskFilter::default(), to, dry_run: false, revoke: false };
             move |due_at| {

@@ -1,14 +1,14 @@
-//! [`BackupFigures`]: how backups went, for `/metrics`.
+//! [`BackupFigures`]: the results of backups, for `/metrics`.
 
 use tickwheel_api::{BackupBody, BackupState};
 
-/// How backups went. Counts begin at the start of the server. The other figures are of the last whole backup of this data directory, even one
-/// from before the start.
+/// The results of backups. Counts begin at the start of the server. The other values describe the last whole backup
+/// of this data directory, even one from before the start.
 #[derive(Copy, Clone, PartialEq, Debug, Default)]
 pub(crate) struct BackupFigures {
-    /// When it was whole, ms since 1970; 0 if there is none.
+    /// When it ended (ms since 1970); 0 if there is none.
     pub(crate) last_success_ms: i64,
-    /// How long it took, ms.
+    /// How long it took (ms).
     pub(crate) duration_ms: u64,
     pub(crate) bytes: u64,
     done: u64,
@@ -18,7 +18,7 @@ pub(crate) struct BackupFigures {
 }
 
 impl BackupFigures {
-    /// The last whole one of an earlier life.
+    /// The values of the last whole backup, from before the start.
     pub(super) fn of_earlier(last: Option<&BackupBody>) -> Self {
         let mut figures = Self::default();
         if let Some(last) = last {
@@ -27,7 +27,7 @@ impl BackupFigures {
         figures
     }
 
-    /// One more is over.
+    /// Counts one backup that has ended.
     pub(super) fn add(&mut self, backup: &BackupBody) {
         match backup.state {
             BackupState::Running => {}
@@ -40,7 +40,7 @@ impl BackupFigures {
         }
     }
 
-    /// One was due while another was under way.
+    /// Counts a backup that was due while another was running.
     pub(super) fn leave_out(&mut self) {
         self.left_out += 1;
     }
@@ -52,7 +52,7 @@ impl BackupFigures {
         self.bytes = backup.bytes;
     }
 
-    /// How many were over since the start, by how.
+    /// The number of backups since the start, by result.
     pub(crate) fn results(&self) -> [(&'static str, u64); 4] {
         let Self { done, failed, stopped, left_out, .. } = *self;
         [("done", done), ("failed", failed), ("stopped", stopped), ("left_out", left_out)]

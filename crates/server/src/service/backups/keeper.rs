@@ -1,4 +1,4 @@
-//! [`Backups`]: starts backups, follows them, and knows how the last ones went.
+//! [`Backups`]: starts backups, follows them, and knows the results of the last ones.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,41 +18,41 @@ use crate::access::refusal::Refusal;
 use crate::base::stopping::Stopping;
 use crate::translate::backup as body;
 
-/// Backups that failed or were stopped, and can still be looked at.
+/// The number of failed or stopped backups that are remembered.
 const OVER_MAX: usize = 20;
-/// Backups of the directory that one answer shows, the newest.
+/// The number of backups in the directory, the newest ones, that one answer shows.
 const SHOWN_MAX: usize = 100;
-/// The thread that waits for a backup and sees to what comes after it.
+/// The name of the thread that waits for a backup and handles its end.
 const KEEPER_THREAD: &str = "tickwheel-backups";
 
-/// Why a server makes no backups.
+/// Why a server without a backup directory makes no backups.
 pub(crate) const NO_DIR: &str = "the server was started without a place for backups";
-/// The same of one that has nothing to copy.
+/// Why a server in memory makes no backups.
 pub(crate) const IN_MEMORY: &str = "the tasks of this server are kept in memory, so there is nothing to copy";
 
-/// Starts backups, one at a time, and knows how they go. Cheap to clone.
+/// Starts backups, one at a time, and knows their progress. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Backups(Arc<Inner>);
 
 struct Inner {
     queue: Queue,
     stopping: Stopping,
-    /// Where they go, or why nowhere.
+    /// The directory of the backups, or why there is none.
     place: Result<BackupDir, &'static str>,
-    /// How many whole ones stay; `None`: all.
+    /// The number of whole backups to keep; `None`: all.
     keep: Option<usize>,
     state: Mutex<State>,
-    /// Whether one is under way, for those that wait for its end. It changes while `state` is locked, and with it.
+    /// Whether a backup is running, for tasks that wait for its end. It changes only while `state` is locked.
     running: watch::Sender<bool>,
 }
 
 struct State {
     under_way: Option<UnderWay>,
-    /// Those that failed or were stopped, the oldest first.
+    /// Failed and stopped backups, the oldest first.
     over: VecDeque<BackupBody>,
-    /// The highest number that was given.
+    /// The highest number ever given.
     last_id: u64,
-    /// When the last attempt failed; `None` once a later one is whole.
+    /// When the last attempt failed; `None` after a later success.
     failed_at: Option<Timestamp>,
     figures: BackupFigures,
 }
@@ -63,17 +63,17 @@ struct UnderWay {
     watch: BackupWatch,
 }
 
-/// What became of a wish for a backup.
+/// The result of a request for a backup.
 #[derive(Debug)]
 pub(crate) enum Begun {
-    /// It is under way.
+    /// The backup is running.
     Now(BackupBody),
-    /// Another one is, with this number.
+    /// Another backup is running, with this number.
     UnderWay(u64),
 }
 
 impl Backups {
-    /// Looks at the directory: call it where that is allowed.
+    /// Reads the directory: call it on a thread that may block.
     pub(crate) fn new(
         queue: Queue,
         stopping: Stopping,
@@ -92,10 +92,10 @@ impl Backups {
         self.0.place.as_ref().map_err(|why| Problem::no_backup_dir(why).into())
     }
 
-    /// Begins one, unless one is under way. Looks at the directory: call it where that is allowed.
+    /// Begins a backup, unless one is running. Reads the directory: call it on a thread that may block.
     ///
     /// # Errors
-    /// There is no place for it, the server stops, or the system gives no thread.
+    /// There is no directory for backups, the server stops, or the system gives no thread.
     pub(crate) fn begin(&self) -> Result<Begun, Refusal> {
         let place = self.place()?;
         if self.0.stopping.is_given() {
@@ -109,7 +109,7 @@ impl Backups {
         let id = shown.id;
         let backups = self.clone();
         let work = move || {
-            // Also if it panics, the next one can begin.
+            // A panic ends the backup too, so that the next one can begin.
             let end = End(&backups, id);
             let made = backups.make(id, &watch);
             end.with(made);
@@ -122,14 +122,15 @@ impl Backups {
         Ok(Begun::Now(shown))
     }
 
-    /// Makes one the one under way, with a number above `taken`; `Err`: another one is, with this number.
+    /// Registers a new running backup, with a number above `taken`; `Err`: the number of another one that is running.
     fn take_turn(&self, taken: u64) -> Result<(BackupBody, BackupWatch), u64> {
         let mut state = self.state();
         if let Some(under_way) = &state.under_way {
             return Err(under_way.id);
         }
         let begun_at = system_now();
-        // By the clock, but never a number that was given before: the clock may have been set back.
+        // The number follows the clock but is never one that was given before, because the clock may have been set
+        // back.
         let id = begun_at.as_tick().max(state.last_id.max(taken) + 1);
         state.last_id = id;
         let watch = BackupWatch::new();
@@ -140,7 +141,7 @@ impl Backups {
         Ok((shown, watch))
     }
 
-    /// Begins one because it is due. What becomes of it stands in the log.
+    /// Begins a backup because it is due. The log tells the result.
     pub(super) fn begin_by_schedule(&self) {
         match self.begin() {
             Ok(Begun::Now(_)) => {}
@@ -165,7 +166,7 @@ impl Backups {
         Ok(report)
     }
 
-    /// It is over, and told of.
+    /// Notes the end of a backup and writes it to the log.
     fn over(&self, id: u64, made: Result<BackupReport, BackupError>) {
         let body = {
             let mut state = self.state();
@@ -179,10 +180,10 @@ impl Backups {
         told::over(&body);
     }
 
-    /// All that are known, the newest first; of those in the directory the newest ones.
+    /// All known backups, the newest first. Of those in the directory only the newest are read.
     ///
     /// # Errors
-    /// There is no place for them.
+    /// There is no directory for backups.
     pub(crate) fn all(&self) -> Result<BackupsBody, Refusal> {
         let place = self.place()?;
         let mut backups: Vec<BackupBody> = {
@@ -198,10 +199,10 @@ impl Backups {
         Ok(BackupsBody { backups, older })
     }
 
-    /// The one with this number.
+    /// The backup with this number.
     ///
     /// # Errors
-    /// There is no place for it.
+    /// There is no directory for backups.
     pub(crate) fn find(&self, id: Option<u64>) -> Result<Option<BackupBody>, Refusal> {
         let place = self.place()?;
         let Some(id) = id else { return Ok(None) };
@@ -213,43 +214,43 @@ impl Backups {
         Ok(known.or_else(|| place.find(id).map(shown_found)))
     }
 
-    /// Tells the one with this number to stop. Whether it is under way.
+    /// Tells the backup with this number to stop. Returns whether it is running.
     pub(crate) fn stop(&self, id: u64) -> bool {
         let state = self.state();
         let under_way = state.under_way.as_ref().filter(|under_way| under_way.id == id);
         under_way.inspect(|under_way| under_way.watch.stop()).is_some()
     }
 
-    /// Tells the one under way to stop, if there is one, whichever it is.
+    /// Tells the running backup to stop, if there is one.
     pub(crate) fn stop_all(&self) {
         if let Some(under_way) = &self.state().under_way {
             under_way.watch.stop();
         }
     }
 
-    /// Returns once none is under way.
+    /// Waits until no backup is running.
     pub(crate) async fn ended(&self) {
         let mut running = self.0.running.subscribe();
-        // The sender is our own.
+        // An error is impossible, because `self` holds the sender.
         let _never = running.wait_for(|running| !running).await.is_err();
     }
 
-    /// Begins one each time that it is due.
+    /// Begins a backup each time one is due.
     pub(crate) async fn keep_up(&self, every: Duration) {
         schedule::keep_up(self, every).await;
     }
 
-    /// When the newest whole one of this data directory was begun.
+    /// When the newest whole backup of this data directory began.
     pub(super) fn newest_begun(&self) -> Option<Timestamp> {
         self.0.place.as_ref().ok()?.newest()?.manifest.ok()?.begun_at()
     }
 
-    /// When the last attempt failed, if no later one is whole.
+    /// When the last attempt failed, if there was no success after it.
     pub(super) fn failed_at(&self) -> Option<Timestamp> {
         self.state().failed_at
     }
 
-    /// How they went; `None`: there is no place for them.
+    /// The results of the backups; `None`: there is no directory for them.
     pub(crate) fn figures(&self) -> Option<BackupFigures> {
         self.0.place.as_ref().ok().map(|_| self.state().figures)
     }
@@ -259,7 +260,7 @@ impl Backups {
     }
 }
 
-/// Tells the backup under way to stop when it is dropped.
+/// Tells the running backup to stop when it is dropped.
 pub(crate) struct StopBackups(pub(crate) Backups);
 
 impl Drop for StopBackups {
@@ -268,7 +269,7 @@ impl Drop for StopBackups {
     }
 }
 
-/// Ends a backup whatever becomes of its thread.
+/// Ends a backup even if its thread panics.
 struct End<'a>(&'a Backups, u64);
 
 impl End<'_> {
@@ -279,13 +280,13 @@ impl End<'_> {
 
 impl Drop for End<'_> {
     fn drop(&mut self) {
-        // Nothing happens if it is over.
+        // Nothing happens if the backup has already ended.
         self.0.over(self.1, Err(BackupError::Panicked));
     }
 }
 
 impl State {
-    /// Keeps what is known of one that is over.
+    /// Remembers a backup that has ended.
     fn note(&mut self, body: &BackupBody, ended_at: Timestamp) {
         self.figures.add(body);
         match body.state {
@@ -302,7 +303,7 @@ impl State {
     }
 }
 
-/// How one goes that is under way.
+/// The state of the running backup.
 fn shown(under_way: &UnderWay) -> BackupBody {
     let UnderWay { id, begun_at, watch } = under_way;
     body::running(*id, name_of(*id), *begun_at, watch.progress())
@@ -317,7 +318,7 @@ mod tests {
     use super::*;
     use std::path::Path;
 
-    /// Two backups of the queue in `dir`, of which one is to stay, and the keeper of them.
+    /// A queue in `dir` and the keeper of its backups, of which one is kept.
     fn keeper(dir: &Path) -> (Queue, Backups, impl Sized) {
         let data = dir.join("data");
         let queue = Queue::options().virtual_clock().open(&data).expect("it opens");
@@ -330,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_goes_once_a_newer_one_is_whole_and_not_before() {
+    fn the_oldest_backup_is_removed_only_when_a_newer_one_is_whole() {
         let dir = tempfile::tempdir().expect("a directory");
         let (queue, backups, _stop) = keeper(dir.path());
         let place = backups.place().expect("there is one");
@@ -345,9 +346,10 @@ mod tests {
         assert_eq!(place.ids(), [4]);
     }
 
-    /// The story: a stop closed the queue under a backup that had begun just when the one before it ended.
+    /// A bug that was found: a stop closed the queue during a backup that had begun just when the one before it
+    /// ended.
     #[test]
-    fn one_that_begins_as_another_ends_is_waited_for() {
+    fn a_stop_waits_for_a_backup_that_begins_as_another_ends() {
         let dir = tempfile::tempdir().expect("a directory");
         let (_queue, backups, _stop) = keeper(dir.path());
         let (mut shown, _) = backups.take_turn(0).expect("none is under way");
@@ -381,13 +383,14 @@ mod tests {
         assert!(!over(Ok(BackupReport::default())));
     }
 
-    /// The story: the clock was ten years ahead once, and from then on each start made a backup, and all were shown as of that year.
+    /// A bug that was found: the clock was once ten years ahead. From then on each start made a backup, and all were
+    /// shown with that year.
     #[test]
-    fn after_the_clock_was_set_back_a_backup_is_of_the_instant_that_it_says() {
+    fn after_the_clock_was_set_back_a_backup_has_its_true_time() {
         let dir = tempfile::tempdir().expect("a directory");
         let (queue, _, _stop) = keeper(dir.path());
         let data = dir.path().join("data");
-        // The one of the year 2036.
+        // The backup of the year 2036.
         let ahead = 2_083_000_000_000;
         let before = system_now();
         let reopen = || {

@@ -1,7 +1,7 @@
-//! `/v1/backups`: copies that the server makes of its own directory while it serves, when it is asked to and by a schedule.
+//! `/v1/backups`: copies of the data directory that the server makes while it serves, on request and by a schedule.
 //!
-//! One backup is under way at a time, on a thread of its own; [`keeper`] starts it, follows it and knows how the last ones went. What is
-//! whole stands in the directory and nowhere else, so a restart knows as much as the life before.
+//! One backup runs at a time, on its own thread. [`keeper`] starts it, follows it and knows the last results. The
+//! directory alone says which backups are whole, so a restart knows as much as before.
 
 mod figures;
 mod keeper;

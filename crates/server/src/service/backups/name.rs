@@ -21,7 +21,7 @@ pub(super) fn id_of(name: &str) -> Option<u64> {
     let day = [part(day, 0, Some(4))?, part(day, 4, Some(6))?, part(day, 6, None)?].join("-");
     let clock = [part(clock, 0, Some(2))?, part(clock, 2, Some(4))?, part(clock, 4, None)?].join(":");
     let id = u64::try_from(time::parse(&format!("{day}T{clock}")).ok()?).ok()?;
-    // One time has one name.
+    // Each time has one name only.
     (name_of(id) == name).then_some(id)
 }
 
@@ -41,7 +41,7 @@ mod tests {
     }
 
     #[test]
-    fn other_names_are_none_of_ours() {
+    fn other_names_are_not_backups() {
         for other in [
             "",
             "lock",

@@ -1,4 +1,4 @@
-//! [`BackupDir`]: the directory that backups go into.
+//! [`BackupDir`]: the directory of the backups.
 
 use std::fs::{self, DirBuilder};
 use std::io;
@@ -19,43 +19,44 @@ pub enum BackupDirError {
     /// The file system refuses.
     #[error("{op} {}: {source}", path.display())]
     Io {
-        /// What it was asked for.
+        /// The operation that failed.
         op: &'static str,
         /// The file or directory.
         path: PathBuf,
-        /// Why.
+        /// The system's error.
         source: io::Error,
     },
-    /// It lies in what is to be copied.
+    /// The directory is inside the data directory, which is copied.
     #[error("it lies in the data directory {}; choose a place outside, on another disk if there is one", data.display())]
     Inside {
         /// The data directory.
         data: PathBuf,
     },
-    /// Another server has it, or its lock cannot be taken.
+    /// Another server uses the directory, or its lock cannot be taken.
     #[error(transparent)]
     Lock(BackupError),
 }
 
-/// The directory that backups of one server go into. It is the server's own as long as this lives, by a lock.
+/// The directory of one server's backups. A lock makes it the server's own while this lives.
 ///
-/// Only entries with names of ours are ever looked at or removed.
+/// Only entries with names of backups are ever read or removed.
 #[derive(Debug)]
 pub(crate) struct BackupDir {
     path: PathBuf,
     lock: Mutex<PlaceLock>,
-    /// The identity of the data directory. `None`: it is not known, and then no backup counts as its own.
+    /// The identity of the data directory. `None`: it is not known, and no backup counts as one of it.
     pub(super) identity: Option<String>,
 }
 
 impl BackupDir {
-    /// Takes the directory, which is made if it is not there, in a folder that is, and removes what a killed server left unfinished.
+    /// Takes the directory and creates it if it is absent; its parent must exist. Removes unfinished backups of a
+    /// killed server.
     ///
     /// # Errors
-    /// [`BackupDirError`]. Nothing was made then.
+    /// [`BackupDirError`]. Nothing was created then.
     pub(crate) fn open(path: &Path, data: &Path) -> Result<Self, BackupDirError> {
         let path = real(path)?;
-        // A data directory that is not there yet has nothing in it.
+        // A data directory that does not exist yet contains nothing.
         if let Ok(data) = fs::canonicalize(data)
             && path.starts_with(&data)
         {
@@ -78,16 +79,16 @@ impl BackupDir {
         &self.path
     }
 
-    /// Where the backup with this number goes.
+    /// The path of the backup with this number.
     pub(super) fn target(&self, id: u64) -> PathBuf {
         self.path.join(name_of(id))
     }
 
-    /// Looks whether the directory is still this server's. Call it before anything in it is removed: somebody may have removed the
-    /// directory and made it anew, and another server may have it by now.
+    /// Checks that the directory still belongs to this server. Call it before anything in it is removed: a user may
+    /// have removed and recreated the directory, and another server may use it now.
     ///
     /// # Errors
-    /// It is gone, or another server has it.
+    /// The directory is gone, or another server uses it.
     pub(super) fn look_at_lock(&self) -> Result<(), BackupError> {
         if self.lock().look()? {
             tracing::warn!(
@@ -103,10 +104,10 @@ impl BackupDir {
         self.lock.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Removes what is unfinished. Call it when no backup is under way.
+    /// Removes unfinished backups. Call it only while no backup is running.
     ///
     /// # Errors
-    /// The directory is not this server's any more. Nothing was removed.
+    /// The directory does not belong to this server any more. Nothing was removed.
     pub(super) fn clear(&self) -> Result<(), BackupError> {
         self.look_at_lock()?;
         let unfinished =
@@ -126,7 +127,7 @@ impl BackupDir {
         Ok(())
     }
 
-    /// The numbers of all directories with names of ours, rising.
+    /// The numbers of all backups in the directory, rising.
     pub(super) fn ids(&self) -> Vec<u64> {
         let mut ids: Vec<u64> = self.names().iter().filter_map(|name| id_of(name)).collect();
         ids.sort_unstable();
@@ -139,7 +140,7 @@ impl BackupDir {
     }
 }
 
-/// The path without links. The directory may be absent, and the folder that it is to be in may not.
+/// The path without links. The directory may be absent, but its parent must exist.
 fn real(path: &Path) -> Result<PathBuf, BackupDirError> {
     let failed = |source| BackupDirError::Io { op: "find", path: path.to_owned(), source };
     match fs::canonicalize(path) {
@@ -163,7 +164,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn only_parts_of_our_own_are_cleared() {
+    fn only_unfinished_backups_are_cleared() {
         let dir = tempfile::tempdir().expect("a directory");
         let (path, data) = (dir.path().join("backups"), dir.path().join("data"));
         drop(BackupDir::open(&path, &data).expect("it is made"));
@@ -177,7 +178,8 @@ pub(super) mod tests {
         assert_eq!(place.ids(), [8]);
     }
 
-    /// The story: `rm -rf backups; mkdir backups` under a running server let a second one in, and it removed the part of the first.
+    /// A bug that was found: `rm -rf backups; mkdir backups` under a running server admitted a second server, which
+    /// removed the unfinished backup of the first.
     #[test]
     fn a_directory_that_another_server_took_meanwhile_is_left_alone() {
         let dir = tempfile::tempdir().expect("a directory");

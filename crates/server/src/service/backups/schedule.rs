@@ -7,14 +7,14 @@ use tickwheel_queue::backup::system_now;
 
 use super::keeper::Backups;
 
-/// The clock is looked at again after so long at most, for it may be set.
+/// The interval at which the clock is read again, because it may be set.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
-/// After a failed backup the next attempt comes after this time, or after that between two backups if it is shorter.
+/// The wait after a failed backup until the next attempt. If the interval of backups is shorter, it counts instead.
 const TRY_AGAIN: Duration = Duration::from_secs(600);
 
-/// Begins a backup whenever one is due, for ever. The first backup is due `every` after the newest one in the directory, or at once if there is
-/// none. After a failed attempt the next one is due sooner.
+/// Begins a backup each time one is due, for ever. The first is due `every` after the newest one in the directory, or
+/// at once if there is none. After a failed attempt the next one is due sooner.
 pub(super) async fn keep_up(backups: &Backups, every: Duration) {
     let mut last = aside(backups, Backups::newest_begun).await.flatten();
     loop {
@@ -33,23 +33,24 @@ pub(super) async fn keep_up(backups: &Backups, every: Duration) {
     }
 }
 
-/// Does what reads the directory where that holds nobody up; `None`: the server's threads end.
+/// Reads the directory on a thread that may block; `None`: the server's threads end.
 async fn aside<T: Send + 'static>(backups: &Backups, work: fn(&Backups) -> T) -> Option<T> {
     let backups = backups.clone();
     tokio::task::spawn_blocking(move || work(&backups)).await.ok()
 }
 
-/// When the next one is due.
+/// When the next backup is due.
 fn due_after(last: Option<Timestamp>, every: Duration, now: Timestamp) -> Timestamp {
     let Some(last) = last else { return now };
-    // The clock was set back: the last one is of a time that may be years ahead.
+    // The clock was set back: the last backup may have a time that is years ahead.
     if last > now.saturating_plus_ms(ms(LOOK_AGAIN)) {
         return now;
     }
     last.saturating_plus_ms(ms(every))
 }
 
-/// The instant that one which is begun now counts for: its own if it is on time, so that the times do not drift.
+/// The instant from which the next interval counts. If the backup is on time, it is the instant at which it was due,
+/// so that the times do not drift.
 fn slot(due: Timestamp, every: Duration, now: Timestamp) -> Timestamp {
     if now.ms_since(due) < ms(every) { due } else { now }
 }

@@ -1,15 +1,15 @@
-//! Lines of the log about backups.
+//! Log lines about backups.
 
 use tickwheel_api::{BackupBody, BackupState, Problem};
 
 use crate::events;
 
-/// One begins.
+/// A backup begins.
 pub(super) fn begun(id: u64, name: &str) {
     tracing::info!(event = events::BACKUP_BEGUN, id, name, "a backup is begun");
 }
 
-/// One was due while the one with this number runs.
+/// A backup was due while the one with this number was running.
 pub(super) fn left_out(under_way: u64) {
     tracing::warn!(
         event = events::BACKUP_LEFT_OUT,
@@ -18,12 +18,12 @@ pub(super) fn left_out(under_way: u64) {
     );
 }
 
-/// One was due and cannot be begun.
+/// A backup was due and cannot begin.
 pub(super) fn not_begun(problem: &Problem) {
     tracing::error!(event = events::BACKUP_FAILED, %problem, "a backup was due and cannot be begun");
 }
 
-/// One is over.
+/// A backup has ended.
 pub(super) fn over(body: &BackupBody) {
     let BackupBody { id, name, bytes, files, tasks, error, .. } = body;
     let took_ms = took_ms(body);
@@ -48,7 +48,7 @@ pub(super) fn over(body: &BackupBody) {
     }
 }
 
-/// How long one took that is over, ms.
+/// The duration of a backup that has ended (ms).
 fn took_ms(body: &BackupBody) -> u64 {
     body.ended_at_ms.map_or(0, |ended| u64::try_from(ended - body.begun_at_ms).unwrap_or_default())
 }

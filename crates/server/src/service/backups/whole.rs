@@ -1,4 +1,5 @@
-//! Which backups in the directory are whole, which are of this server's data directory, and which may go.
+//! The backups in the directory: which are whole, which are of this server's data directory, and which may be
+//! removed.
 
 use std::fs::{self, File};
 use std::io;
@@ -10,18 +11,19 @@ use super::name::name_of;
 use super::place::BackupDir;
 use crate::events;
 
-/// So many manifests are read at once at most, those of the newest backups.
+/// The largest number of manifests that are read at once, those of the newest backups.
 const MANIFESTS_MAX: usize = 1_000;
 
 /// A directory with the name of a backup.
 pub(crate) struct Found {
     pub(crate) id: u64,
-    /// What it says of itself, or what is wrong with that.
+    /// The manifest, or why it cannot be read.
     pub(crate) manifest: Result<Manifest, String>,
 }
 
 impl BackupDir {
-    /// With the identity of the data directory. Writes a line into the log if there are whole backups, and none of them is of this directory.
+    /// Adds the identity of the data directory. Warns in the log if there are whole backups, but none of this data
+    /// directory.
     pub(crate) fn of(mut self, data: &Path) -> Self {
         let identity = identity(data).unwrap_or_else(|error| {
             tracing::error!(event = events::DOUBTFUL, %error, "the identity of the data directory cannot be read, so no old backup is removed");
@@ -41,7 +43,7 @@ impl BackupDir {
         self
     }
 
-    /// The backup with this number, if it is there: what it says of itself, or how that is damaged.
+    /// The backup with this number, if it is there, with its manifest or the damage.
     pub(super) fn find(&self, id: u64) -> Option<Found> {
         let path = self.target(id);
         let manifest = match Manifest::read(&path) {
@@ -52,30 +54,30 @@ impl BackupDir {
         Some(Found { id, manifest })
     }
 
-    /// The whole ones of any data directory, the newest first, as far as they are looked at.
+    /// The whole backups of any data directory, the newest first, up to [`MANIFESTS_MAX`].
     fn whole(&self) -> impl Iterator<Item = (u64, Manifest)> {
         let found = self.ids().into_iter().rev().take(MANIFESTS_MAX).filter_map(|id| self.find(id));
         found.filter_map(|Found { id, manifest }| Some((id, manifest.ok()?)))
     }
 
-    /// The whole ones of this data directory, the newest first. One whose manifest has no identity is of an earlier version, and may be of
-    /// any directory.
+    /// The whole backups of this data directory, the newest first. A manifest without an identity is of an earlier
+    /// version; its backup may be of any directory and is left out.
     fn own(&self) -> impl Iterator<Item = (u64, Manifest)> {
         let own =
             |manifest: &Manifest| self.identity.is_some() && manifest.directory() == self.identity.as_deref();
         self.whole().filter(move |(_, manifest)| own(manifest))
     }
 
-    /// The newest of this data directory.
+    /// The newest backup of this data directory.
     pub(super) fn newest(&self) -> Option<Found> {
         let (id, manifest) = self.own().next()?;
         Some(Found { id, manifest: Ok(manifest) })
     }
 
-    /// Removes the oldest whole ones of this data directory until there are so many.
+    /// Removes the oldest whole backups of this data directory until `count` are left.
     pub(super) fn keep(&self, count: usize) {
         let mut old: Vec<u64> = self.own().skip(count).map(|(id, _)| id).collect();
-        // The oldest first.
+        // The oldest comes first.
         old.reverse();
         if old.is_empty() {
             return;
@@ -99,7 +101,8 @@ impl BackupDir {
         }
     }
 
-    /// A removal that is cut short, by a power cut too, leaves nothing that looks whole: the name is durably gone first, and then the manifest.
+    /// Removes a backup so that an interruption, even by a power cut, leaves nothing that looks whole: first the name
+    /// is gone durably, then the manifest.
     fn remove(&self, id: u64) -> io::Result<()> {
         let going = self.path().join(format!("{}{UNFINISHED}", name_of(id)));
         fs::rename(self.target(id), &going)?;
@@ -127,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_go_and_what_is_damaged_or_of_others_stays() {
+    fn the_oldest_are_removed_and_damaged_or_foreign_ones_stay() {
         let dir = tempfile::tempdir().expect("a directory");
         let queue = Queue::open(dir.path().join("data")).expect("it opens");
         let place = open(dir.path());
@@ -144,8 +147,8 @@ mod tests {
         assert_eq!(place.ids(), [2, 4, 5, 6]);
     }
 
-    /// The story: the disk of the data was not mounted, the server began on an empty directory beside it, and after a day of hourly backups of
-    /// nothing all good ones were gone.
+    /// A bug that was found: the disk of the data was not mounted, so the server began with an empty directory. After
+    /// a day of hourly backups of it, all good backups were gone.
     #[test]
     fn backups_of_another_data_directory_are_neither_counted_nor_removed() {
         let dir = tempfile::tempdir().expect("a directory");
@@ -164,7 +167,7 @@ mod tests {
         assert_eq!(place.ids(), [1, 2, 3, 6]);
         assert_eq!(place.newest().expect("its own").id, 6);
         queue.close();
-        // Back to the first one: its own are counted again, and that of the other stays.
+        // Back in the first data directory, its backups count again, and the one of the other directory stays.
         drop(place);
         fs::remove_dir_all(&data).expect("removed");
         fs::rename(dir.path().join("unmounted"), &data).expect("renamed");
@@ -175,12 +178,13 @@ mod tests {
     }
 
     #[test]
-    fn a_removal_takes_the_name_and_then_the_manifest_first() {
+    fn a_removal_first_takes_the_name_and_then_the_manifest() {
         let dir = tempfile::tempdir().expect("a directory");
         let queue = Queue::open(dir.path().join("data")).expect("it opens");
         let place = open(dir.path());
         copy(&place, &queue, 1..=1);
-        // A manifest that cannot be removed stops the removal: what is left has no name of a backup, and all of its files.
+        // A manifest that cannot be removed stops the removal: the rest has all its files, but not the name of a
+        // backup.
         let manifest = place.target(1).join(Manifest::FILE);
         let files =
             || fs::read_dir(place.path().join(format!("{}{UNFINISHED}", name_of(1)))).map(Iterator::count);
