@@ -1,5 +1,5 @@
-//! The file that knows both languages, with `refused`, `settings` and `schedule`: requests of the API become commands of the queue, and what the queue
-//! answers becomes bodies and problems. It decides nothing.
+//! The translation between the API and the queue, together with the modules below: requests become commands, and
+//! answers become bodies and problems. It decides nothing.
 
 pub(crate) mod backup;
 pub(crate) mod cursor;
@@ -145,7 +145,7 @@ pub(crate) fn retry_body(retry: queue::Retry) -> api::RetryBody {
         Some(queue::Backoff { doubles: exponential, base_ms, max_ms, jitter_percent }) => {
             api::RetryBody { max_attempts, exponential, base_ms, max_ms, jitter_percent }
         }
-        // A program that embeds the queue may say so; over the wire it is a wait of no length.
+        // A program that embeds the queue may leave the delays out; over the wire they are 0.
         None => api::RetryBody { max_attempts, exponential: false, base_ms: 0, max_ms: 0, jitter_percent: 0 },
     }
 }
@@ -173,7 +173,7 @@ fn death(why: queue::Death) -> api::DeathReason {
     }
 }
 
-/// What became of one of several tasks, if that can be said.
+/// The outcome for one of several tasks; an error if it is not definite.
 pub(crate) fn redrive_outcome(
     redriven: Result<(), queue::RedriveError>,
 ) -> Result<api::RedriveOutcome, Refusal> {
@@ -187,7 +187,7 @@ pub(crate) fn redrive_outcome(
     }
 }
 
-/// The version in an `If-Match`.
+/// The version of an `If-Match`.
 pub(crate) fn version(number: u64) -> Seq {
     Seq(number)
 }
@@ -212,7 +212,7 @@ fn timeline(moments: Vec<api::MomentBody>) -> Vec<queue::Moment> {
     moments.into_iter().map(moment).collect()
 }
 
-/// What is still to come behind this step.
+/// The moments of the timeline after this step.
 fn moments_after(body: &queue::Body, step: usize) -> Vec<api::MomentBody> {
     let moment = |moment: &queue::Moment| api::MomentBody {
         at_ms: moment.at.as_ms(),
@@ -257,7 +257,7 @@ pub(crate) fn on_lease(revoke: bool) -> queue::OnLease {
     if revoke { queue::OnLease::Revoke } else { queue::OnLease::Refuse }
 }
 
-/// The tokens of one call.
+/// The lease tokens of one call.
 pub(crate) struct Tokens(Vec<Token>);
 
 impl Tokens {
@@ -284,7 +284,7 @@ impl Tokens {
     }
 }
 
-/// What the tokens of one call are told, in their order.
+/// The results for the tokens of one call, in their order.
 pub(crate) fn token_results(answers: &[queue::TokenAnswer]) -> api::TokenResults {
     api::TokenResults { results: answers.iter().copied().map(token_result).collect() }
 }
@@ -381,7 +381,7 @@ pub(crate) fn now(now: Timestamp) -> api::NowBody {
     api::NowBody { now_ms: now.as_ms() }
 }
 
-/// What `/readyz` says; `trouble` is what the rim knows against it.
+/// The body of `/readyz`; `trouble` is a reason of the server against being ready.
 pub(crate) fn ready(
     health: queue::Health,
     draining: bool,
@@ -424,7 +424,7 @@ pub(crate) fn ready(
     }
 }
 
-/// The name of what an acknowledged call survives.
+/// The name of a durability level.
 pub(crate) fn durability(durability: queue::Durability) -> &'static str {
     match durability {
         queue::Durability::Fsync => "fsync",
@@ -466,7 +466,7 @@ pub(crate) fn patch_line(key: &Key, task: &queue::TaskView) -> api::BatchResult 
     api::BatchResult::stored(key.as_str(), 200, task.version.0, task.due_at.as_ms())
 }
 
-/// A cancel's line: its outcome, also where that is a problem when it comes alone.
+/// The line of a batch for a cancel: its outcome, even where a single call would get a problem.
 pub(crate) fn cancel_line(
     queue: &QueueName,
     key: &Key,

@@ -1,10 +1,10 @@
-//! Backups of the queue become bodies of the API.
+//! Translates backups of the queue into bodies of the API.
 
 use tickwheel_api::{BackupBody, BackupPhase, BackupState};
 use tickwheel_queue::backup::{BackupPhase as Phase, BackupProgress, Manifest};
 use tickwheel_queue::{BackupError, BackupReport, Timestamp};
 
-/// The backup `id`, which runs.
+/// The body of a running backup.
 pub(crate) fn running(id: u64, name: String, begun_at: Timestamp, progress: BackupProgress) -> BackupBody {
     let (phase, bytes_done) = match progress.phase {
         Phase::Copying => (BackupPhase::Copying, progress.copied),
@@ -21,7 +21,7 @@ pub(crate) fn running(id: u64, name: String, begun_at: Timestamp, progress: Back
     }
 }
 
-/// The same backup once it is over. `stops`: the server stops, and closes its queue.
+/// The body of a backup that has ended. `stops`: the server stops, and closes its queue.
 pub(crate) fn over(
     body: BackupBody,
     ended_at: Timestamp,
@@ -37,9 +37,10 @@ pub(crate) fn over(
     }
 }
 
-/// A backup in the directory, by what it says of itself, or by what is wrong with that.
+/// The body of a backup in the directory, by its manifest or by the damage of it.
 pub(crate) fn found(id: u64, name: String, manifest: Result<Manifest, String>) -> BackupBody {
-    // The number is the clock of its beginning, but never lower than one before: after a clock was set back the two differ.
+    // The number is the clock at the beginning, but never lower than an earlier number. After a clock was set back,
+    // the manifest's time differs from it.
     let by_number = i64::try_from(id).unwrap_or(i64::MAX);
     match manifest {
         Ok(manifest) => {
@@ -57,7 +58,7 @@ fn with_report(body: BackupBody, report: &BackupReport) -> BackupBody {
     BackupBody { files, bytes, bytes_done: bytes, as_of_ms: as_of.map(Timestamp::as_ms), tasks, dead, ..body }
 }
 
-/// A failed one of which nothing else is known.
+/// The body of a failed backup of which nothing else is known.
 fn nothing_of(id: u64, name: String, begun_at_ms: i64) -> BackupBody {
     BackupBody {
         id,

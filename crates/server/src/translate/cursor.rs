@@ -1,13 +1,12 @@
-//! Where a page of a list ended, as opaque text that knows which list it belongs to.
+//! Cursors: where a page of a list ended, as opaque text that belongs to one list.
 
 use tickwheel_api::TaskFilter;
 use tickwheel_queue::{Place, QueueName, Seq, Timestamp};
 
 /// A cursor is `1-<due_at>-<put_seq>-<check>`, in hexadecimal; the 1 is the version of this form.
 ///
-/// The check covers the place, the queue and the filter, so that a cursor taken to another list is refused
-/// and does not silently skip tasks. It guards against mix-ups; there is nothing to protect against forgers, who can
-/// list everything anyway.
+/// The check covers the place, the queue and the filter. So a cursor that is used for another list is refused, and
+/// does not silently skip tasks. It protects against mistakes, not against forgers, who can list everything anyway.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Cursor {
     pub(crate) place: Place,
@@ -29,7 +28,7 @@ impl Cursor {
         let due_at = Timestamp::from_ms(i64::from_str_radix(due, 16).ok()?)?;
         let put_seq = Seq(u64::from_str_radix(seq, 16).ok()?);
         let cursor = Self { place: Place { due_at, put_seq } };
-        // Comparing the whole text leaves each cursor one spelling.
+        // The comparison of the whole text leaves each cursor one spelling.
         (version == VERSION && cursor.write(queue, filter) == text).then_some(cursor)
     }
 
@@ -41,7 +40,7 @@ impl Cursor {
     }
 }
 
-/// FNV-1a, 64 bits: the same in every release, unlike the hash of the standard library.
+/// FNV-1a with 64 bits: equal in every release, unlike the hash of the standard library.
 pub(crate) fn fnv1a(bytes: Vec<u8>) -> u64 {
     bytes.into_iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)

@@ -1,4 +1,4 @@
-//! Lines of an export become commands of the queue, and what the queue shows becomes lines.
+//! Translates lines of an export into commands of the queue, and the queue's data into lines.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use super::{
 };
 use crate::translate::{schedule, settings};
 
-/// What to do about something that is there already.
+/// The advice for a task, queue or schedule that exists already.
 const EXISTING_HINT: &str =
     "import with existing=skip to leave it as it is, or with existing=replace to have what the file says";
 
@@ -35,7 +35,7 @@ pub(crate) fn task_line(task: &queue::TaskView) -> api::ExportTask {
         tags: tag_texts(&task.body),
         priority: task.priority,
         group: group_text(task.group.as_ref()),
-        // The lease that runs stays here, and is none that ended.
+        // A running lease stays here, and does not count as an ended attempt.
         attempt: task.attempt - u32::from(is_leased && task.attempt > 0),
         retry: task.retry.map(retry_body),
         expire_at_ms: task.expire_at.map(Timestamp::as_ms),
@@ -65,10 +65,10 @@ fn tally(tally: queue::Tally) -> api::TallyBody {
     api::TallyBody { leases, expiries, nacks, burials, redrives, delay_ms }
 }
 
-/// A task of a file, as the queue takes it.
+/// Translates a task of a file into a command.
 ///
 /// # Errors
-/// A name that none can have.
+/// A name is not valid.
 pub(crate) fn task(task: api::ExportTask) -> Result<queue::ImportTask, Box<Problem>> {
     let text = |error: &queue::NameError| name_refused(error);
     let tags: Result<Vec<_>, _> = task.tags.iter().map(|tag| queue::Tag::new(tag)).collect();
@@ -129,7 +129,7 @@ fn failed(failure: api::FailureBody) -> queue::Failure {
     }
 }
 
-/// The settings of a queue, as a line; `None`: its owner configured nothing.
+/// The settings of a queue as a line; `None`: its owner configured nothing.
 pub(crate) fn queue_line(view: &queue::QueueView) -> Option<api::ExportQueue> {
     let queue::QueueCounts { queue, paused, draining, .. } = &view.counts;
     if !paused && !draining && view.settings == queue::QueueSettings::default() {
@@ -145,10 +145,10 @@ pub(crate) fn queue_line(view: &queue::QueueView) -> Option<api::ExportQueue> {
     })
 }
 
-/// What a file says of a queue, as the queue takes it.
+/// Translates a queue's line of a file.
 ///
 /// # Errors
-/// A name that none can have.
+/// The name is not valid.
 pub(crate) fn queue_record(line: api::ExportQueue) -> Result<(QueueName, queue::QueueRecord), Box<Problem>> {
     let name = QueueName::new(&line.queue).map_err(|error| name_refused(&error))?;
     let until = line.paused_until_ms.map_or(Timestamp::MAX, at);
@@ -160,7 +160,8 @@ pub(crate) fn queue_record(line: api::ExportQueue) -> Result<(QueueName, queue::
     Ok((name, record))
 }
 
-/// A schedule as a line; `running` is the key of the task that has to end first. Instants after `begun` are told as not decided yet.
+/// A schedule as a line. `running` is the key of the task that must end first. Instants after `begun` are written as
+/// not yet decided.
 pub(crate) fn schedule_line(
     view: &queue::ScheduleView,
     running: Option<&Key>,
@@ -182,11 +183,12 @@ pub(crate) fn schedule_line(
     }
 }
 
-/// A schedule without the tasks that it has made after `begun`: an export that began then may lack them, and what is decided elsewhere is not made again.
-/// Some may be made twice by that, but none is lost.
+/// The schedule without the tasks that it made after `begun`. An export that began then may lack those tasks, and an
+/// importing server does not make them again if their instants count as decided. So some may be made twice, but none
+/// is lost.
 fn as_of(record: &queue::ScheduleRecord, begun: Timestamp) -> queue::ScheduleRecord {
     let mut record = record.clone();
-    // Its first instant is not before its put.
+    // The first instant is not before the put of the schedule.
     let before_first = Timestamp::from_ms(record.anchor.as_ms() - 1).unwrap_or_default();
     let decided = begun.max(before_first);
     let Some(last) = record.last.filter(|last| *last > decided) else { return record };
@@ -203,10 +205,10 @@ fn as_of(record: &queue::ScheduleRecord, begun: Timestamp) -> queue::ScheduleRec
     record
 }
 
-/// A schedule of a file, as the queue takes it. A zone that was not asked for before is read from its file.
+/// Translates a schedule's line of a file. A time zone that is used for the first time is read from its file.
 ///
 /// # Errors
-/// A name that none can have, an expression or a zone that cannot be used.
+/// A name is not valid, or an expression or a time zone cannot be used.
 pub(crate) fn schedule_of(
     line: api::ExportSchedule,
     existing: api::Existing,
@@ -266,7 +268,7 @@ pub(crate) fn import_refused(error: &queue::ImportError, queue: &QueueName, key:
     }
 }
 
-/// 409: the queue has settings, or the schedule is there, and they say something else.
+/// 409: the queue has settings, or the schedule exists, and they differ from the file.
 pub(crate) fn exists(what: &str) -> Problem {
     Problem::new(ProblemKind::Exists, what).with_hint(EXISTING_HINT)
 }

@@ -5,58 +5,59 @@ use serde::Serialize;
 /// The body of `/readyz`.
 #[derive(Debug, Serialize)]
 pub(crate) struct Ready {
-    /// Whether leases and acks are taken, and puts unless it drains.
+    /// Whether leases and acks are taken, and also puts unless the server drains.
     pub(crate) ready: bool,
-    /// The same in a word, and `degraded` where something is refused or held up and the rest goes on.
+    /// The state in a word. It is `degraded` if the server refuses or delays some calls and answers the others.
     pub(crate) status: Status,
-    /// Why it is not ready, or degraded; `null` if all is well.
+    /// Why the server is not ready, or degraded; `null` if all is well.
     pub(crate) why: Option<String>,
-    /// Each reason by itself, the gravest first.
+    /// The reasons one by one, the most serious first.
     pub(crate) reasons: Vec<String>,
-    /// Whether no new tasks are taken while all else goes on.
+    /// Whether the server takes no new tasks, while all else goes on.
     pub(crate) draining: bool,
-    /// What an acknowledged call survives: `fsync` a power loss, `os` a crash of the process, `memory` nothing.
+    /// The durability of an acknowledged call: `fsync` survives a power loss, `os` a crash of the process, `memory`
+    /// nothing.
     pub(crate) durability: &'static str,
-    /// Whether time stands still until it is advanced.
+    /// Whether the clock stands still until it is advanced.
     pub(crate) virtual_clock: bool,
-    /// Why nothing is changed any more; `null` if all is well.
+    /// Why the server is read-only; `null` if all is well.
     pub(crate) read_only: Option<String>,
-    /// What was noticed of the wall clock.
+    /// The state of the wall clock.
     pub(crate) clock: ClockReport,
-    /// What an operator should know of the last recovery; `null` if all was in order.
+    /// The report of the last recovery, if an operator should know it; `null` if all was in order.
     pub(crate) recovery: Option<String>,
 }
 
-/// How a server is.
+/// The state of a server.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Status {
-    /// All goes on.
+    /// All is well.
     Ok,
-    /// It drains: puts are refused, because it was told so.
+    /// The server drains on request: puts are refused.
     Draining,
-    /// Leases and acks go on; puts are refused, or due tasks wait.
+    /// Leases and acks go on, but puts are refused or due tasks wait.
     Degraded,
-    /// Nothing is changed any more.
+    /// The server changes nothing.
     ReadOnly,
-    /// It does not answer, or it stops.
+    /// The server does not answer, or it stops.
     NotReady,
 }
 
-/// The wall clock, beside the one that cannot step.
+/// The wall clock, compared with the monotonic clock.
 #[derive(Debug, Serialize)]
 pub(crate) struct ClockReport {
-    /// Steps noticed since the start.
+    /// Steps that were noticed since the start.
     pub(crate) steps: u64,
-    /// How far the system's wall clock is from the one that the server believes, milliseconds.
+    /// The difference between the system's wall clock and the believed one (ms).
     pub(crate) offset_ms: i64,
 }
 
-/// What a caller without a token sees in the place of a sentence that may hold names of files.
+/// The text for a caller without a token, instead of a text that may contain file names.
 pub(crate) const HIDDEN: &str = "the reason is shown to callers with a token that has `read`";
 
 impl Ready {
-    /// Leaves whether, and not why.
+    /// Hides the reasons and keeps the states.
     pub(crate) fn hide(&mut self) {
         for text in [&mut self.why, &mut self.read_only, &mut self.recovery] {
             if text.is_some() {

@@ -1,4 +1,4 @@
-//! What the queue refuses becomes problems.
+//! Translates refusals of the queue into problems.
 
 use tickwheel_api::{BadRequest, CancelOutcome, Problem};
 use tickwheel_queue as queue;
@@ -42,7 +42,7 @@ pub(crate) fn put_refused(
     }
 }
 
-/// A refused put of a key that the server makes: what is about a key cannot happen.
+/// A refused put whose key the server makes: refusals about a key cannot happen.
 pub(crate) fn post_refused(error: &queue::PutError, queue: &QueueName) -> Problem {
     match error {
         queue::PutError::Draining => Problem::draining(queue.as_str()),
@@ -105,7 +105,7 @@ pub(crate) fn cancel_refused(
     }
 }
 
-/// The definite answer in a refusal, if it is one.
+/// The definite outcome in a refusal, if there is one.
 pub(super) fn cancel_refusal(error: &queue::CancelError) -> Option<CancelOutcome> {
     match error {
         queue::CancelError::NotFound => Some(CancelOutcome::NotFound),
@@ -156,7 +156,8 @@ fn version_mismatch(wanted: Option<Seq>, current: Option<Seq>) -> Problem {
     Problem::version_mismatch(wanted.map_or(0, |wanted| wanted.0), current.map(|current| current.0))
 }
 
-/// An answer of the queue that this file does not know: our mistake, for both come out of one workspace.
+/// An answer of the queue that this file does not know. It is a mistake of the program, because both crates come from
+/// one workspace.
 pub(crate) fn unknown(error: &dyn std::error::Error) -> Problem {
     tracing::error!(event = events::CALL_FAILED, %error, "an answer of the queue has no translation");
     Problem::internal(error.to_string())

@@ -1,4 +1,4 @@
-//! What is to be done again and again, in both languages.
+//! Translates schedules between the API and the queue.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use tickwheel_queue::{QueueName, ScheduleName, Seq, Timestamp};
 use crate::base::hex;
 use crate::translate;
 
-/// A schedule, as the queue takes it.
+/// A schedule of a request, for the queue.
 pub(crate) fn schedule(spec: api::ScheduleSpec) -> Result<queue::Schedule, BadRequest> {
     let api::ScheduleSpec { cadence, start_ms, end_ms, count, jitter_ms, catch_up, overlap, payload, terms } =
         spec;
@@ -66,7 +66,7 @@ fn bad_cron(error: &CronError) -> BadRequest {
     BadRequest::member(member, error.to_string(), error.hint())
 }
 
-/// A schedule, as it is shown.
+/// A schedule as the API shows it.
 pub(crate) fn schedule_body(view: &queue::ScheduleView) -> api::ScheduleBody {
     let queue::ScheduleRecord { schedule, version, next, last, made, skipped, running, waiting, .. } =
         &*view.record;
@@ -113,7 +113,7 @@ pub(crate) fn spec(schedule: &queue::Schedule) -> api::ScheduleSpec {
     }
 }
 
-/// What a schedule is going to do, as it is shown.
+/// The next occurrences of a schedule as the API shows them.
 pub(crate) fn preview(view: &queue::ScheduleView, count: usize) -> Result<api::PreviewBody, CronError> {
     let all = queue::upcoming(&view.record, count)?;
     let note = (all.len() < count).then(|| why_no_more(&view.record));
@@ -137,22 +137,22 @@ fn why_no_more(record: &queue::ScheduleRecord) -> String {
     }
 }
 
-/// The place behind a page of schedules, as a cursor: no two spellings of a query give two names.
+/// The cursor after a page of schedules: the name in hex, so that each name has one spelling.
 pub(crate) fn cursor(name: &ScheduleName) -> String {
     hex::write(name.as_str().as_bytes())
 }
 
-/// The place that a cursor names; `None`: it is none.
+/// The name in a cursor; `None`: the text is not a cursor.
 pub(crate) fn read_cursor(text: &str) -> Option<ScheduleName> {
     ScheduleName::new(&String::from_utf8(hex::read(text)?).ok()?).ok()
 }
 
-/// The place behind a page of the schedules of all queues, as a cursor.
+/// The cursor after a page of the schedules of all queues.
 pub(crate) fn all_cursor(queue: &QueueName, name: &ScheduleName) -> String {
     format!("{}-{}", hex::write(queue.as_str().as_bytes()), cursor(name))
 }
 
-/// The place that such a cursor names; `None`: it is none.
+/// The queue and the name in such a cursor; `None`: the text is not a cursor.
 pub(crate) fn read_all_cursor(text: &str) -> Option<(QueueName, ScheduleName)> {
     let (queue, name) = text.split_once('-')?;
     let queue = QueueName::new(&String::from_utf8(hex::read(queue)?).ok()?).ok()?;

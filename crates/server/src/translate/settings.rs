@@ -1,4 +1,4 @@
-//! What a queue's owner lays down, in both languages.
+//! Translates the settings of queues between the API and the queue.
 
 use tickwheel_api as api;
 use tickwheel_api::Problem;
@@ -7,7 +7,7 @@ use tickwheel_queue::{QueueName, Timestamp};
 
 use crate::translate;
 
-/// Settings, as the queue takes them.
+/// Settings of a request, for the queue.
 pub(crate) fn settings(body: api::SettingsBody) -> queue::QueueSettings {
     let api::SettingsBody {
         max_in_flight,
@@ -59,7 +59,7 @@ pub(crate) fn settings_body(settings: &queue::QueueSettings) -> api::SettingsBod
     }
 }
 
-/// A queue, as it is shown.
+/// A queue as the API shows it.
 pub(crate) fn queue_body(view: &queue::QueueView) -> api::QueueBody {
     let until = view.paused_until.filter(|until| *until < Timestamp::MAX);
     api::QueueBody {
