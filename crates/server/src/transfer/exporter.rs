@@ -1,4 +1,4 @@
-//! [`Exporter`]: a store as lines, page by page.
+//! [`Exporter`]: writes a store as lines, page by page.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -17,27 +17,28 @@ use crate::base::aside::Steps;
 use crate::base::queue_pages::QueuePages;
 use crate::translate::{self, exported};
 
-/// Tasks in a page. A page of large payloads ends at 4 MiB of them, in the store.
+/// The number of tasks in a page. The store ends a page of large payloads at 4 MiB of them.
 const PAGE_TASKS: usize = 1_000;
 
-/// Writes what a store has as the lines of an export: the header, settings, tasks and dead ones by time, schedules, the end. It holds one page of tasks, and asks
-/// for the next one while that is written.
+/// Writes the contents of a store as the lines of an export: the header, settings, tasks and dead tasks by time,
+/// schedules, the end. It holds one page of tasks, and asks for the next one while that is written.
 ///
-/// Each page of tasks is what was so at one moment. What changes during an export may be in it as it was before or after the change, twice if its time moves
-/// later, and not at all if it moves earlier or is put before the place that the export has come to. The schedules are those of the beginning, also where the
-/// export was interrupted: an instant that comes meanwhile is made again elsewhere rather than lost.
+/// Each page of tasks shows one moment. A task that changes during an export may be in it as before or as after the
+/// change. It is in it twice if its time moves later, and not at all if it moves earlier or is put before the
+/// export's position. The schedules are those of the beginning, also if the export was interrupted: an importing
+/// server makes the later instants again, so that none is lost.
 pub struct Exporter {
     queue: Queue,
     grant: Grant,
-    /// Only what belongs to this one.
+    /// The only queue to export; `None`: all.
     only: Option<QueueName>,
-    /// When it began.
+    /// When the export began.
     begun: Timestamp,
     written: ExportEnd,
     stage: Stage,
-    /// The page that is on its way.
+    /// The next page, which was asked for.
     page: Option<Pending<TaskPage, Unavailable>>,
-    /// Written last.
+    /// The schedules, which are written last.
     schedules: VecDeque<ExportSchedule>,
     steps: Steps,
 }
@@ -52,7 +53,7 @@ impl fmt::Debug for Exporter {
 enum Stage {
     /// The header and the settings come next.
     Head,
-    /// It goes on behind this place; nothing of this export was written by now.
+    /// The export goes on after this place; no line of this request is written yet.
     Resumed(Place),
     /// A page of tasks was asked for and comes next.
     Tasks,
@@ -61,15 +62,15 @@ enum Stage {
 }
 
 impl Exporter {
-    /// An export of all that the queue has, or of what the query asks for.
+    /// An export of all that the queue has, or of the part that the query asks for.
     ///
     /// # Errors
-    /// A name of a queue that none can have, and a cursor of another export.
+    /// The name of a queue is not valid, or the cursor is of another export.
     pub fn new(queue: Queue, query: &ExportQuery) -> Result<Self, Box<Problem>> {
         Self::within(queue, query, Grant::everything())
     }
 
-    /// The same of what the bearer of a token may know of.
+    /// An export of the part that the bearer of a token may see.
     pub(crate) fn within(queue: Queue, query: &ExportQuery, grant: Grant) -> Result<Self, Box<Problem>> {
         let only = query.queue.as_deref().map(QueueName::new).transpose();
         let only = only.map_err(|error| translate::name_refused(&error))?;
@@ -88,10 +89,10 @@ impl Exporter {
         Ok(Self { queue, grant, only, begun, written, stage, page, schedules, steps })
     }
 
-    /// The next lines; `None` behind the end.
+    /// The next lines; `None` after the end.
     ///
     /// # Errors
-    /// The queue cannot be read; at first also that there is no such queue as the export is limited to.
+    /// The queue cannot be read. The first call may also say that the queue to export does not exist.
     pub async fn next(&mut self) -> Result<Option<Vec<u8>>, Box<Problem>> {
         let mut out = Vec::new();
         match self.stage {
@@ -124,7 +125,7 @@ impl Exporter {
         Ok(Some(out))
     }
 
-    /// How many lines of each kind were written so far.
+    /// The number of lines of each kind until now.
     #[must_use]
     pub fn written(&self) -> ExportEnd {
         self.written
@@ -154,14 +155,14 @@ impl Exporter {
             store: Some(self.queue.opened().identity.to_string()),
             scope,
             queue: self.only.as_ref().map(|only| only.as_str().to_owned()),
-            // Some may be put while the export goes on.
+            // Tasks may be put while the export goes on.
             ids_below: stats.ids_below.saturating_add(IDS_AHEAD),
         };
         self.write(ExportLine::Header(header), out);
         Ok(())
     }
 
-    /// Writes the settings of queues; whether there is any queue that belongs to the export.
+    /// Writes the settings of queues. Returns whether any queue belongs to the export.
     async fn write_queues(&mut self, out: &mut Vec<u8>) -> Result<bool, Box<Problem>> {
         let mut has_any = false;
         let prefix = self.only.as_ref().map_or("", QueueName::as_str);
@@ -183,7 +184,7 @@ impl Exporter {
         Ok(has_any)
     }
 
-    /// Writes a cursor line that leads behind this place.
+    /// Writes a cursor line for the place `after`.
     fn write_cursor(&self, after: Place, out: &mut Vec<u8>) {
         let position = Position { begun: self.begun, after, written: self.written };
         ExportLine::Cursor(position.to_text(&self.queue.opened().identity, self.only.as_ref())).write(out);
@@ -197,7 +198,7 @@ impl Exporter {
     async fn write_page(&mut self, out: &mut Vec<u8>) -> Result<(), Box<Problem>> {
         let page = self.page.take().expect("a page is asked for before it is written");
         let TaskPage { tasks, next, .. } = page.await.map_err(|why| translate::unavailable(&why))?;
-        // The next one is read while this one is written.
+        // The next page is read while this one is written.
         match next {
             Some(next) => self.ask(next),
             None => self.stage = Stage::Schedules,
@@ -212,14 +213,16 @@ impl Exporter {
                 self.write_cursor(Place { due_at: task.due_at, put_seq: task.put_seq }, out);
             }
         }
-        // The place behind a page may be that of a task which a token with a scope knows nothing of.
+        // The place after a page may be that of a task outside of the token's scope, so a token with a scope gets no
+        // cursor.
         if let Some(next) = next.filter(|_| self.grant.is_unscoped()) {
             self.write_cursor(next, out);
         }
         Ok(())
     }
 
-    /// Takes down the schedules as they are now, to be written when all tasks are. They are in memory anyway, 16 MiB of them at most.
+    /// Copies the schedules as they are now, to be written after all tasks. They are in memory anyway, at most 16
+    /// MiB.
     async fn take_schedules(&mut self) -> Result<(), Box<Problem>> {
         let mut after = None;
         loop {
@@ -254,12 +257,13 @@ impl Exporter {
     }
 }
 
-/// Whether its place is known from what is shown of it. Dead tasks stand where they will be forgotten.
+/// Whether a cursor may name the place of this task. Dead tasks are ordered by the time when they will be forgotten,
+/// which is not shown.
 fn may_be_named(task: &TaskView) -> bool {
     task.dead.is_none()
 }
 
-/// The key of the task with this id, unless it has ended.
+/// The key of the task with this id; `None`: the task has ended.
 async fn key_of(queue: &Queue, id: u64) -> Result<Option<Key>, Box<Problem>> {
     let get = ById { id, act: Act::Get, within: None };
     match queue.by_id(get).await {
@@ -269,10 +273,10 @@ async fn key_of(queue: &Queue, id: u64) -> Result<Option<Key>, Box<Problem>> {
     }
 }
 
-/// This many tasks may be put during an export and still keep their ids elsewhere.
+/// The number of tasks that may be put during an export and still keep their ids on the importing server.
 const IDS_AHEAD: u64 = 1_000_000;
 
-/// 1 MiB: so much of schedules is written at a time.
+/// Schedules are written in pieces of this size (bytes).
 const PIECE_BYTES: usize = 1 << 20;
 
 fn no_queue(queue: &QueueName) -> Problem {

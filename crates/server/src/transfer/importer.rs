@@ -1,4 +1,4 @@
-//! [`Importer`]: takes the lines of an export in, up to the first that is refused.
+//! [`Importer`]: takes the lines of an export, up to the first that is refused.
 
 use std::fmt;
 
@@ -14,30 +14,31 @@ use tickwheel_queue::{
 use crate::translate::{self, exported};
 use crate::translate::{schedule, settings};
 
-/// 1 MiB of payloads in one command, or one task that has more.
+/// The largest payloads of one command, in total (bytes); a single task may have more.
 const COMMAND_BYTES: usize = 1 << 20;
 
-/// Takes lines of an export in, in their order. Tasks go to the queue in groups, one group at a time: the next one is read meanwhile, and is sent only when
-/// all of the one before is in. So all lines before one that is refused are in and durable, and none behind it.
+/// Takes the lines of an export in their order. Tasks go to the queue in groups, one group at a time: the next group
+/// is read meanwhile, and is sent only when the whole group before is stored. So all lines before a refused one are
+/// stored durably, and no line after it.
 pub struct Importer {
     queue: Queue,
     existing: tickwheel_api::Existing,
     revoke: bool,
     ids_below: Option<u64>,
-    /// The tasks that are to go next.
+    /// The tasks of the next command.
     group: Group,
-    /// Those that went.
+    /// The tasks of the command that was sent.
     under_way: Option<(Vec<At>, Pending<Imported, Unavailable>)>,
     counts: ImportCounts,
-    /// All lines before this one are in.
+    /// All lines before this one are stored.
     next_line: u64,
-    /// The line behind the last that was taken.
+    /// The number of the line after the last that was taken.
     taken: u64,
-    /// What became of lines that were not plainly added.
+    /// The results of lines that were not simply added.
     rows: Vec<ImportLine>,
 }
 
-/// Where a task stands in the file, and what it is called.
+/// The line of a task in the file, and the names of the task.
 #[derive(Debug)]
 struct At {
     line: u64,
@@ -52,12 +53,12 @@ struct Group {
     bytes: usize,
 }
 
-/// Why an import ended before a line. All lines before it are in, and none behind it.
+/// Why an import ended before a line. All lines before it are stored, and no line after it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stop {
-    /// The line.
+    /// The line's number.
     pub line: u64,
-    /// What is wrong with it.
+    /// The mistake.
     pub problem: Box<Problem>,
 }
 
@@ -68,7 +69,7 @@ impl fmt::Debug for Importer {
 }
 
 impl Importer {
-    /// An import whose first line has this number. `ids_below` is what the header says of the ids.
+    /// An import whose first line has this number. `ids_below` is the bound of the ids in the header.
     #[must_use]
     pub fn new(
         queue: Queue,
@@ -91,10 +92,11 @@ impl Importer {
         }
     }
 
-    /// Whether the file is of the same kind of clock as the queue. What a test put at a virtual time would be due at once in real time, or in years.
+    /// Checks that the file and the queue have the same kind of clock. A task at a virtual time would be due at once
+    /// in real time, or in years.
     ///
     /// # Errors
-    /// One of the two is virtual, and the other is not.
+    /// One clock is virtual, and the other is not.
     pub fn check_clock(queue: &Queue, header: &ExportHeader) -> Result<(), Box<Problem>> {
         let (file, here) = match (header.virtual_clock, queue.health().virtual_clock) {
             (true, false) => ("a virtual clock", "real time"),
@@ -106,7 +108,7 @@ impl Importer {
         Err(Problem::bad_request(&BadRequest::body(what, hint)).into())
     }
 
-    /// Takes one line. What becomes of a task is known later, at [`finish`](Self::finish) at the latest.
+    /// Takes one line. The result of a task is known later, at [`finish`](Self::finish) at the latest.
     ///
     /// # Errors
     /// This line, or one before it, is refused.
@@ -138,17 +140,17 @@ impl Importer {
         Ok(())
     }
 
-    /// A line is refused that could not be read. What was taken before it goes in first.
+    /// Refuses a line that could not be read. The lines before it are stored first.
     ///
     /// # Errors
-    /// Always: the line, or one before it.
+    /// Always: for this line, or for one before it.
     pub async fn refuse(&mut self, line: u64, problem: Box<Problem>) -> Result<(), Stop> {
         self.settle_all().await?;
         self.next_line = line;
         Err(self.stop(line, problem))
     }
 
-    /// Waits until all lines that were taken are in and durable.
+    /// Waits until all taken lines are stored durably.
     ///
     /// # Errors
     /// One of them is refused.
@@ -158,19 +160,19 @@ impl Importer {
         Ok(())
     }
 
-    /// What became of the lines so far.
+    /// The counts of results until now.
     #[must_use]
     pub fn counts(&self) -> ImportCounts {
         self.counts
     }
 
-    /// All lines before this one are in.
+    /// All lines before this one are stored.
     #[must_use]
     pub fn next_line(&self) -> u64 {
         self.next_line
     }
 
-    /// What became of lines that were not plainly added, since the last time.
+    /// The results of lines that were not simply added, since the last call.
     pub fn rows(&mut self) -> Vec<ImportLine> {
         std::mem::take(&mut self.rows)
     }
@@ -194,7 +196,7 @@ impl Importer {
         self.next_line = line + 1;
     }
 
-    /// Sends the group, once the one before it is in.
+    /// Sends the group, once the group before it is stored.
     async fn send(&mut self) -> Result<(), Stop> {
         self.settle().await?;
         let Group { tasks, at, .. } = std::mem::take(&mut self.group);
@@ -216,7 +218,7 @@ impl Importer {
         self.settle().await
     }
 
-    /// Waits for the group that was sent. Dropped meanwhile, that one may be in or not.
+    /// Waits for the group that was sent. If the future is dropped, the group may be stored or not.
     async fn settle(&mut self) -> Result<(), Stop> {
         let Some((at, pending)) = self.under_way.take() else { return Ok(()) };
         let first = at.first().map_or(self.next_line, |at| at.line);

@@ -1,14 +1,15 @@
-//! How far an export has come, as the text of a cursor line.
+//! The position of an export, as the text of a cursor line.
 
 use tickwheel_api::ExportEnd;
 use tickwheel_queue::{Place, QueueName, Seq, Timestamp};
 
 use crate::translate::cursor::fnv1a;
 
-/// Where an export goes on: behind this place, with the lines that were written so far.
+/// The place after which an export goes on, and the numbers of lines written before.
 ///
-/// As text it is `2-<store>-<begun>-<due_at>-<put_seq>-<queues>-<tasks>-<dead>-<check>`, in hexadecimal; the 2 is the version of this form. The check covers all of it and the
-/// queue that the export is limited to, so that a cursor of another export is refused.
+/// The text is `2-<store>-<begun>-<due_at>-<put_seq>-<queues>-<tasks>-<dead>-<check>`, in hexadecimal; the 2 is the
+/// version of this form. The check covers all of it and the queue to export, so that a cursor of another export is
+/// refused.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) struct Position {
     /// When the export began, by the clock of the server.
@@ -19,12 +20,12 @@ pub(super) struct Position {
 
 const VERSION: &str = "2";
 
-/// Why a cursor is none of this export.
+/// Why a cursor does not belong to this export.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum Foreign {
     /// Another data directory made it.
     Store,
-    /// It was made for another queue or for all, or it was changed.
+    /// The cursor is for another queue or for all queues, or it was changed.
     Other,
 }
 
@@ -48,7 +49,7 @@ impl Position {
         let Some((VERSION, rest)) = text.split_once('-') else { return Err(Foreign::Other) };
         let Some((of, rest)) = rest.split_once('-') else { return Err(Foreign::Other) };
         let position = Self::numbers(rest).filter(|position| position.to_text(of, queue) == text);
-        // Comparing the whole text leaves each cursor one spelling.
+        // The comparison of the whole text leaves each cursor one spelling.
         match position {
             Some(_) if of != store => Err(Foreign::Store),
             position => position.ok_or(Foreign::Other),
