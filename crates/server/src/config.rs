@@ -1,4 +1,4 @@
-//! What a server is told at its start.
+//! The configuration of a server.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::num::NonZeroUsize;
@@ -18,22 +18,23 @@ use crate::service::limits::Limits;
 use crate::start_error::StartError;
 use crate::telemetry::span::SpanSink;
 
-/// The port that everything assumes unless it is told another.
+/// The default port of servers and clients.
 pub const PORT_DEFAULT: u16 = 8463;
 
 /// Backups that the server makes of itself while it serves.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BackupPlan {
-    /// The directory that they go into, each into one of its own. It is made if it is not there, in a folder that is; it lies outside of the
-    /// data directory, and one server has it at a time.
+    /// The directory of the backups; each backup is a directory in it. It is created if it is absent, but its parent
+    /// must exist. It must be outside of the data directory, and only one server may use it at a time.
     pub directory: PathBuf,
-    /// How often one is made, by the clock of the system. `None`: when a caller asks for one.
+    /// The interval of backups, by the clock of the system. `None`: only on request.
     pub every: Option<Duration>,
-    /// How many whole ones stay, however they were begun: when one more is whole, the oldest goes. `None`: all.
+    /// The number of whole backups to keep, by schedule or on request: when a new one is whole, the oldest is
+    /// removed. `None`: all.
     pub keep: Option<NonZeroUsize>,
 }
 
-/// Where tasks are kept.
+/// The storage of tasks.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Store {
     /// In this directory. An acknowledged call survives a process crash, a system crash and a power loss.
@@ -42,7 +43,7 @@ pub enum Store {
     Memory,
 }
 
-/// How to serve. Start from [`Config::new`] and change what differs.
+/// The configuration of a server. Start from [`Config::new`] and change members as needed.
 ///
 /// ```
 /// use tickwheel_server::{Config, Store};
@@ -51,62 +52,65 @@ pub enum Store {
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Config {
-    /// The address to listen on, where port 0 lets the system choose, or a path of the file system. Default: `127.0.0.1:8463`.
+    /// The address to listen on, where port 0 lets the system choose, or a path of the file system. Default:
+    /// `127.0.0.1:8463`.
     pub listen: ListenAt,
-    /// Names that a request may give as its `Host` beside those of this machine, for a reverse proxy that keeps it: `tasks.example` with any
-    /// port, `tasks.example:8443` with that one. Pages of these names may call, over `http` and `https`. At a path of the file system every
-    /// host may be named where this is empty. Default: none.
+    /// Names that a request may give as its `Host`, in addition to those of this computer, for a reverse proxy that
+    /// passes the name on: `tasks.example` with any port, `tasks.example:8443` with this port only. Pages of these
+    /// names may call, over `http` and `https`. At a path of the file system an empty list allows every host.
+    /// Default: none.
     pub allow_hosts: Vec<String>,
-    /// Where tasks are kept.
+    /// The storage of tasks.
     pub store: Store,
-    /// Backups of the directory. Default: none, and nothing is copied of tasks in memory.
+    /// Backups of the directory; tasks in memory are not copied. Default: none.
     pub backups: Option<BackupPlan>,
-    /// A door for clients of beanstalkd. Default: none.
+    /// The door for clients of beanstalkd. Default: none.
     pub beanstalk: Option<Beanstalk>,
-    /// Time stands still until `POST /v1/clock/advance` moves it. A directory belongs to one kind of clock for ever.
+    /// The clock stands still until `POST /v1/clock/advance` moves it. A directory keeps its kind of clock for ever.
     /// Default: off.
     pub virtual_clock: bool,
-    /// When a call is answered that changes something, and so what the answer survives. It makes no difference in memory. Default: when it
-    /// is synced.
+    /// When a call that changes something is answered, and so what the change survives. In memory it makes no
+    /// difference. Default: when it is synced.
     pub ack_level: AckLevel,
-    /// Speak TLS, with this certificate. Default: none, and plain HTTP.
+    /// The certificate for TLS. Default: none, which means plain HTTP.
     pub tls: Option<TlsFiles>,
-    /// Listen on an address that is not loopback without tokens, and so for everybody, or without TLS, and so that anybody on the way
-    /// can read everything, tokens too. Default: off, and such an address needs both.
+    /// Allow an address that is not loopback without tokens, so that every caller may do everything, or without TLS,
+    /// so that everything can be read on the network, tokens too. Default: off; such an address then needs both.
     pub insecure: bool,
-    /// Who may do what. Default: none, and everybody who reaches the port may do everything.
+    /// The tokens and their rights. Default: none, which means that every caller may do everything.
     pub tokens: Tokens,
-    /// A file with more of them. It is read again every two seconds, so that a token can be given or taken while the server runs.
-    /// Default: none.
+    /// A file with more tokens. It is read again every two seconds, so that a token can be given or withdrawn while
+    /// the server runs. Default: none.
     pub token_file: Option<PathBuf>,
-    /// The delays that `level` in a request stands for. Default: `1s 5s 10s 30s`, every minute to `10m`, `20m 30m 1h 2h`. Another list does
-    /// not move tasks that are there already.
+    /// The delays for `level` in a request. Default: `1s 5s 10s 30s`, every minute to `10m`, `20m 30m 1h 2h`. A new
+    /// list does not move tasks that are there already.
     pub levels: Levels,
-    /// Take payloads that are JSON by the grammar and not to all readers: numbers beyond 64-bit floats or of more than 1,000 digits, half surrogate
-    /// pairs, members given twice. Default: off, and they are refused.
+    /// Take payloads that follow JSON's grammar but that some readers reject: numbers beyond 64-bit floats or of more
+    /// than 1,000 digits, half surrogate pairs, duplicate members. Default: off, so they are refused.
     pub lax_json: bool,
-    /// Connections at one time. For one more the connection is closed that has been idle the longest; where none is idle it is answered 429,
-    /// or closed over TLS. Lowered to what the limit of open files allows.
+    /// The largest number of connections. A further connection closes the one that has been idle the longest. If none
+    /// is idle, the new one is answered 429, or closed over TLS. The limit of open files may lower the number.
     /// Default: 10,000, about 20 KiB of memory each.
     pub connections_max: usize,
-    /// Connections at one time from one address of another machine; one more is answered 429, or closed over TLS. Default: 1,000. This machine's own are not
-    /// counted, for behind a proxy on it all clients have one address.
+    /// The largest number of connections from one address of another computer. A further one is answered 429, or
+    /// closed over TLS. Connections of this computer are not counted, because behind a local proxy all clients have
+    /// one address. Default: 1,000.
     pub connections_per_address_max: usize,
-    /// Other limits of what clients may hold at one time.
+    /// Other limits of the resources that clients may hold at one time.
     pub limits: Limits,
-    /// How long a stop waits for calls under way, and then for the disk to take the leases. Default: 10 s each; supervisors allow 10
-    /// to 90 s before they kill.
+    /// The time that a stop waits for calls under way, and then for the disk to store the leases. Default: 10 s each;
+    /// supervisors of services allow 10 to 90 s before they kill.
     pub stop_grace: Duration,
-    /// Write a line in the log for each call, under the target [`events::ACCESS`](crate::events::ACCESS). Default: off.
+    /// Write a log line for each call, under the target [`events::ACCESS`](crate::events::ACCESS). Default: off.
     pub access_log: bool,
-    /// A commit that takes this long or longer is a line in the log. Default: 1 s.
+    /// The duration from which on a commit is logged as slow. Default: 1 s.
     pub slow_commit: Duration,
-    /// Where spans of requests and of deliveries go. Default: nowhere, and none are made.
+    /// The receiver of spans of requests and deliveries. Default: none, so no spans are made.
     pub spans: Option<SpanSink>,
 }
 
 impl Config {
-    /// The defaults, with this store.
+    /// The default configuration with this store.
     #[must_use]
     pub fn new(store: Store) -> Self {
         Self {
@@ -139,10 +143,11 @@ impl Config {
         !self.tokens.is_empty() || self.token_file.is_some()
     }
 
-    /// Whether others than this machine can reach the server, and are not kept out. Looks at nothing but this.
+    /// Checks that other computers cannot reach the server without tokens and TLS, unless that is allowed. Reads
+    /// nothing but this configuration.
     ///
     /// # Errors
-    /// [`StartError::NotLoopback`], and those of the door for clients of beanstalkd.
+    /// [`StartError::NotLoopback`], and the errors of the door for clients of beanstalkd.
     pub fn check(&self) -> Result<(), StartError> {
         if let Some(door) = &self.beanstalk {
             door.check(self.tls.is_some(), self.insecure)?;
@@ -152,7 +157,7 @@ impl Config {
         }
         let listen = match &self.listen {
             ListenAt::Tcp(listen) => *listen,
-            // Who may open the path gets in, and nobody else can read what is said there.
+            // The permissions of the path decide who can connect, and no other user can read the bytes.
             ListenAt::Unix(_) => return self.check_socket(),
         };
         let missing = match (self.has_tokens(), self.tls.is_some()) {
@@ -167,7 +172,7 @@ impl Config {
         Err(StartError::NotLoopback { listen, missing })
     }
 
-    /// A certificate may be there for clients of beanstalkd alone.
+    /// A socket needs no certificate, unless the beanstalkd door uses it for its clients.
     fn check_socket(&self) -> Result<(), StartError> {
         let is_used = self.beanstalk.as_ref().is_some_and(|door| door.client_ca.is_some());
         if self.tls.is_some() && !is_used {

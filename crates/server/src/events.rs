@@ -1,20 +1,21 @@
 //! The names of the events in the log. Each line at `info` and above has one of them in its field `event`.
 //!
-//! `docs/log.md` says what each of them means; tests hold that page, and all lines, to this list. A name that has been released stays.
+//! `docs/log.md` explains each of them; tests compare that page, and all log lines, with this list. A released name
+//! is never removed.
 
-/// Makes a constant of each name, and a list of all.
+/// Makes a constant of each name, and a list of all names.
 macro_rules! events {
     ($($(#[$doc:meta])* $constant:ident = $name:literal;)*) => {
         $($(#[$doc])* pub const $constant: &str = $name;)*
 
-        /// All of them.
+        /// All event names.
         pub const ALL: &[&str] = &[$($name),*];
     };
 }
 
-/// Under this target are acts of administrators, and refusals by token.
+/// The target of lines about acts of administrators and refusals by token.
 pub const AUDIT: &str = "audit";
-/// Under this target is a line for each call, if the server is asked for that.
+/// The target of the line for each call, if the server is configured to write it.
 pub const ACCESS: &str = "access";
 
 events! {
@@ -24,83 +25,83 @@ events! {
     STARTED = "started";
     /// An incomplete record that a crash left was removed.
     RECOVERY_CUT = "recovery_cut";
-    /// The doors are open.
+    /// The listeners accept connections.
     LISTENING = "listening";
     /// The start failed.
     START_FAILED = "start_failed";
-    /// A signal told it to stop.
+    /// The server got a signal to stop.
     STOP_TOLD = "stop_told";
-    /// It stops.
+    /// The server stops.
     STOPPING = "stopping";
     /// Calls under way were cut off.
     STOP_CUT_OFF = "stop_cut_off";
-    /// It has stopped.
+    /// The server has stopped.
     STOPPED = "stopped";
-    /// It has stopped, and did not wait for its disk any longer.
+    /// The server has stopped without waiting longer for its disk.
     STOPPED_WITHOUT_DISK = "stopped_without_disk";
-    /// It was told to stop twice.
+    /// The server was told twice to stop, and stopped at once.
     STOPPED_AT_ONCE = "stopped_at_once";
 
     /// The wall clock was set, and is believed.
     CLOCK_STEPPED = "clock_stepped";
-    /// The wall clock was set far ahead, and is not believed yet.
+    /// The wall clock was set far ahead, and the step is doubted.
     CLOCK_DOUBTED = "clock_doubted";
-    /// A step that was doubted is believed.
+    /// A doubted step is now believed.
     CLOCK_BELIEVED = "clock_believed";
-    /// A step that was doubted was taken back.
+    /// A doubted step was taken back.
     CLOCK_GONE_BACK = "clock_gone_back";
 
-    /// There is too little room in the store for growth.
+    /// The store has too few free bytes to grow.
     DISK_FULL = "disk_full";
-    /// There is room again.
+    /// The store has enough free bytes again.
     DISK_ROOM_AGAIN = "disk_room_again";
-    /// Nothing is changed any more.
+    /// The server became read-only.
     READ_ONLY = "read_only";
-    /// A commit is slow, and under way.
+    /// A commit that is under way is slow.
     COMMIT_WAITS = "commit_waits";
     /// A commit was slow.
     COMMIT_SLOW = "commit_slow";
     /// The log grows without a checkpoint.
     CHECKPOINT_LATE = "checkpoint_late";
-    /// A checkpoint that was late is there.
+    /// A late checkpoint is done.
     CHECKPOINT_DONE = "checkpoint_done";
 
     /// A job begins.
     JOB_BEGUN = "job_begun";
-    /// A job goes on after a start.
+    /// A job continues after a start.
     JOB_RESUMED = "job_resumed";
-    /// A job is over.
+    /// A job has ended.
     JOB_OVER = "job_over";
-    /// A job cannot be written down.
+    /// The progress of a job cannot be stored.
     JOB_NOT_KEPT = "job_not_kept";
-    /// A task in the queue of jobs is no job.
+    /// A stored job cannot be read.
     JOB_UNREADABLE = "job_unreadable";
-    /// Jobs of before the start do not go on.
+    /// Jobs from before the start cannot continue.
     JOBS_STAND_STILL = "jobs_stand_still";
 
     /// A backup begins.
     BACKUP_BEGUN = "backup_begun";
     /// A backup is whole.
     BACKUP_WHOLE = "backup_whole";
-    /// A backup failed, or could not be begun when it was due.
+    /// A backup failed, or could not begin when it was due.
     BACKUP_FAILED = "backup_failed";
-    /// An export ended early, and its caller sees a body without an end.
+    /// An export ended early; its caller gets a body without an end.
     EXPORT_FAILED = "export_failed";
     /// A backup was stopped.
     BACKUP_STOPPED = "backup_stopped";
     /// A backup was due while another was under way.
     BACKUP_LEFT_OUT = "backup_left_out";
-    /// The server stops without waiting for a backup any longer.
+    /// The server stops without waiting longer for a backup.
     BACKUP_NOT_ENDED = "backup_not_ended";
     /// An old backup was removed.
     BACKUP_REMOVED = "backup_removed";
-    /// A part of a backup that did not finish was removed.
+    /// An unfinished part of a backup was removed.
     BACKUP_PART_REMOVED = "backup_part_removed";
-    /// An old backup, or such a part, cannot be removed.
+    /// An old backup, or an unfinished part, cannot be removed.
     BACKUP_NOT_REMOVED = "backup_not_removed";
-    /// The directory of backups has whole ones of another data directory, and none of this one.
+    /// The directory of backups has whole backups of another data directory, and none of this one.
     BACKUPS_OF_ANOTHER = "backups_of_another";
-    /// The directory of backups was made anew, and its lock was taken again.
+    /// The directory of backups was recreated, and its lock was taken again.
     BACKUP_DIR_TAKEN_AGAIN = "backup_dir_taken_again";
 
     /// New tasks are refused from now on.
@@ -109,33 +110,33 @@ events! {
     DRAIN_OVER = "drain_over";
     /// A file with tokens or a certificate was read again.
     RELOADED = "reloaded";
-    /// Such a file cannot be read again.
+    /// A file with tokens or a certificate cannot be read again.
     RELOAD_FAILED = "reload_failed";
 
-    /// A setting that may not be meant, or is not safe.
+    /// A setting may be a mistake, or is not safe.
     DOUBTFUL = "doubtful";
     /// A connection could not be accepted.
     ACCEPT_FAILED = "accept_failed";
-    /// All connections are taken.
+    /// All connections are in use.
     CONNECTIONS_FULL = "connections_full";
-    /// Clients of beanstalkd watch as much as they may.
+    /// Clients of beanstalkd watch as many tubes as the limit allows.
     WATCHES_FULL = "watches_full";
     /// Spans could not be sent.
     SPANS_LOST = "spans_lost";
-    /// A call failed for a mistake of the server.
+    /// A call failed because of a mistake in the server.
     CALL_FAILED = "call_failed";
     /// A part of the server panicked.
     PANICKED = "panicked";
-    /// A background task ended that should not end.
+    /// A background task ended that must not end.
     BACKGROUND_ENDED = "background_ended";
-    /// Lines were left out, because the log did not keep up.
+    /// Lines were dropped, because the log was too slow.
     LINES_LOST = "lines_lost";
-    /// Lines like one before were left out.
+    /// Lines that resemble an earlier one were left out.
     REPEATED = "repeated";
 
-    /// An administrator did something.
+    /// An administrator changed something.
     ADMIN_ACT = "admin_act";
-    /// A token was refused, or there was none.
+    /// A token was refused or missing.
     REFUSED = "refused";
     /// A client of beanstalkd paused a tube.
     TUBE_PAUSED = "tube_paused";
@@ -143,23 +144,24 @@ events! {
     TUBE_KICKED = "tube_kicked";
     /// A client of beanstalkd kicked one job.
     JOB_KICKED = "job_kicked";
-    /// A call.
+    /// A call was answered.
     CALL = "call";
 }
 
-/// Lines of one event that clients can cause as often as they like, and so are limited: the first of a kind is written, the others are
-/// counted. All other events are told by sources that tell each change once, and each of their lines is written.
+/// A limit for the lines of an event that clients can cause at will: the first line of a kind is written, the others
+/// are counted. All other events come from sources that report each change once, and all their lines are written.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Limited {
-    /// The event.
+    /// The event's name.
     pub event: &'static str,
-    /// The fields that make two lines different kinds.
+    /// The fields whose values make the kind of a line.
     pub about: &'static [&'static str],
-    /// The field that shares out the kinds: what has one value of it cannot use up those of another.
+    /// The field that divides the kinds into shares: lines with one value of it cannot use up the kinds of another.
     pub share: Option<&'static str>,
-    /// The field that is a measure (ms). The count tells its maximum, and a line that is much worse than those before is written at once.
+    /// The field that is a measure (ms). The count shows its maximum, and a line that is much worse than those before
+    /// is written at once.
     pub measure: Option<&'static str>,
-    /// The field that says what became of it, and its values whose lines are always written.
+    /// The field with the result, and its values whose lines are always written.
     pub unless: Option<(&'static str, &'static [&'static str])>,
 }
 
@@ -181,7 +183,7 @@ impl Limited {
     }
 }
 
-/// Values of `result` of an act that was, or may have been, carried out.
+/// Values of `result` for an act that was, or may have been, carried out.
 pub const CARRIED_OUT: &[&str] = &["ok", "begun", "left"];
 
 /// The events whose lines are limited.

@@ -1,5 +1,5 @@
-//! The rim around [`tickwheel_queue`], HTTP and the protocol of beanstalkd: sockets, limits, health, metrics, a graceful stop. It has no rule
-//! about tasks.
+//! The server around [`tickwheel_queue`], for HTTP and the protocol of beanstalkd: sockets, limits, health, metrics,
+//! a graceful stop. It has no rule about tasks.
 //!
 //! ```text
 //! socket -> listen (TLS, permits) -> a door (parses, prints) -> service (rights, quotas) -> the queue, and back
@@ -7,14 +7,14 @@
 //!
 //! There are two doors: `http`, and `beanstalk` for clients of beanstalkd.
 //!
-//! - [`Config`] says where to listen and where tasks are kept; [`Server::bind`] takes both, [`Server::run`] serves until it
-//!   is told to stop.
-//! - Everything that goes wrong is `application/problem+json`, down to a broken request line; bad input is never a 5xx.
-//! - One file, `translate`, knows both the words of `tickwheel-api` and the commands of the queue.
-//! - Logs go to [`tracing`] and hold neither keys nor payloads; the program installs a subscriber.
+//! - [`Config`] says where to listen and where tasks are kept. [`Server::bind`] takes the port and opens the store,
+//!   and [`Server::run`] serves until it is told to stop.
+//! - Every error is `application/problem+json`, even for a broken request line; bad input is never a 5xx.
+//! - One module, `translate`, knows both the words of `tickwheel-api` and the commands of the queue.
+//! - Logs go to [`tracing`] and contain neither keys nor payloads; the program installs a subscriber.
 //!
-//! - Who may do what is said by [`Tokens`], if there are any: rights and scopes, checked in front of every route.
-//! - Others than its own machine it serves only with tokens and over TLS, see [`Config::insecure`].
+//! - [`Tokens`], if there are any, define the rights and scopes of callers; they are checked before every route.
+//! - Other computers are served only with tokens and over TLS, see [`Config::insecure`].
 
 mod access;
 mod base;

@@ -29,7 +29,8 @@ use crate::service::lifecycle;
 use crate::start_error::StartError;
 use crate::telemetry::notices::{self, Notices};
 
-/// Open files that are not connections being served: the store's, the runtime's, the standard streams, refusals.
+/// Open files that are not served connections: those of the store and the runtime, the standard streams, refused
+/// connections.
 const FILES_RESERVED: u64 = 96;
 
 /// A server that has its port and its tasks, and waits to be [`run`](Server::run).
@@ -57,14 +58,14 @@ pub struct Server {
     _stop_backups: StopBackups,
 }
 
-/// A door that clients can come to.
+/// A door whose listener is open.
 struct OpenDoor {
     name: &'static str,
     at: ListenAt,
     listener: Listener,
 }
 
-/// A door whose place is taken, and that lets nobody in yet.
+/// A door whose socket is bound, and that accepts no connection yet.
 struct BoundDoor {
     plan: Box<dyn Plan>,
     tls: Option<Tls>,
@@ -72,7 +73,7 @@ struct BoundDoor {
 }
 
 impl BoundDoor {
-    /// Takes the place of a door; `None`: it stays closed.
+    /// Binds the socket of a door; `None`: the door stays closed.
     async fn take(plan: Box<dyn Plan>, tls: Option<&Tls>) -> Result<Option<Self>, StartError> {
         let tls = plan.tls(tls)?;
         let Some(listen) = plan.listen() else { return Ok(None) };
@@ -82,7 +83,7 @@ impl BoundDoor {
         }
     }
 
-    /// Opens it. Its clients wait until the server runs.
+    /// Opens the door. Its clients wait until the server runs.
     fn open(self, app: &Arc<App>, shared: &Shared) -> Result<OpenDoor, StartError> {
         let Self { plan, tls, bound } = self;
         let opened = bound.open().and_then(|socket| Ok((socket.place()?, socket)));
@@ -94,9 +95,10 @@ impl BoundDoor {
 }
 
 impl Server {
-    /// Takes the port, opens the store, and listens.
+    /// Binds the port, opens the store, and listens.
     ///
-    /// Connections are refused until the store has recovered, which takes time in proportion to the live tasks.
+    /// Connections are refused until the recovery of the store is done, which takes time in proportion to the live
+    /// tasks.
     ///
     /// # Errors
     /// [`StartError`]; nothing is left open then.
@@ -105,7 +107,7 @@ impl Server {
         Self::with_doors(config, plans).await
     }
 
-    /// Does what [`bind`](Self::bind) does, with these doors.
+    /// Like [`bind`](Self::bind), with these doors.
     pub(crate) async fn with_doors(config: Config, plans: Vec<Box<dyn Plan>>) -> Result<Self, StartError> {
         config.check()?;
         let tls = config.tls.clone().map(Tls::open).transpose()?;
@@ -113,13 +115,14 @@ impl Server {
         let authorizer = Authorizer::open(config.tokens.clone(), config.token_file.clone())
             .map_err(|source| StartError::Tokens { place: token_file, source })?;
         let figures = plans.iter().filter_map(|plan| plan.figures()).collect();
-        // Bound but not yet listening: a port that is taken is found before a long recovery, and nobody gets in during it.
+        // The sockets are bound now and listen later: a port that is in use is found before a long recovery, and no
+        // client connects during it.
         let mut bound = Vec::new();
         for plan in plans {
             bound.extend(BoundDoor::take(plan, tls.as_ref()).await?);
         }
         let directory = match &config.store {
-            // As it is found from anywhere: the log is read elsewhere.
+            // The path is absolute, because readers of the log do not know the working directory.
             Store::Dir(directory) => {
                 Some(std::path::absolute(directory).unwrap_or_else(|_| directory.clone()))
             }
@@ -164,7 +167,7 @@ impl Server {
         let doors = match opened {
             Ok(doors) => doors,
             Err(error) => {
-                // The start has failed already; a store that does not close well recovers at the next.
+                // The start has failed already; a store that does not close well recovers at the next start.
                 close(app.queue.clone()).await;
                 return Err(error);
             }
@@ -183,20 +186,20 @@ impl Server {
         })
     }
 
-    /// Where the door of this name is, with the port that the system chose: `http`, or `beanstalk` for clients of beanstalkd. `None`: it is
-    /// closed.
+    /// The address of the door with this name, with the port that the system chose: `http`, or `beanstalk` for
+    /// clients of beanstalkd. `None`: the door is closed.
     #[must_use]
     pub fn door(&self, name: &str) -> Option<&ListenAt> {
         self.doors.iter().find(|door| door.name == name).map(|door| &door.at)
     }
 
-    /// Where it listens, with the port that the system chose.
+    /// The address of the HTTP door, with the port that the system chose.
     #[must_use]
     pub fn local_addr(&self) -> &ListenAt {
         &self.doors[0].at
     }
 
-    /// Where clients find it: `http://127.0.0.1:8463`, the same with `https`, or `unix:/run/tickwheel.sock`.
+    /// The URL for clients: `http://127.0.0.1:8463`, `https://127.0.0.1:8463` or `unix:/run/tickwheel.sock`.
     #[must_use]
     pub fn url(&self) -> String {
         match self.local_addr() {
@@ -208,13 +211,13 @@ impl Server {
         }
     }
 
-    /// What tells it to take no new tasks.
+    /// The switch that makes the server take no new tasks.
     #[must_use]
     pub fn drain(&self) -> Drain {
         self.app.draining.clone()
     }
 
-    /// The queue that it serves, for a program that runs both.
+    /// The queue that this server serves, for a program that uses both.
     #[must_use]
     pub fn queue(&self) -> &Queue {
         &self.app.queue
@@ -222,10 +225,11 @@ impl Server {
 
     /// Serves until `shutdown` completes, then stops gracefully.
     ///
-    /// Stopping, in this order: no new connections; waits of workers end with an empty answer; calls under way are answered,
-    /// for as long as [`Config::stop_grace`]; leases are written down, so that workers may finish across a restart; the store
-    /// is closed, unless its disk keeps it waiting for as long again: then a thread is left behind that goes on to wait. Dropping the
-    /// future waits for no call, but closes the queue where it is dropped, however long its disk takes.
+    /// A stop has these steps. The server accepts no new connections. Waits of workers end with an empty answer.
+    /// Calls under way are answered, for at most [`Config::stop_grace`]. Leases are stored, so that workers may
+    /// finish across a restart. The store is closed; if its disk takes longer than the same time, a thread is left
+    /// behind that waits on. Dropping the future waits for no call, but closes the queue at that point, for as long
+    /// as its disk takes.
     pub async fn run(self, shutdown: impl Future<Output = ()>) {
         let (background, url) = (self.background(), self.url());
         let Self { doors, app, stop, connections, stop_grace, notices, _stop_backups, .. } = self;
@@ -240,9 +244,10 @@ impl Server {
         stop.give();
         let stopped = lifecycle::Stop::begin(connections.load(Ordering::Relaxed));
         app.backups.stop_all();
-        // Each bounds itself by the grace; what its clients hold goes back before the queue is closed.
+        // Each listener ends within the grace. Tasks that its clients hold are given back before the queue closes.
         while open.join_next().await.is_some() {}
-        // It ends after the piece that it is at; where the disk takes none any more, its part is removed at the next start.
+        // The backup ends after its current piece. If the disk takes no more, the unfinished part is removed at the
+        // next start.
         if timeout(stop_grace, app.backups.ended()).await.is_err() {
             tracing::warn!(
                 event = events::BACKUP_NOT_ENDED,
@@ -251,13 +256,13 @@ impl Server {
             );
         }
         drop(background);
-        // A disk that takes no more may keep it from writing the leases down, for ever.
+        // A disk that takes no more could delay the storing of the leases for ever.
         let closed = timeout(stop_grace, close(app.queue.clone())).await.is_ok();
         notices.write_rest();
         stopped.end(closed);
     }
 
-    /// Begins the tasks that run beside the doors. They end when this is dropped.
+    /// Starts the background tasks. They end when the result is dropped.
     fn background(&self) -> JoinSet<()> {
         let mut tasks = JoinSet::new();
         let mut keep = |name: &'static str, task: Box<dyn Fn() -> Serving + Send + Sync>| {
@@ -307,7 +312,7 @@ impl Server {
     }
 }
 
-/// Takes the directory of backups where blocking is allowed; `Ok(Err)` says why there is none.
+/// Opens the directory of backups on a thread that may block; `Ok(Err)` says why there is none.
 async fn open_backups(
     plan: Option<&BackupPlan>,
     data: Option<&Path>,
@@ -323,7 +328,7 @@ async fn open_backups(
     }
 }
 
-/// Looks at the backups of before, where blocking is allowed. The data directory is there by now.
+/// Reads the existing backups on a thread that may block. The data directory exists by now.
 async fn keep_backups(
     queue: Queue,
     stopping: Stopping,
@@ -338,7 +343,7 @@ async fn keep_backups(
     }
 }
 
-/// Opens the queue where blocking is allowed: recovery reads files.
+/// Opens the queue on a thread that may block, because recovery reads files.
 async fn open(store: Store, virtual_clock: bool, options: Options) -> Result<Queue, StartError> {
     let opening = tokio::task::spawn_blocking(move || {
         let options = if virtual_clock { options.virtual_clock() } else { options };
@@ -355,14 +360,14 @@ async fn open(store: Store, virtual_clock: bool, options: Options) -> Result<Que
     }
 }
 
-/// Closes the queue where blocking is allowed.
+/// Closes the queue on a thread that may block.
 async fn close(queue: Queue) {
     if let Err(panicked) = tokio::task::spawn_blocking(move || queue.close()).await {
         std::panic::resume_unwind(panicked.into_panic());
     }
 }
 
-/// As many connections as are wanted and as the limit of open files allows, at least one.
+/// The wanted number of connections, limited by the number of open files, and at least one.
 fn connections_allowed(wanted: usize, kept: usize) -> usize {
     let files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
     let allowed = usize::try_from(files.saturating_sub(FILES_RESERVED.saturating_add(kept as u64)))

@@ -11,27 +11,27 @@ use crate::listen::socket::ListenAt;
 use crate::listen::tls::TlsError;
 use crate::service::backups::BackupDirError;
 
-/// Why a server did not start. It completes "failed to start: ...".
+/// Why a server did not start. The text completes "failed to start: ...".
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
-    /// The address is reachable from other machines, and they are not kept out.
+    /// Other computers can reach the address, and tokens or TLS are missing.
     #[error(
         "other machines can reach {listen}, and there {missing}; give it tokens (--token-file) and TLS (--tls-cert, --tls-key), \
          listen on 127.0.0.1, or take the risk with --insecure"
     )]
     NotLoopback {
-        /// The address asked for.
+        /// The requested address.
         listen: SocketAddr,
-        /// What is not there and has to be: "are no tokens", "is no TLS", or both.
+        /// The missing protection: "are no tokens", "is no TLS", or both.
         missing: &'static str,
     },
-    /// The place cannot be listened on.
+    /// The server cannot listen there.
     #[error("cannot listen on {listen}: {source}; {}", listen.way_out(source))]
     Listen {
-        /// The place asked for.
+        /// The requested address or path.
         listen: ListenAt,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The token file gives no tokens.
@@ -39,78 +39,78 @@ pub enum StartError {
     Tokens {
         /// The file.
         place: PathBuf,
-        /// What is wrong with it.
+        /// The mistake in the file.
         source: TokenFileError,
     },
-    /// The door for clients of beanstalkd is reachable from other machines, and they are not kept out.
+    /// Other computers can reach the door for clients of beanstalkd, and it asks for no certificates.
     #[error(
         "other machines can reach {listen} by beanstalkd's protocol, and it has no passwords; ask for certificates of clients \
          (--beanstalk-client-ca, with --tls-cert and --tls-key), listen on 127.0.0.1, or take the risk with --insecure"
     )]
     BeanstalkNotLoopback {
-        /// The address asked for.
+        /// The requested address.
         listen: SocketAddr,
     },
-    /// Certificates of clients are asked for where there is no TLS.
+    /// Certificates of clients are required, but there is no TLS.
     #[error(
         "certificates of clients are asked for (--beanstalk-client-ca), and there is no TLS; add --tls-cert and --tls-key"
     )]
     ClientsWithoutTls,
-    /// Certificates of clients are asked for at a path of the file system, where nobody speaks TLS.
+    /// Certificates of clients are required at a path of the file system, where there is no TLS.
     #[error(
         "certificates of clients are asked for (--beanstalk-client-ca) at a path of the file system, where there is no TLS: who may open it gets in; \
          listen on an address, or leave the certificates out"
     )]
     ClientsOfSocket,
-    /// A server at a path of the file system has a certificate that nothing shows.
+    /// A server at a path of the file system has a certificate that no door uses.
     #[error(
         "there is a certificate (--tls-cert), and at {listen} there is no TLS: who may open it gets in; listen on an address, or leave \
          the certificate out"
     )]
     TlsOfSocket {
-        /// The place asked for.
+        /// The requested path.
         listen: ListenAt,
     },
-    /// A name that no host has.
+    /// A host name that is not valid.
     #[error(
         "`{name}` is no name of a host: {why}; write it as browsers send it, such as `tasks.example` or `tasks.example:8443`"
     )]
     AllowedHost {
-        /// What was asked for.
+        /// The requested name.
         name: String,
-        /// What is wrong with it.
+        /// The mistake in the name.
         why: &'static str,
     },
-    /// A namespace that no queue's name can begin with.
+    /// A namespace with which no queue's name can begin.
     #[error(
         "`{namespace}` is no namespace: {why}; write what stands before the first slash of a queue's name, such as `shop`"
     )]
     Namespace {
-        /// What was asked for.
+        /// The requested namespace.
         namespace: String,
-        /// What is wrong with it.
+        /// The mistake in the namespace.
         why: String,
     },
-    /// The door for clients of beanstalkd cannot be opened.
+    /// The door for clients of beanstalkd cannot listen there.
     #[error(
         "cannot listen on {listen} for clients of beanstalkd: {source}; {}",
         listen.way_out(source)
     )]
     ListenBeanstalk {
-        /// The place asked for.
+        /// The requested address or path.
         listen: ListenAt,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The directory of backups cannot be used.
     #[error("cannot keep backups in {}: {source}", place.display())]
     Backups {
-        /// The directory asked for.
+        /// The requested directory.
         place: PathBuf,
-        /// What is wrong with it.
+        /// The reason.
         source: BackupDirError,
     },
-    /// There is no certificate with its key.
+    /// The certificate and its key cannot be used.
     #[error("cannot speak TLS: {0}")]
     Tls(#[from] TlsError),
     /// The store cannot be opened; another server on the same directory is the usual reason.
@@ -118,7 +118,7 @@ pub enum StartError {
     Open {
         /// The directory, or `memory`.
         place: PathBuf,
-        /// What the queue said.
+        /// The queue's error.
         source: OpenError,
     },
 }
