@@ -1,4 +1,4 @@
-//! The doors: each parses what its clients say, calls the service and prints the answer.
+//! The doors: each parses its clients' requests, calls the service and prints the answers.
 //!
 //! A new door is a folder here and one line in [`plans`](plans::plans).
 

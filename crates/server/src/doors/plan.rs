@@ -1,4 +1,4 @@
-//! A door before it is open.
+//! The plan of a door, before it is open.
 
 use std::io;
 use std::sync::Arc;
@@ -15,23 +15,23 @@ pub(crate) trait Plan: Send {
     /// The name of the protocol, for the log.
     fn name(&self) -> &'static str;
 
-    /// Where the door listens; `None`: it stays closed.
+    /// The address or path of the door; `None`: the door stays closed.
     fn listen(&self) -> Option<&ListenAt>;
 
-    /// How its connections over TCP are encrypted, given the certificate of the server if there is one.
+    /// The TLS of the door's TCP connections, given the certificate of the server if there is one.
     ///
     /// # Errors
-    /// What it needs beside the certificate cannot be read.
+    /// A file that the door needs in addition to the certificate cannot be read.
     fn tls(&self, server: Option<&Tls>) -> Result<Option<Tls>, TlsError>;
 
-    /// The error of a start that cannot listen there.
+    /// The error of a start whose door cannot listen.
     fn refused(&self, source: io::Error) -> StartError;
 
-    /// The metrics of the door, closed or open.
+    /// The metrics of the door, whether it is closed or open.
     fn figures(&self) -> Option<Arc<dyn Figures>> {
         None
     }
 
-    /// Opens the door in front of the service. `at`: where it listens, with the port that the system chose.
+    /// Opens the door in front of the service. `at`: its address, with the port that the system chose.
     fn open(self: Box<Self>, app: Arc<App>, at: &ListenAt) -> Arc<dyn Door>;
 }

@@ -1,11 +1,11 @@
-//! All doors, a line each.
+//! The list of all doors.
 
 use crate::config::Config;
 use crate::doors::beanstalk;
 use crate::doors::http::plan::Http;
 use crate::doors::plan::Plan;
 
-/// All doors. The first one is where the server is found.
+/// The plans of all doors. The first one is that of the server's URL.
 pub(crate) fn plans(config: &Config) -> Vec<Box<dyn Plan>> {
     let Config { listen, allow_hosts, tls, access_log, beanstalk: jobs, limits, .. } = config;
     vec![

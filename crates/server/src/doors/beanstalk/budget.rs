@@ -1,31 +1,32 @@
-//! Memory for jobs that are on their way, and for the tubes that connections watch.
+//! Memory for jobs that are being received, and for the tubes that connections watch.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// A job of up to this many bytes, its end among them, takes no part: it is as much as what may be read ahead.
+/// The largest job, with its line end, that takes no memory of the budget: a connection may read this much ahead
+/// anyway.
 pub(super) const SMALL_BYTES: usize = (64 << 10) + 2;
-/// All the others together have 2 GiB, 128 of the longest.
+/// The memory for all larger jobs together, 128 of the longest (bytes).
 const LARGE_BYTES: usize = 2 << 30;
 const UNIT_BYTES: usize = 1 << 10;
 
-/// A watched tube takes about this much beside its name, which is there in three places.
+/// The memory of a watched tube (bytes), without its name, which is stored three times.
 const WATCH_BYTES: usize = 192;
-/// And about this much more in the queue, which has to know of each tube; however many watch it.
+/// The memory of a tube in the queue (bytes), however many connections watch it.
 const TUBE_BYTES: usize = 1_024;
-/// One connection has a quarter of what there is for all.
+/// One connection may use one of this many parts of the budget.
 const CONNECTION_SHARE: usize = 4;
 
-/// What is left for the names of tubes that connections watch.
+/// The budget for the tubes that connections watch.
 #[derive(Debug)]
 pub(super) struct WatchBudget {
     max: usize,
     taken: AtomicUsize,
 }
 
-/// Memory for the tubes of one connection, given back when this is dropped.
+/// The memory of one connection's tubes. Dropping it gives the memory back.
 #[derive(Debug)]
 pub(super) struct Watching<'a> {
     budget: &'a WatchBudget,
@@ -37,19 +38,20 @@ impl WatchBudget {
         Self { max, taken: AtomicUsize::new(0) }
     }
 
-    /// Of a connection that watches nothing yet.
+    /// The share of a connection that watches nothing yet.
     pub(super) fn begin(&self) -> Watching<'_> {
         Watching { budget: self, bytes: 0 }
     }
 }
 
 impl Watching<'_> {
-    /// What it takes to watch a tube of such a name. Whether others watch it too is not asked: it may be the last that does.
+    /// The memory to watch a tube with this name. It counts in full although others may watch the tube, because this
+    /// may become the last connection that does.
     fn cost(name: &str) -> usize {
         TUBE_BYTES + WATCH_BYTES + 3 * name.len()
     }
 
-    /// Takes memory for one more tube. `false`: there is none left for this connection.
+    /// Takes memory for one more tube. `false`: none is left for this connection.
     pub(super) fn take(&mut self, name: &str) -> bool {
         let (bytes, max) = (Self::cost(name), self.budget.max);
         let add = |taken: usize| taken.checked_add(bytes).filter(|taken| *taken <= max);
@@ -59,7 +61,7 @@ impl Watching<'_> {
         fits
     }
 
-    /// One tube less.
+    /// Gives the memory of one tube back.
     pub(super) fn give_back(&mut self, name: &str) {
         let bytes = Self::cost(name).min(self.bytes);
         self.bytes -= bytes;
@@ -73,7 +75,8 @@ impl Drop for Watching<'_> {
     }
 }
 
-/// What is left for large jobs, from the moment they are announced until they are stored. A client that comes when it is used up waits for its turn.
+/// The budget for large jobs, from their announcement until they are stored. When it is used up, a client waits for
+/// its turn.
 #[derive(Debug)]
 pub(super) struct Budget(Arc<Semaphore>);
 
@@ -82,14 +85,14 @@ impl Budget {
         Self(Arc::new(Semaphore::new(LARGE_BYTES / UNIT_BYTES)))
     }
 
-    /// Room for a job of this many bytes, until what comes back is dropped.
+    /// Takes memory for a job of this many bytes. Dropping the result gives it back.
     pub(super) async fn take(&self, bytes: usize) -> OwnedSemaphorePermit {
         let units = bytes.div_ceil(UNIT_BYTES).min(LARGE_BYTES / UNIT_BYTES);
         let units = u32::try_from(units).expect("it is some millions at most");
         Arc::clone(&self.0).acquire_many_owned(units).await.expect("nobody closes it")
     }
 
-    /// One that has this much.
+    /// A budget of this many bytes.
     #[cfg(test)]
     pub(super) fn of(bytes: usize) -> Self {
         Self(Arc::new(Semaphore::new(bytes / UNIT_BYTES)))

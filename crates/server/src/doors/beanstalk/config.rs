@@ -1,4 +1,4 @@
-//! What may be chosen about this door.
+//! The configuration of this door.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -10,24 +10,26 @@ use crate::listen::addresses::is_loopback;
 use crate::listen::socket::ListenAt;
 use crate::start_error::StartError;
 
-/// The port of the door for clients of beanstalkd, unless it is configured: the port of beanstalkd itself.
+/// The default port of the door: that of beanstalkd itself.
 pub const BEANSTALK_PORT_DEFAULT: u16 = 11_300;
 
-/// A job of that door has at most 16 MiB, whatever is configured.
+/// The largest job that the door can be configured for (bytes).
 pub const JOB_BYTES_MAX: u32 = 16 << 20;
 
-/// The door for clients of beanstalkd. Their protocol has no tokens: each client that comes in may do everything there, in the namespace if there is one.
+/// The door for clients of beanstalkd. Their protocol has no tokens: each client may do everything there, in the
+/// namespace if there is one.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Beanstalk {
-    /// Where it is. Default: `127.0.0.1:11300`.
+    /// The address or path to listen on. Default: `127.0.0.1:11300`.
     pub listen: ListenAt,
-    /// Bytes that a job may have, at most [`JOB_BYTES_MAX`]; a longer job is answered `JOB_TOO_BIG`. Default: 65,535.
+    /// The largest job (bytes), at most [`JOB_BYTES_MAX`]; a longer one is answered `JOB_TOO_BIG`. Default: 65,535.
     pub job_bytes_max: u32,
-    /// The tubes are the queues of this namespace, whose names begin with it and a slash: tube `close` is queue `shop/close`. Ids and figures
-    /// of others are absent. Default: none, and each queue is a tube.
+    /// The namespace whose queues are the tubes. Their names begin with it and a slash: tube `close` is queue
+    /// `shop/close`. Ids and counts of other queues are hidden. Default: none, so each queue is a tube.
     pub namespace: Option<String>,
-    /// A PEM file with the certificates of those who sign for clients: it is spoken over TLS then, with the certificate of
-    /// [`Config::tls`](crate::Config::tls), and only with clients that have one. Not at a path of the file system. Default: none.
+    /// A PEM file with the certificates that sign those of clients. The door then speaks TLS, with the certificate of
+    /// [`Config::tls`](crate::Config::tls), and admits only clients with a signed certificate. Not for a path of the
+    /// file system. Default: none.
     pub client_ca: Option<PathBuf>,
 }
 
@@ -43,7 +45,8 @@ impl Default for Beanstalk {
 }
 
 impl Beanstalk {
-    /// Whether others than this machine can reach the door, and are not kept out. Looks at nothing but this.
+    /// Checks that other computers cannot reach the door without certificates, unless that is allowed. Reads nothing
+    /// but this configuration.
     ///
     /// # Errors
     /// [`StartError`], for a door that cannot be opened like that.
@@ -63,10 +66,10 @@ impl Beanstalk {
     }
 }
 
-/// A namespace leaves room for a slash and the name of the tube that is always there.
+/// The longest namespace: it leaves room for a slash and the name of the default tube.
 const NAMESPACE_BYTES_MAX: usize = QueueName::BYTES_MAX - 1 - DEFAULT.len();
 
-/// Why no queue of a namespace can be named; `None`: one can.
+/// Why a namespace cannot have queues; `None`: it can.
 fn no_namespace(namespace: &str) -> Option<String> {
     if !(1..=NAMESPACE_BYTES_MAX).contains(&namespace.len()) {
         return Some(format!(

@@ -1,10 +1,10 @@
-//! What clients asked since the start, and how many of them there are.
+//! Counts of commands and refusals since the start, and the number of clients.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tickwheel_api::beanstalk::{Command, Fault, Reply};
 
-/// The verbs that are counted, in the order in which `stats` shows them.
+/// The counted commands, in the order of `stats`.
 const VERBS: [&str; 23] = [
     "put",
     "peek",
@@ -28,14 +28,14 @@ const VERBS: [&str; 23] = [
     "list-tube-used",
     "list-tubes-watched",
     "pause-tube",
-    // Beyond those of beanstalkd: all verbs that it does not count.
+    // All commands that beanstalkd does not count.
     "other",
 ];
 
-/// Where puts are counted.
+/// The index of `put`.
 const PUT: usize = 0;
 
-/// The answers that say no, and what there is no answer for.
+/// Refusing answers, and refused connections.
 const REFUSALS: [&str; 8] = [
     "BAD_FORMAT",
     "UNKNOWN_COMMAND",
@@ -44,11 +44,11 @@ const REFUSALS: [&str; 8] = [
     "DRAINING",
     "OUT_OF_MEMORY",
     "INTERNAL_ERROR",
-    // A connection beyond those that there may be.
+    // A connection above the limit, which was closed.
     "closed",
 ];
 
-/// Counts of all connections together.
+/// The counts of all connections together.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     verbs: [AtomicU64; VERBS.len()],
@@ -60,7 +60,7 @@ pub(crate) struct Counters {
     pub(super) waiting: AtomicU64,
 }
 
-/// One of something that is counted until this is dropped.
+/// Something that is counted until this is dropped.
 #[derive(Debug)]
 pub(super) struct Counted<'a>(&'a AtomicU64);
 
@@ -78,17 +78,17 @@ impl Drop for Counted<'_> {
 }
 
 impl Counters {
-    /// A client asked this.
+    /// Counts a command.
     pub(super) fn count(&self, command: &Command) {
         self.verbs[verb(command)].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A client asked to put what cannot be put.
+    /// Counts a put that was refused while it was read.
     pub(super) fn count_put(&self) {
         self.verbs[PUT].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// This was answered.
+    /// Counts an answer, if it is a refusal.
     pub(super) fn count_reply(&self, reply: &Reply<'_>) {
         let refusal = match reply {
             Reply::Fault(Fault::BadFormat) => 0,
@@ -103,27 +103,27 @@ impl Counters {
         self.refusals[refusal].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A connection was closed, for there are too many.
+    /// Counts a connection that was closed because of the limit.
     pub(super) fn turn_away(&self) {
         self.refusals[REFUSALS.len() - 1].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Each verb of beanstalkd, and how often it was asked.
+    /// The commands of beanstalkd and their counts.
     pub(super) fn verbs(&self) -> impl Iterator<Item = (&'static str, u64)> {
         self.all_verbs().take(VERBS.len() - 1)
     }
 
-    /// Those, and at the end all others together.
+    /// The commands of beanstalkd and their counts, and at the end the sum of the others.
     pub(crate) fn all_verbs(&self) -> impl Iterator<Item = (&'static str, u64)> {
         named(&VERBS, &self.verbs)
     }
 
-    /// Each answer that says no, and how often it was given.
+    /// Each refusing answer and its count.
     pub(crate) fn refusals(&self) -> impl Iterator<Item = (&'static str, u64)> {
         named(&REFUSALS, &self.refusals)
     }
 
-    /// How many connections there are.
+    /// The number of open connections.
     pub(crate) fn connections(&self) -> u64 {
         self.connections.load(Ordering::Relaxed)
     }
@@ -133,7 +133,7 @@ fn named(names: &'static [&'static str], counts: &[AtomicU64]) -> impl Iterator<
     names.iter().zip(counts).map(|(name, count)| (*name, count.load(Ordering::Relaxed)))
 }
 
-/// Where a command is counted.
+/// The index at which a command is counted.
 fn verb(command: &Command) -> usize {
     let name = match command {
         Command::Put { .. } => "put",
@@ -176,7 +176,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_refusal_is_counted_under_its_own_word() {
+    fn each_refusal_has_its_own_count() {
         let counters = Counters::default();
         let faults = [Fault::BadFormat, Fault::UnknownCommand, Fault::JobTooBig, Fault::ExpectedCrlf]
             .map(Reply::Fault);

@@ -1,4 +1,4 @@
-//! Why a connection ends before its client leaves, and what is said where it goes on.
+//! Why the server ends a connection, and the answers to failed commands on one that goes on.
 
 use std::io;
 
@@ -8,13 +8,13 @@ use tickwheel_queue::{ByIdError, Unavailable};
 
 use crate::access::refusal::Refusal;
 
-/// Why it ends.
+/// Why the server ends a connection.
 pub(super) enum Cut {
-    /// Its socket failed.
+    /// The socket failed.
     Socket(io::Error),
-    /// The door may not do what the client asked; the client is told and its connection ends.
+    /// The service refused the command; the client gets this answer, and the connection ends.
     Refused(Reply<'static>),
-    /// The server stops: what it does not say any more may have happened or not.
+    /// The server stops. A command without an answer may have been carried out or not.
     Stop,
 }
 
@@ -30,7 +30,7 @@ impl From<Refusal> for Cut {
     }
 }
 
-/// The reply to a command that the service refuses.
+/// The answer to a command that the service refuses.
 pub(super) fn refused(refusal: &Refusal) -> Reply<'static> {
     match refusal.problem().kind() {
         Some(ProblemKind::ServerDraining) => Reply::Draining,
@@ -39,17 +39,17 @@ pub(super) fn refused(refusal: &Refusal) -> Reply<'static> {
     }
 }
 
-/// What is said where the queue cannot answer. A stop is no answer: the connection ends without one.
+/// The answer when the queue cannot answer. A stop has no answer: the connection just ends.
 pub(super) fn unavailable(why: &Unavailable) -> Result<Reply<'static>, Cut> {
     match why {
         Unavailable::Closed => Err(Cut::Stop),
         Unavailable::Full { .. } | Unavailable::ReadOnly { .. } => Ok(Reply::OutOfMemory),
-        // It may have happened or not, and the protocol has no word for that.
+        // The command may have been carried out or not, and the protocol has no word for that.
         _ => Ok(Reply::InternalError),
     }
 }
 
-/// What is said where an act by id is refused.
+/// The answer when an act by id is refused.
 pub(super) fn by_id_refused(error: &ByIdError) -> Result<Reply<'static>, Cut> {
     match error {
         ByIdError::BacklogFull { .. } => Ok(Reply::OutOfMemory),

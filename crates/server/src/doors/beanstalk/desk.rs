@@ -1,4 +1,4 @@
-//! What all connections of this door share.
+//! The state that all connections of this door share.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -21,36 +21,36 @@ use crate::listen::stream::Stream;
 use crate::service::app::App;
 use crate::service::caller::Caller;
 
-/// What may be chosen about this door.
+/// The configuration of this state.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct DeskOptions {
-    /// Bytes that a job may have.
+    /// The largest job (bytes).
     pub(crate) job_bytes_max: u32,
-    /// The tubes are the queues of this namespace, which no tube's name shows.
+    /// The namespace whose queues are the tubes; it is not part of the tubes' names.
     pub(crate) namespace: Option<String>,
-    /// Bytes that the tubes may take which all connections together watch.
+    /// The memory for the tubes that all connections together watch (bytes).
     pub(crate) watched_bytes_max: usize,
 }
 
-/// All connections share it.
+/// The state that all connections share.
 pub(crate) struct Desk {
     pub(super) queue: Queue,
     pub(super) stopping: Stopping,
     pub(super) job_bytes_max: u32,
     pub(super) tubes: Tubes,
     pub(super) counters: Arc<Counters>,
-    /// Of this run of the server.
+    /// The id of this run of the server.
     pub(super) id: String,
     pub(super) begun: Instant,
-    /// What all names of queues begin with that are tubes here.
+    /// The prefix of the names of all queues that are tubes here.
     pub(super) namespace: Option<Arc<str>>,
     pub(super) budget: Budget,
     pub(super) watches: WatchBudget,
-    /// The right of each client of this door.
+    /// The rights of each client of this door.
     pub(super) caller: Caller,
 }
 
-/// The tube that connections use and watch unless they say otherwise.
+/// The tube that a connection uses and watches at first.
 pub(crate) const DEFAULT: &str = "default";
 
 impl Desk {
@@ -66,12 +66,12 @@ impl Desk {
             caller: Caller::new(app, Grant::of_door(namespace.as_deref()), Producer::Local),
             budget: Budget::new(),
             watches: WatchBudget::new(watched_bytes_max),
-            // Hex may read as a number, unless it begins with a letter.
+            // Hex digits may look like a number, so the id begins with a letter.
             id: format!("a{:015x}", fresh()),
             begun,
             namespace: namespace.map(|namespace| format!("{namespace}/").into()),
         };
-        // It is there, used or not.
+        // The default tube always exists.
         if let Some(name) = Tube::new(DEFAULT.as_bytes()).and_then(|tube| desk.queue_of(&tube)) {
             desk.tubes.hold(&name, Hold::Use);
         }
@@ -82,8 +82,8 @@ impl Desk {
         self.caller.app.draining.is_on()
     }
 
-    /// Says in the log that a watch was refused: the protocol has no words for why. The log counts these lines, as
-    /// [`events::LIMITED`] says.
+    /// Logs that a watch was refused, because the protocol has no word for the reason. [`events::LIMITED`] limits
+    /// these lines.
     pub(super) fn warn_of_watches(&self) {
         tracing::warn!(
             event = events::WATCHES_FULL,
@@ -91,7 +91,7 @@ impl Desk {
         );
     }
 
-    /// The queue that is this tube; `None`: it is none of this door.
+    /// The queue of this tube; `None`: the tube is not of this door.
     pub(super) fn queue_of(&self, tube: &Tube) -> Option<QueueName> {
         let name = match &self.namespace {
             Some(namespace) => format!("{namespace}{tube}"),
@@ -100,13 +100,13 @@ impl Desk {
         (name != OWN_QUEUE).then(|| QueueName::new(&name).ok()).flatten()
     }
 
-    /// What happened in tubes of this door's namespace that are gone.
+    /// The counts of removed tubes in this door's namespace.
     pub(super) fn totals_of_gone(&self, stats: &Stats) -> QueueTotals {
         let namespace = self.namespace.as_deref().and_then(|prefix| prefix.strip_suffix('/'));
         namespace.and_then(|namespace| stats.gone.get(namespace)).copied().unwrap_or_default()
     }
 
-    /// The tube that is this queue; `None`: none is.
+    /// The tube of this queue; `None`: the queue is not a tube of this door.
     pub(super) fn tube_of(&self, queue: &QueueName) -> Option<Tube> {
         let name = queue.as_str().strip_prefix(self.namespace.as_deref().unwrap_or_default())?;
         Tube::new(name.as_bytes())
@@ -126,14 +126,14 @@ impl Door for Desk {
         Box::pin(async move { session::serve(connection, &self).await })
     }
 
-    /// Closes the connection: the protocol has no word for that.
+    /// Closes the connection, because the protocol has no word for the refusal.
     fn turn_away(self: Arc<Self>, _: Problem, _: Option<Stream>) -> Serving {
         self.counters.turn_away();
         Box::pin(std::future::ready(()))
     }
 }
 
-/// A number that the next run has not.
+/// A random number that tells this run from others.
 fn fresh() -> u64 {
     use std::hash::{BuildHasher, RandomState};
     RandomState::new().hash_one(std::process::id()) >> 4

@@ -1,17 +1,17 @@
-//! The jobs in the hands of one connection.
+//! The jobs that one connection has reserved.
 
 use std::collections::BTreeMap;
 
 use tickwheel_queue::{Leased, QueueName, Timestamp, Token};
 
-/// Of more jobs than this those are forgotten whose time is over by the wall clock. Of fewer each is kept until the queue says so, for that clock may
-/// have stepped.
+/// Above this number of jobs, those whose time is over by the wall clock are forgotten. Below it, each is kept until
+/// the queue says that it is gone, because the clock may have stepped.
 const KEPT: usize = 10_000;
-/// With so much left or less of a job's time its connection is warned, milliseconds: the second of beanstalkd, and what an instant is rounded up
-/// by, so that a job of one second is warned of at once.
+/// A connection is warned when a job has this time left or less (ms). It is the second of beanstalkd, plus the
+/// millisecond by which instants are rounded up, so that a job of one second is warned of at once.
 const SOON_MS: u64 = 1_001;
 
-/// A job in the hands of a connection.
+/// A job that a connection has reserved.
 #[derive(Clone, Debug)]
 pub(super) struct Job {
     pub(super) queue: QueueName,
@@ -20,18 +20,18 @@ pub(super) struct Job {
     ttr_ms: u64,
 }
 
-/// All of them.
+/// All reserved jobs of a connection.
 #[derive(Debug, Default)]
 pub(super) struct Held(BTreeMap<u64, Job>);
 
 impl Held {
-    /// It got one more.
+    /// Adds a job.
     pub(super) fn insert(&mut self, leased: &Leased) {
         let (queue, token, until) = (leased.queue.clone(), leased.token, leased.lease_until);
         self.0.insert(leased.id, Job { queue, token, until, ttr_ms: leased.lease_ms });
     }
 
-    /// It still has this one.
+    /// Puts a job back that the connection still has.
     pub(super) fn put_back(&mut self, id: u64, job: Job) {
         self.0.insert(id, job);
     }
@@ -44,14 +44,15 @@ impl Held {
         self.0.remove(&id)
     }
 
-    /// It may keep this one for as long again.
+    /// Renews the time of a job for its whole ttr.
     pub(super) fn extended(&mut self, id: u64, now: Timestamp) {
         if let Some(job) = self.0.get_mut(&id) {
             job.until = now.saturating_plus_ms(job.ttr_ms);
         }
     }
 
-    /// How long until the first of them has only [`SOON_MS`] left, milliseconds; `None`: it has none. Those whose time is over do not count.
+    /// How long until the first job has only [`SOON_MS`] left (ms); `None`: there is no job. Jobs whose time is over
+    /// do not count.
     pub(super) fn warn_in_ms(&mut self, now: Timestamp) -> Option<u64> {
         if self.0.len() > KEPT {
             self.0.retain(|_, job| now < job.until);
@@ -61,7 +62,7 @@ impl Held {
         Some(first.ms_since(now).saturating_sub(SOON_MS))
     }
 
-    /// The tokens of all, by queue.
+    /// Removes all jobs, and returns their tokens by queue.
     pub(super) fn take_all(&mut self) -> BTreeMap<QueueName, Vec<Token>> {
         let mut tokens: BTreeMap<QueueName, Vec<Token>> = BTreeMap::new();
         for (_, job) in std::mem::take(&mut self.0) {

@@ -1,4 +1,4 @@
-//! What is looked for among the jobs of a tube, and kicked.
+//! Finding jobs of a tube, and kicking them.
 
 use tickwheel_api::beanstalk::{Reply, Tube, YamlList};
 use tickwheel_queue::{
@@ -10,15 +10,15 @@ use super::desk::Desk;
 use crate::access::tokens::Right;
 use crate::base::aside::Steps;
 
-/// Looked at for one page of jobs, at most.
+/// The largest number of tasks that are read for one page.
 const PAGE: usize = 1_000;
-/// How often the line may change while its first job is looked at.
+/// How often the first job of a tube may change before the search ends.
 const TRIES_MAX: usize = 100;
 
-/// A task, or what is said instead.
+/// A task, or the answer instead of it.
 type Found = Result<Result<TaskView, Reply<'static>>, Cut>;
 
-/// Names of tubes, as text.
+/// The names of tubes, as text.
 pub(super) fn names<'a>(tubes: impl Iterator<Item = &'a Tube>) -> Vec<u8> {
     tubes.fold(YamlList::default(), YamlList::tube).text()
 }
@@ -40,7 +40,7 @@ pub(super) async fn by_key(desk: &Desk, queue: &QueueName, key: &str) -> Found {
     }
 }
 
-/// The next one in line.
+/// The job that the next reserve would get.
 pub(super) async fn first_ready(desk: &Desk, queue: &QueueName) -> Found {
     for _ in 0..TRIES_MAX {
         let first = match desk.caller.queue(Right::Read, queue)?.await {
@@ -49,7 +49,7 @@ pub(super) async fn first_ready(desk: &Desk, queue: &QueueName) -> Found {
         };
         let Some(first) = first else { return Ok(Err(Reply::NotFound)) };
         match by_id(desk, first).await? {
-            // Another client may have got it meanwhile: then another job is the next.
+            // Another client may have reserved it meanwhile; then another job is the next.
             Ok(task) if task.state == State::Ready => return Ok(Ok(task)),
             Ok(_) | Err(Reply::NotFound) => {}
             Err(reply) => return Ok(Err(reply)),
@@ -58,17 +58,17 @@ pub(super) async fn first_ready(desk: &Desk, queue: &QueueName) -> Found {
     Ok(Err(Reply::NotFound))
 }
 
-/// The one that is due first.
+/// The delayed job that is due first.
 pub(super) async fn first_delayed(desk: &Desk, queue: &QueueName) -> Found {
     Jobs::new(desk, queue, State::Scheduled).first().await
 }
 
-/// The one that was buried first.
+/// The job that was buried first.
 pub(super) async fn first_buried(desk: &Desk, queue: &QueueName) -> Found {
     Jobs::new(desk, queue, State::Dead).first().await
 }
 
-/// Kicks this many buried jobs; if there are none, as many that are delayed.
+/// Kicks at most `max` buried jobs; if there are none, at most `max` delayed ones.
 pub(super) async fn kick(desk: &Desk, queue: &QueueName, max: u64) -> Result<Reply<'static>, Cut> {
     let mut steps = Steps::default();
     for state in [State::Dead, State::Scheduled] {
@@ -82,7 +82,7 @@ pub(super) async fn kick(desk: &Desk, queue: &QueueName, max: u64) -> Result<Rep
                 Err(reply) => return Ok(reply),
             };
             any |= !page.is_empty();
-            // All of them are asked for at once, so that one commit covers them.
+            // All kicks of a page are asked for at once, so that one commit covers them.
             let wanted = usize::try_from(max - kicked).unwrap_or(usize::MAX);
             let mut asked = Vec::with_capacity(page.len());
             for task in page.into_iter().take(wanted) {
@@ -94,12 +94,13 @@ pub(super) async fn kick(desk: &Desk, queue: &QueueName, max: u64) -> Result<Rep
                 match asked.await {
                     Ok(_) => kicked += 1,
                     Err(ByIdError::Unavailable(why)) => return unavailable(&why),
-                    // Others may have got it before; or it has to stay.
+                    // Another client may have taken the job before, or the job cannot be kicked.
                     Err(_) => {}
                 }
             }
         }
-        // Never both, though none of the buried ones can live again: a key is another's by now.
+        // Buried and delayed jobs are never kicked together. That holds even if no buried job could be kicked because
+        // its key is another task's by now.
         if any {
             return Ok(Reply::Kicked(kicked));
         }
@@ -107,12 +108,12 @@ pub(super) async fn kick(desk: &Desk, queue: &QueueName, max: u64) -> Result<Rep
     Ok(Reply::Kicked(0))
 }
 
-/// The jobs of a tube in a state, the first to be due first; of the buried ones the first to be buried.
+/// The jobs of a tube in one state, the first due first; of buried jobs, the first buried first.
 struct Jobs<'a> {
     desk: &'a Desk,
     queue: &'a QueueName,
     state: State,
-    /// Where the next page begins; `None`: there is none.
+    /// The place after which the next page begins; `None`: there is no further page.
     after: Option<Option<Place>>,
 }
 
@@ -121,7 +122,7 @@ impl<'a> Jobs<'a> {
         Self { desk, queue, state, after: Some(None) }
     }
 
-    /// The next page, which may be empty; `None`: that was the last.
+    /// The next page, which may be empty; `None` after the last.
     async fn next(&mut self, wanted: usize) -> Result<Option<Result<Vec<TaskView>, Reply<'static>>>, Cut> {
         let Some(after) = self.after.take() else { return Ok(None) };
         let filter = TaskFilter::in_state(self.state);

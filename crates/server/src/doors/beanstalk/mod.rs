@@ -1,12 +1,12 @@
-//! The door for clients of beanstalkd: tubes are queues and jobs are tasks, the same that the HTTP door shows.
+//! The door for clients of beanstalkd: tubes are queues and jobs are tasks, the same as in the HTTP door.
 //!
 //! ```text
 //! socket -> wire (bytes, commands) -> session (what one connection uses, watches and holds) -> the queue, and back
 //! ```
 //!
-//! The protocol itself, commands out of bytes and answers into bytes, is `tickwheel_api::beanstalk`. Answers leave in the order of their
-//! commands, and each only when what it reports is durable. Commands of one kind that stand behind each other are carried out together, so
-//! that one commit covers them all.
+//! The protocol itself, commands from bytes and answers to bytes, is in `tickwheel_api::beanstalk`. Answers leave in
+//! the order of their commands, each only when the reported change is durable. Successive commands of one kind are
+//! carried out together, so that one commit covers them all.
 
 mod budget;
 mod config;

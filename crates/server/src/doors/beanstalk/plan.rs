@@ -1,4 +1,4 @@
-//! The door for clients of beanstalkd as it is configured.
+//! The configured door for clients of beanstalkd, before it opens.
 
 use std::fmt;
 use std::io;
@@ -25,7 +25,7 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// `config`: `None` keeps the door closed.
+    /// The plan of a door; `config` is `None` if the door stays closed.
     pub(crate) fn new(config: Option<&Beanstalk>, limits: &Limits) -> Self {
         let watched_bytes_max = limits.watched_bytes;
         Self { config: config.cloned(), watched_bytes_max, counters: Arc::default() }

@@ -1,4 +1,4 @@
-//! One connection: what it uses, watches and holds, and what becomes of its commands.
+//! One connection: the tubes that it uses and watches, the jobs that it has reserved, and its commands.
 
 mod job;
 mod put;
@@ -26,16 +26,17 @@ use crate::base::aside::{Steps, discard};
 use crate::events;
 use crate::listen::door::Connection;
 
-/// Commands of one kind that are carried out together, at most.
+/// The largest number of commands of one kind that are carried out together.
 const TOGETHER_MAX: usize = 256;
-/// Tubes that a connection may watch: each reserve looks at all of them.
+/// The largest number of tubes that a connection may watch, because each reserve looks at all of them.
 const WATCHED_MAX: usize = 1_000;
-/// A look at one of them takes as much work as this many bytes.
+/// The work of looking at one watched tube, in bytes of [`Steps`].
 const LOOK_BYTES: usize = 4;
-/// A job may be due so far ahead: the queue takes no more, and beanstalkd's 136 years are longer than anybody waits. 100 years, in milliseconds.
+/// The longest delay of a job (ms), 100 years. The queue takes no longer one, and beanstalkd's 136 years differ from
+/// it in theory only.
 const DELAY_MS_MAX: u64 = (100 * 365 + 25) * 86_400_000;
 
-/// Where a connection comes from, as the audit says it.
+/// The address of a connection, as the audit writes it.
 #[derive(Copy, Clone, Debug)]
 pub(super) struct From(pub(super) Option<IpAddr>);
 
@@ -68,7 +69,7 @@ pub(super) async fn serve(connection: Connection, desk: &Desk) {
     }
 }
 
-/// A tube under both its names.
+/// A tube with both its names.
 #[derive(Clone, Debug)]
 struct Place {
     tube: Tube,
@@ -80,9 +81,9 @@ struct Session<'a> {
     from: From,
     used: Place,
     watched: Vec<Place>,
-    /// Memory for them, but for the one that each connection watches at first.
+    /// Memory for the watched tubes, except for the default tube.
     watching: Watching<'a>,
-    /// Of those the queues.
+    /// The queues of the watched tubes.
     queues: Arc<[QueueName]>,
     held: Held,
     steps: Steps,
@@ -119,14 +120,14 @@ impl<'a> Session<'a> {
         let stopping = self.desk.stopping.clone();
         let mut stop = pin!(stopping.wait());
         loop {
-            // What is under way is answered; nothing new is begun.
+            // A command under way is answered, and no new one begins.
             let next = tokio::select! {
                 biased;
                 () = &mut stop => return Err(Cut::Stop),
                 next = wire.next(&self.desk.budget) => next?,
             };
             let Some(event) = next else { return Ok(()) };
-            // Commands that are here already are never waited for.
+            // Commands that have arrived already do not yield by themselves.
             self.steps.did(self.looked_through(&event)).await;
             match event {
                 Event::Fault(Fault::JobTooBig | Fault::ExpectedCrlf) => self.puts(event, wire).await?,
@@ -149,7 +150,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// As many bytes as it takes work to look through all that is watched, for the commands that do so.
+    /// The work of looking through all watched tubes, in bytes of [`Steps`], for the commands that do so.
     fn looked_through(&self, event: &Event) -> usize {
         match event {
             Event::Command(Command::Watch(_) | Command::Ignore(_)) => LOOK_BYTES * self.watched.len(),
@@ -235,7 +236,7 @@ impl<'a> Session<'a> {
                 tracing::debug!("a connection watches {WATCHED_MAX} tubes and wanted one more");
                 return Reply::OutOfMemory;
             }
-            // The one that each watches at first costs next to nothing, for all connections share it.
+            // The default tube needs almost no memory, because all connections share it.
             let is_default = place.tube.as_str() == DEFAULT;
             if !is_default && !self.watching.take(place.queue.as_str()) {
                 self.desk.warn_of_watches();
@@ -309,16 +310,16 @@ impl<'a> Session<'a> {
 }
 
 impl Drop for Session<'_> {
-    /// Its jobs go back, and it uses and watches nothing any more.
+    /// Gives the jobs back and releases the tubes.
     fn drop(&mut self) {
         for (queue, tokens) in self.held.take_all() {
             if self.desk.stopping.is_given() {
-                // It is the server that goes: that is no attempt.
+                // The server ends, not the client, so the lease does not count as an attempt.
                 self.desk.queue.give_back(tokens);
                 continue;
             }
             let nack = Nack { how: NackHow::Gone, ..Nack::new(&queue, tokens) };
-            // The call is made; nobody is left to hear the answer.
+            // The call is made; no client waits for its answer.
             drop(self.desk.queue.nack(nack));
         }
         self.desk.tubes.release(&self.used.queue, Hold::Use);
@@ -328,7 +329,7 @@ impl Drop for Session<'_> {
     }
 }
 
-/// `None`: no task can be due then.
+/// The due time; `None`: no task can be due then.
 fn due_of(when: When) -> Option<Due> {
     match when {
         When::AfterMs(0) => Some(Due::Now),

@@ -1,13 +1,13 @@
-//! What a client may look at: figures, and jobs.
+//! Data that a client may read: statistics and jobs.
 
 use tickwheel_api::beanstalk::Reply;
 use tickwheel_queue::TaskView;
 
-/// What it gets to see.
+/// The data for a client.
 pub(super) enum Shown {
     Text(Vec<u8>),
     Job(Box<TaskView>),
-    /// Nothing, and why.
+    /// No data; the answer says why.
     Not(Reply<'static>),
 }
 

@@ -17,18 +17,19 @@ use crate::access::tokens::Right;
 use crate::base::aside::aside;
 use crate::base::queue_pages::QueuePages;
 
-/// A text, or what is said instead.
+/// A text, or the answer instead of it.
 type Text = Result<Result<Vec<u8>, Reply<'static>>, Cut>;
 
 /// The names of all tubes.
 pub(super) async fn tubes(desk: &Desk) -> Text {
-    // Those in use: a tube that was emptied is none any more, as in beanstalkd, though HTTP still lists its queue.
+    // Only tubes in use are listed: an emptied tube does not exist any more, as in beanstalkd, though HTTP still
+    // lists its queue.
     let mut tubes = Vec::new();
     let mut pages = QueuePages::new(&desk.queue, all_tubes(desk));
     loop {
         match pages.next().await {
             Ok(Some(page)) => tubes.extend(page.iter().filter_map(|counts| desk.tube_of(&counts.queue))),
-            // There may be 100,000 of them.
+            // There may be 100,000 tubes, so the text is written on another thread.
             Ok(None) => {
                 let text = aside(move || look::names(tubes.iter())).await;
                 return Ok(text.map_err(|_| Reply::InternalError));
@@ -38,13 +39,13 @@ pub(super) async fn tubes(desk: &Desk) -> Text {
     }
 }
 
-/// The queues that are the tubes of this door.
+/// The query for the queues that are tubes of this door.
 fn all_tubes(desk: &Desk) -> ListQueues {
     let prefix = desk.namespace.clone().unwrap_or_else(|| "".into());
     ListQueues { which: WhichQueues::InUse, prefix, ..ListQueues::default() }
 }
 
-/// All about one tube.
+/// The statistics of one tube.
 pub(super) async fn tube(desk: &Desk, tube: &Tube) -> Text {
     let Some(queue) = desk.queue_of(tube) else { return Ok(Err(Reply::NotFound)) };
     let view = match desk.caller.queue(Right::Read, &queue)?.await {
@@ -53,11 +54,11 @@ pub(super) async fn tube(desk: &Desk, tube: &Tube) -> Text {
         Err(why) => return unavailable(&why).map(Err),
     };
     let users = desk.tubes.users(&queue);
-    // The door itself uses this one, so that it is there.
+    // The door itself uses the default tube so that it exists, which is not counted.
     let own = u64::from(tube.as_str() == DEFAULT);
     let now = desk.queue.now();
     let left_s = view.paused_until.map(|until| match until {
-        // Until it is resumed.
+        // The pause lasts until it is resumed.
         Timestamp::MAX => u64::from(u32::MAX),
         until => left_s(now, until),
     });
@@ -82,7 +83,7 @@ pub(super) async fn tube(desk: &Desk, tube: &Tube) -> Text {
     Ok(Ok(map.text()))
 }
 
-/// All about a job that was looked for.
+/// The statistics of a job.
 pub(super) async fn job(desk: &Desk, looked_for: Result<TaskView, Reply<'static>>) -> Text {
     let task = match looked_for {
         Ok(task) => task,
@@ -90,7 +91,7 @@ pub(super) async fn job(desk: &Desk, looked_for: Result<TaskView, Reply<'static>
     };
     let ttr_ms = match task.ttr_ms {
         Some(ttr_ms) => ttr_ms,
-        // Who put it said nothing of it: it is its queue's.
+        // The producer gave no ttr, so that of the queue applies.
         None => match desk.caller.queue(Right::Read, &task.queue)?.await {
             Ok(view) => view.settings.default_lease_ms.unwrap_or(LEASE_MS_DEFAULT),
             Err(why) => return unavailable(&why).map(Err),
@@ -125,13 +126,13 @@ pub(super) async fn job(desk: &Desk, looked_for: Result<TaskView, Reply<'static>
     Ok(Ok(map.text()))
 }
 
-/// Whole seconds until then, as beanstalkd counts them: its instants are not rounded up to the millisecond, so that right after a reserve with a ttr of
-/// 10 it says 9.
+/// The whole seconds until `until`, as beanstalkd counts them. Its instants are not rounded up to the millisecond, so
+/// right after a reserve with a ttr of 10 it says 9.
 fn left_s(now: Timestamp, until: Timestamp) -> u64 {
     until.ms_since(now).saturating_sub(2) / 1_000
 }
 
-/// The tubes of this door, summed up.
+/// The sums of this door's tubes.
 #[derive(Default)]
 struct Sums {
     count: u64,
@@ -155,9 +156,9 @@ impl Sums {
     }
 }
 
-/// All about the server, as far as its tubes are those of this door.
+/// The statistics of the server, limited to the tubes of this door.
 pub(super) async fn server(desk: &Desk) -> Text {
-    // The figures of the last page go with it. A tube that ended between two pages counts twice this once.
+    // The statistics of the last page apply. A tube that ended between two pages counts twice in this answer.
     let mut pages = QueuePages::new(&desk.queue, all_tubes(desk));
     let (mut tubes, mut stats) = (Sums::default(), Box::default());
     loop {
@@ -191,7 +192,7 @@ pub(super) async fn server(desk: &Desk) -> Text {
     let uname = uname();
     let text = |part: &std::ffi::CStr| part.to_string_lossy().into_owned();
     let (user_us, system_us) = processor_us();
-    // Of a namespace what its tubes tell, those that are gone among them.
+    // With a namespace, the sums of its tubes count, and those of its removed tubes.
     let (timeouts, jobs) = match desk.namespace {
         Some(_) => {
             let gone = desk.totals_of_gone(&stats);
@@ -227,10 +228,10 @@ pub(super) async fn server(desk: &Desk) -> Text {
     Ok(Ok(map.text()))
 }
 
-/// Processor time of this process, as a program and for it in the kernel, microseconds; 0 where the system does not say.
+/// The processor time of this process, in user mode and in the kernel (µs); 0 if the system does not tell.
 fn processor_us() -> (u64, u64) {
     let Ok(text) = std::fs::read_to_string("/proc/self/stat") else { return (0, 0) };
-    // The name of the program stands in brackets, and may have spaces in it.
+    // The name of the program is in parentheses, and may contain spaces.
     let Some((_, rest)) = text.rsplit_once(')') else { return (0, 0) };
     let mut numbers = rest.split_ascii_whitespace().skip(11).map(|number| number.parse().unwrap_or(0));
     let mut next_us = || numbers.next().unwrap_or(0) * 1_000_000 / clock_ticks_per_second().max(1);

@@ -1,11 +1,11 @@
-//! Which tubes connections use, watch and wait on.
+//! The tubes that connections use, watch and wait for.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tickwheel_queue::{InUse, Queue, QueueName, Timestamp};
 
-/// What connections do with a tube.
+/// The numbers of connections that use, watch and wait for a tube.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Users {
     pub(super) using: u64,
@@ -13,19 +13,19 @@ pub(super) struct Users {
     pub(super) waiting: u64,
 }
 
-/// A way in which a connection holds a tube.
+/// The two ways in which a connection keeps a tube.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum Hold {
     Use,
     Watch,
 }
 
-/// All tubes that are used or watched. Each is there for that, jobs or none.
+/// All tubes that are used or watched. They exist for that reason, with or without jobs.
 #[derive(Debug)]
 pub(super) struct Tubes {
     queue: Queue,
     tubes: Mutex<BTreeMap<QueueName, Tube>>,
-    /// The length and the end of pauses that clients asked for.
+    /// The length (s) and the end of the pauses that clients asked for.
     pauses: Mutex<BTreeMap<QueueName, (u32, Timestamp)>>,
 }
 
@@ -45,7 +45,7 @@ impl Tubes {
         self.tubes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A connection uses or watches this tube.
+    /// Notes that a connection uses or watches this tube.
     pub(super) fn hold(&self, name: &QueueName, hold: Hold) {
         let mut tubes = self.tubes();
         let tube = tubes
@@ -57,7 +57,7 @@ impl Tubes {
         }
     }
 
-    /// It does so no longer.
+    /// Notes that a connection no longer uses or watches this tube.
     pub(super) fn release(&self, name: &QueueName, hold: Hold) {
         let mut tubes = self.tubes();
         let Some(tube) = tubes.get_mut(name) else { return };
@@ -70,7 +70,7 @@ impl Tubes {
         }
     }
 
-    /// A connection waits for jobs of these tubes, until what comes back is dropped.
+    /// Notes that a connection waits for jobs of these tubes, until the result is dropped.
     pub(super) fn wait<'a>(&'a self, names: &'a [QueueName]) -> Waits<'a> {
         self.change_waiting(names, 1);
         Waits { tubes: self, names }
@@ -85,26 +85,26 @@ impl Tubes {
         }
     }
 
-    /// What connections do with this tube.
+    /// The numbers of connections at this tube.
     pub(super) fn users(&self, name: &QueueName) -> Users {
         self.tubes().get(name).map(|tube| tube.users).unwrap_or_default()
     }
 
-    /// A client has paused it for `pause_s` seconds.
+    /// Notes that a client has paused the tube for `pause_s` seconds.
     pub(super) fn paused(&self, name: &QueueName, pause_s: u32, now: Timestamp) {
         let mut pauses = self.pauses.lock().unwrap_or_else(PoisonError::into_inner);
         pauses.retain(|_, (_, until)| now < *until);
         pauses.insert(name.clone(), (pause_s, now.saturating_plus_ms(u64::from(pause_s) * 1_000 + 1)));
     }
 
-    /// How long the pause is in all that a client asked for, seconds; `None`: nobody did here.
+    /// The whole length of the pause that a client asked for (s); `None`: no client of this door did.
     pub(super) fn pause(&self, name: &QueueName) -> Option<u32> {
         let pauses = self.pauses.lock().unwrap_or_else(PoisonError::into_inner);
         pauses.get(name).map(|(pause_s, _)| *pause_s)
     }
 }
 
-/// A connection waits.
+/// A connection that waits, until this is dropped.
 #[derive(Debug)]
 pub(super) struct Waits<'a> {
     tubes: &'a Tubes,

@@ -17,33 +17,35 @@ use super::counters::Counters;
 use crate::base::others::let_others;
 use crate::listen::stream::Stream;
 
-/// So much is read at once, and so much at most is read ahead of a command that waits.
+/// The largest input that is read at once, and that is read ahead of a waiting command (bytes).
 const INPUT_BYTES_MAX: usize = 64 << 10;
-/// Answers are sent once there are this many bytes of them, and whenever there is nothing left to carry out.
+/// Answers are sent when there are this many bytes of them, and when there is no further command to carry out.
 const OUTPUT_BYTES: usize = 64 << 10;
 
-/// A large body has to come within so long once there is room for it, or its connection is closed: 16 MiB by half a megabit a second.
+/// The longest time for a large body once there is memory for it; then the connection is closed. 16 MiB need half a
+/// megabit a second.
 const LARGE_BODY_TIME_MAX: Duration = Duration::from_secs(300);
-/// And while it comes, or while anything is sent, the client is not away for longer.
+/// The longest time without progress while a large body comes, or while anything is sent.
 const STALL_MAX: Duration = Duration::from_secs(30);
 
-/// One connection. A connection that is idle has no buffers.
+/// The buffers of one connection. An idle connection has none.
 pub(super) struct Wire<'a> {
     socket: Stream,
     counters: &'a Counters,
     decoder: Decoder,
-    /// What was read and is not taken apart.
+    /// Input that was read and not decoded.
     input: Vec<u8>,
-    /// So much of that is taken apart.
+    /// The number of bytes of `input` that are decoded.
     taken: usize,
-    /// What comes next, if it was looked at.
+    /// The next event, if it was decoded ahead.
     next: Option<Event>,
     output: Vec<u8>,
-    /// So much of that is sent.
+    /// The number of bytes of `output` that are sent.
     sent: usize,
-    /// The client sends nothing more.
+    /// Whether the client sends nothing more.
     ended: bool,
-    /// For the body that is under way or was the last one, if it is large; and until when it has to be whole.
+    /// The memory for a large body that is under way or was the last one, and the instant at which it must be
+    /// complete.
     room: Option<(OwnedSemaphorePermit, Instant)>,
 }
 
@@ -63,8 +65,9 @@ impl<'a> Wire<'a> {
         }
     }
 
-    /// What the client says next; `None`: it has left, or said all it had to say. Whatever is to be said to it is sent before it is waited for.
-    /// The rest of a large body is read when there is room for it; that is given back when the next is asked for, for then it is carried out.
+    /// The next event of the client; `None`: it has left, or sends nothing more. All answers are sent before the
+    /// wait. The rest of a large body is read when there is memory for it. The memory is given back when the next
+    /// event is asked for, because the body is then carried out.
     pub(super) async fn next(&mut self, budget: &Budget) -> io::Result<Option<Event>> {
         self.room = None;
         loop {
@@ -82,14 +85,15 @@ impl<'a> Wire<'a> {
                 Some((_, until)) => {
                     let until = (Instant::now() + STALL_MAX).min(*until);
                     timeout_at(until, poll_fn(|cx| self.poll_input(cx))).await??;
-                    // What has come already is not waited for, and others have their turn between two pieces of it.
+                    // Input that has arrived already does not yield by itself, so others get their turn between two
+                    // pieces of it.
                     let_others().await;
                 }
                 None => {
                     let room = tokio::select! {
                         biased;
                         room = budget.take(bytes) => Some(room),
-                        // It says no more, and what it has said is read already.
+                        // The client sends nothing more, and all that it sent is read already.
                         ended = self.end() => ended.map(|()| None)?,
                     };
                     if room.is_some() {
@@ -101,7 +105,7 @@ impl<'a> Wire<'a> {
         }
     }
 
-    /// What the client says next, if it has come and is one of these.
+    /// The next event, if it has arrived and `is_one` accepts it.
     pub(super) fn next_if(&mut self, is_one: impl FnOnce(&Event) -> bool) -> Option<Event> {
         self.next = self.take();
         if self.next.as_ref().is_some_and(is_one) { self.next.take() } else { None }
@@ -117,14 +121,14 @@ impl<'a> Wire<'a> {
         event
     }
 
-    /// Reads what there is, as far as there is room for it.
+    /// Reads available input, as far as the buffer has room.
     fn poll_input(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         if self.taken == self.input.len() {
             self.input.clear();
             self.taken = 0;
         }
         let room = INPUT_BYTES_MAX.saturating_sub(self.input.len());
-        // On the stack while something is read, so that a connection that waits has no memory for it.
+        // The chunk is on the stack, so that a waiting connection has no memory for it.
         let mut chunk = [MaybeUninit::uninit(); INPUT_BYTES_MAX];
         let mut chunk = ReadBuf::uninit(&mut chunk[..room]);
         ready!(Pin::new(&mut self.socket).poll_read(cx, &mut chunk))?;
@@ -133,8 +137,8 @@ impl<'a> Wire<'a> {
         Poll::Ready(Ok(()))
     }
 
-    /// Returns when the client has said that it sends nothing more. What it sends meanwhile is kept, as far as there is room for it; behind
-    /// that nothing is read, and its end is not seen.
+    /// Waits until the client sends nothing more. Input that arrives meanwhile is kept, as far as the buffer has
+    /// room. After that nothing is read, so the end is not seen.
     pub(super) async fn end(&mut self) -> io::Result<()> {
         poll_fn(|cx| {
             while !self.ended {
@@ -148,7 +152,7 @@ impl<'a> Wire<'a> {
         .await
     }
 
-    /// Says this behind all that was said before.
+    /// Adds an answer behind the earlier ones.
     pub(super) async fn say(&mut self, reply: &Reply<'_>) -> io::Result<()> {
         self.counters.count_reply(reply);
         if let Some(body) = reply.write_head(&mut self.output) {
@@ -161,7 +165,8 @@ impl<'a> Wire<'a> {
         Ok(())
     }
 
-    /// A long one goes out piece by piece: others have their turn between two, and there is no second copy of all of it.
+    /// Writes a long body piece by piece: others have their turn between two pieces, and the body is never copied
+    /// whole.
     async fn say_body(&mut self, body: &[u8]) -> io::Result<()> {
         let mut pieces = body.chunks(OUTPUT_BYTES);
         let last = pieces.next_back().unwrap_or_default();
@@ -175,9 +180,9 @@ impl<'a> Wire<'a> {
         Ok(())
     }
 
-    /// Sends what is to be said.
+    /// Sends all answers.
     pub(super) async fn flush(&mut self) -> io::Result<()> {
-        // Where this is dropped half way, the rest is what is sent next.
+        // If the future is dropped half way, the next call sends the rest.
         while self.sent < self.output.len() {
             if self.sent > 0 {
                 // Others have their turn between two pieces of a long answer.
@@ -198,7 +203,7 @@ impl<'a> Wire<'a> {
         Ok(())
     }
 
-    /// Ends it, as far as the client still listens.
+    /// Sends the last answers and closes the connection, if the client still reads.
     pub(super) async fn close(mut self) {
         if self.flush().await.is_ok() {
             let _as_it_was = timeout(STALL_MAX, self.socket.shutdown()).await;
@@ -217,7 +222,7 @@ mod tests {
     use super::*;
     use crate::base::others::tests::turns;
 
-    /// A client that has announced this body and sent half of it.
+    /// A client that has announced a body of this size and sent half of it.
     async fn half_sent(counters: &Counters, bytes: usize) -> (Wire<'_>, DuplexStream) {
         let (mut client, socket) = duplex(1 << 20);
         client.write_all(format!("put 0 0 1 {bytes}\r\n").as_bytes()).await.expect("said");
@@ -228,7 +233,7 @@ mod tests {
     async fn other_half(mut client: DuplexStream, bytes: usize) {
         client.write_all(&vec![b'x'; bytes - bytes / 2]).await.expect("said");
         client.write_all(b"\r\n").await.expect("said");
-        // It stays there.
+        // The client stays connected.
         sleep(Duration::from_secs(3_600)).await;
         drop(client);
     }
@@ -238,14 +243,14 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_large_body_is_read_when_there_is_room_and_gives_it_back() {
+    async fn a_large_body_waits_for_memory_and_gives_it_back() {
         let (counters, budget) = (Counters::default(), Budget::of(110 << 10));
         let (mut first, client) = half_sent(&counters, 100_000).await;
         let (mut second, other) = half_sent(&counters, 100_000).await;
         assert!(timeout(Duration::from_secs(1), first.next(&budget)).await.is_err(), "half of it is not all");
         tokio::spawn(other_half(other, 100_000));
         let ours = async {
-            // It has its room as long as it is asked for.
+            // The memory is held until the next event is asked for.
             let event = tokio::join!(first.next(&budget), async {
                 sleep(Duration::from_secs(20)).await;
                 assert!(budget.left_bytes() < 100_000);
@@ -273,14 +278,14 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_large_body_that_does_not_come_ends_its_connection() {
+    async fn a_large_body_that_stops_ends_its_connection() {
         let (counters, budget) = (Counters::default(), Budget::of(110 << 10));
         let (mut wire, mut client) = half_sent(&counters, 100_000).await;
         let begun = Instant::now();
         let ended = wire.next(&budget).await;
         assert_eq!(ended.expect_err("it ends").kind(), io::ErrorKind::TimedOut);
         assert_eq!(begun.elapsed(), STALL_MAX);
-        // Nor does a byte now and then keep it there.
+        // A byte now and then does not keep the connection open either.
         drop(wire);
         assert!(budget.left_bytes() >= 100_000);
         let (mut wire, mut slow) = half_sent(&counters, 100_000).await;
@@ -294,20 +299,20 @@ mod tests {
         };
         assert_eq!(ended.expect_err("it ends").kind(), io::ErrorKind::TimedOut);
         assert_eq!(begun.elapsed(), LARGE_BODY_TIME_MAX);
-        // Who says nothing has nothing to end.
+        // A small body has no time limit.
         let (mut small, _client) = half_sent(&counters, 1_000).await;
         assert!(timeout(LARGE_BODY_TIME_MAX * 2, small.next(&budget)).await.is_err());
         client.shutdown().await.expect("it leaves");
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_waits_for_room_and_leaves_is_seen() {
+    async fn a_client_that_leaves_while_it_waits_for_memory_is_noticed() {
         let (counters, budget) = (Counters::default(), Budget::of(0));
         let (mut wire, mut client) = half_sent(&counters, 70_000).await;
         assert!(timeout(Duration::from_secs(60), wire.next(&budget)).await.is_err());
         client.shutdown().await.expect("it leaves");
         assert_eq!(wire.next(&budget).await.expect("it has only left"), None);
-        // What it had said as a whole by then is heard.
+        // Commands that the client had sent completely by then are still carried out.
         for budget in [Budget::of(0), Budget::of(1 << 20)] {
             let (mut wire, mut client) = half_sent(&counters, 70_000).await;
             client.write_all(&[b'x'; 35_000]).await.expect("said");
@@ -318,7 +323,7 @@ mod tests {
         }
     }
 
-    /// A body that grew copied all that it held, 8 MiB in one go.
+    /// A bug that was found: a growing body copied all its bytes, 8 MiB at once.
     #[tokio::test(start_paused = true)]
     async fn a_large_body_is_not_copied_as_it_grows() {
         let (counters, budget) = (Counters::default(), Budget::of(1 << 20));
@@ -347,9 +352,9 @@ mod tests {
         assert!(said == [b"OK 4194305\r\n", &text[..], b"\r\n"].concat(), "{} bytes came", said.len());
     }
 
-    /// TLS takes more than it sends.
+    /// A TLS stream takes more bytes than it sends.
     #[tokio::test(start_paused = true)]
-    async fn nor_is_it_when_the_socket_keeps_something_back() {
+    async fn a_long_answer_is_sent_whole_when_the_socket_buffers() {
         let counters = Counters::default();
         let (_client, socket) = duplex(10);
         let mut wire = Wire::new(Stream::pipe(tokio::io::BufWriter::new(socket)), 65_535, &counters);
@@ -360,7 +365,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_client_that_reads_nothing_is_not_waited_for() {
+    async fn a_client_that_reads_nothing_is_disconnected() {
         let counters = Counters::default();
         let (_client, socket) = duplex(1_000);
         let mut wire = Wire::new(Stream::pipe(socket), 65_535, &counters);

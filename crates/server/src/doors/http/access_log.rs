@@ -1,4 +1,4 @@
-//! A line of the log for each call, written when its answer has gone out.
+//! The access log: a line for each call, written when its answer has been sent.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -11,7 +11,7 @@ use tickwheel::{Clock, Monotonic, SystemClock};
 use crate::doors::http::audit::Subject;
 use crate::events;
 
-/// A call that is being answered. Dropping it writes its line.
+/// The line of a call that is being answered. Dropping it writes the line.
 struct Line {
     subject: Subject,
     status: u16,
@@ -20,7 +20,7 @@ struct Line {
     bytes: u64,
 }
 
-/// Has a line written about the call when the answer is sent, or its receiver is gone.
+/// Arranges that a line is written when the answer is sent or its receiver is gone.
 pub(crate) fn log(answer: Response, subject: Subject, clock: SystemClock, begun: Monotonic) -> Response {
     let line = Line { subject, status: answer.status().as_u16(), clock, begun, bytes: 0 };
     answer.map(|body| Body::new(Counted { body, line }))
@@ -29,7 +29,7 @@ pub(crate) fn log(answer: Response, subject: Subject, clock: SystemClock, begun:
 impl Drop for Line {
     fn drop(&mut self) {
         let took = self.clock.now().saturating_since(self.begun);
-        // To the microsecond.
+        // In milliseconds, with microseconds as fraction.
         let took_ms = took.as_micros() as f64 / 1e3;
         let Self { subject, status, bytes, .. } = self;
         tracing::info!(
@@ -47,7 +47,7 @@ impl Drop for Line {
     }
 }
 
-/// A body whose bytes are counted.
+/// A body that counts its bytes.
 struct Counted {
     body: Body,
     line: Line,

@@ -1,4 +1,4 @@
-//! Answers that are no problems.
+//! Answers that are not problems.
 
 use std::fmt::Write as _;
 
@@ -12,20 +12,20 @@ use tickwheel_queue::{Key, QueueName, ScheduleName, Seq};
 
 use crate::base::pieces::Pieces;
 
-/// An answer with a body of JSON.
+/// An answer with a JSON body.
 pub(crate) fn json<T: Serialize>(status: StatusCode, body: &T) -> Response {
     let bytes = serde_json::to_vec(body).expect("our own types have string keys and no failing parts");
     json_body(status, bytes.into())
 }
 
-/// An answer whose JSON may be long: it is written in pieces.
+/// An answer with JSON that may be long, so it is written in pieces.
 pub(crate) fn json_in_pieces<T: Serialize>(status: StatusCode, body: &T) -> Response {
     let mut pieces = Pieces::default();
     serde_json::to_writer(&mut pieces, body).expect("our own types have string keys, and memory takes all");
     json_pieces(status, pieces)
 }
 
-/// An answer whose JSON is written already.
+/// An answer with JSON that is already written.
 pub(crate) fn json_pieces(status: StatusCode, pieces: Pieces) -> Response {
     json_body(status, pieces.into_body())
 }
@@ -37,7 +37,7 @@ fn json_body(status: StatusCode, body: Body) -> Response {
     response
 }
 
-/// An answer about one task, with its version as the `ETag`.
+/// An answer about one task, with the task's version as the `ETag`.
 pub(crate) fn versioned<T: Serialize>(status: StatusCode, version: Seq, body: &T) -> Response {
     let mut response = json(status, body);
     let tag = HeaderValue::from_str(&etag(version.0)).expect("digits and quotes are a header value");
@@ -45,20 +45,20 @@ pub(crate) fn versioned<T: Serialize>(status: StatusCode, version: Seq, body: &T
     response
 }
 
-/// Where a task is, as a `Location`.
+/// The `Location` of a task.
 pub(crate) fn task_path(queue: &QueueName, key: &Key) -> HeaderValue {
     let path = format!("/v1/queues/{}/tasks/{}", encoded(queue.as_str()), encoded(key.as_str()));
     HeaderValue::from_str(&path).expect("percent-encoded text is ASCII without controls")
 }
 
-/// Where a schedule is, as a `Location`.
+/// The `Location` of a schedule.
 pub(crate) fn schedule_path(queue: &QueueName, name: &ScheduleName) -> HeaderValue {
     let path = format!("/v1/queues/{}/schedules/{}", encoded(queue.as_str()), encoded(name.as_str()));
     HeaderValue::from_str(&path).expect("percent-encoded text is ASCII without controls")
 }
 
-/// Percent-encodes all but the characters that stand for themselves everywhere (RFC 3986 section 2.3) and the `:` that
-/// keys like to have and a path segment allows.
+/// Percent-encodes all characters except those that never need it (RFC 3986 section 2.3), and `:`, which is frequent
+/// in keys and allowed in a path segment.
 fn encoded(name: &str) -> String {
     let mut out = String::with_capacity(name.len());
     for byte in name.bytes() {

@@ -1,6 +1,6 @@
-//! Who calls, and what the log says of it: acts of administrators, refusals by token, and on request each call.
+//! The identity of a call in the log, and the audit: acts of administrators and refusals by token.
 //!
-//! Nothing here has a payload, a key, a token or a query string.
+//! Nothing here contains a payload, a key, a token or a query string.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -20,7 +20,7 @@ use crate::doors::http::problem::TokenLimit;
 use crate::events;
 use crate::telemetry::refusals::word;
 
-/// A call, as the log names it.
+/// A call as the log describes it.
 #[derive(Clone, Debug)]
 pub(crate) struct Subject {
     pub(crate) method: Method,
@@ -28,11 +28,12 @@ pub(crate) struct Subject {
     pub(crate) route: &'static str,
     uri: Uri,
     from: Option<IpAddr>,
-    /// What the log calls the token; `None` where the server has none.
+    /// The name of the token in the log; `None` if the server has no tokens.
     pub(crate) token: Option<Arc<str>>,
 }
 
-/// The calls of which it is written down who made them: all that need `admin`, what changes many tasks at once, and changes of schedules.
+/// The calls that the audit records with their caller: those that need `admin`, those that change many tasks at once,
+/// and those that change schedules.
 pub(crate) struct Acts(BTreeSet<(&'static str, &'static str)>);
 
 impl Acts {
@@ -53,7 +54,7 @@ impl Acts {
     }
 }
 
-/// Routes that need no `admin`, and change many tasks with one call.
+/// Routes that need no `admin` but change many tasks with one call.
 const OF_MANY: [&str; 5] = [
     "/v1/queues/{q}/cancel",
     "/v1/queues/{q}/move",
@@ -62,7 +63,8 @@ const OF_MANY: [&str; 5] = [
     "/v1/jobs/{id}",
 ];
 
-/// Whether the caller was refused for the token it has, or for having none. `is_token_limit`: the token has used up limits of its own.
+/// Whether the reason of a refusal is the caller's token, or that it has none. `is_token_limit`: the token has used
+/// up its quota.
 fn is_refusal(kind: ProblemKind, is_token_limit: bool) -> bool {
     match kind {
         ProblemKind::Unauthorized | ProblemKind::Forbidden | ProblemKind::OutOfScope => true,
@@ -71,8 +73,8 @@ fn is_refusal(kind: ProblemKind, is_token_limit: bool) -> bool {
     }
 }
 
-/// A call under way. If it is dropped before it was answered its client has left: what it asked for may have been carried out, so an act has
-/// its line all the same.
+/// A call under way. If it is dropped without an answer, its client has left. The call may have been carried out, so
+/// an act is recorded all the same.
 pub(crate) struct Act<'a> {
     subject: &'a Subject,
     acts: &'a Acts,
@@ -80,12 +82,12 @@ pub(crate) struct Act<'a> {
 }
 
 impl<'a> Act<'a> {
-    /// It begins.
+    /// Begins a call.
     pub(crate) fn begin(subject: &'a Subject, acts: &'a Acts) -> Self {
         Self { subject, acts, is_answered: false }
     }
 
-    /// It was answered: writes down what has to be known of it.
+    /// Ends the call with this answer, and records what the audit needs.
     pub(crate) fn answered(mut self, answer: &Response) {
         self.is_answered = true;
         let (subject, extensions) = (self.subject, answer.extensions());
@@ -126,7 +128,7 @@ fn begun(answer: &Response) -> Option<String> {
     number(answer.headers().get(LOCATION)?.to_str().ok()?.rsplit('/').next()?)
 }
 
-/// The number of a job or a backup, if it can be one.
+/// The number of a job or a backup, if the text is a number.
 fn number(text: &str) -> Option<String> {
     text.parse::<u64>().ok().map(|number| number.to_string())
 }
@@ -136,13 +138,13 @@ impl Subject {
         Self { method, route, uri, from, token: None }
     }
 
-    /// The queue of its path, if it can be one: a caller without a token chooses this text.
+    /// The queue in the path, if the name is valid: a caller without a token can choose any text here.
     pub(crate) fn queue(&self) -> Option<String> {
         let name = self.decoded(3).filter(|_| self.route.contains("{q}"))?;
         QueueName::new(&name).ok().map(|name| name.as_str().to_owned())
     }
 
-    /// The name of a schedule, or the number of a job or a backup. Never the key of a task.
+    /// The name of a schedule, or the number of a job or a backup, but never the key of a task.
     fn name(&self) -> Option<String> {
         match self.route {
             "/v1/jobs/{id}" | "/v1/backups/{id}" => number(&self.decoded(3)?),
@@ -161,18 +163,18 @@ impl Subject {
         self.uri.path().split('/').nth(index)
     }
 
-    /// Where it comes from.
+    /// The address of the caller.
     pub(crate) fn address(&self) -> impl fmt::Display + use<> {
         let from = self.from;
         from.map_or(Cow::Borrowed("unix"), |from| Cow::Owned(from.to_canonical().to_string()))
     }
 
-    /// What the log calls the token, where there are tokens.
+    /// The name of the token in the log, if the server has tokens.
     pub(crate) fn token(&self) -> Option<&str> {
         self.token.as_deref()
     }
 
-    /// The names in its path are the caller's choice, and may be many: they are left out.
+    /// The names in the path are left out, because the refused caller chooses them and they may be many.
     fn log_refusal(&self, kind: &'static str, status: u16) {
         let (method, route, token, address) =
             (self.method.as_str(), self.route, self.token(), self.address());
@@ -220,9 +222,9 @@ mod tests {
         assert_eq!(subject("GET", "unmatched", "/v1/queues/secret").queue(), None);
     }
 
-    /// The story: a caller without a token wrote 8 KiB of its own into each line.
+    /// A bug that was found: a caller without a token wrote 8 KiB of its own text into each line.
     #[test]
-    fn what_is_no_name_is_in_no_line() {
+    fn invalid_names_are_in_no_line() {
         let long = "q".repeat(201);
         let lease = subject("POST", "/v1/queues/{q}/lease", &format!("/v1/queues/{long}/lease"));
         assert_eq!(lease.queue(), None);

@@ -7,7 +7,7 @@ use crate::access::authorizer::Need;
 use crate::access::tokens::Right;
 use crate::doors::http::path::decode;
 
-/// The token of a request; empty where the header is there and has none.
+/// The token of a request; empty if the header has no valid one.
 pub(crate) fn token(headers: &HeaderMap) -> Option<&[u8]> {
     headers.contains_key(AUTHORIZATION).then(|| bearer(headers).unwrap_or_default())
 }
@@ -21,9 +21,9 @@ fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
     (scheme.eq_ignore_ascii_case(b"bearer ") && !token.is_empty()).then_some(token)
 }
 
-/// What a request needs. What is not known here below `queues`, `clock` and `backups` needs all there is, so that a route that is forgotten lets nobody
-/// in. Elsewhere an unknown path has no route: a caller with any token is told so, and not that a right is missing. Tests demand that each route
-/// below `/v1` names its right.
+/// The right that a request needs. An unknown path below `queues`, `clock` and `backups` needs `admin` everywhere, so
+/// that a forgotten route admits no caller without it. Another unknown path has no route: a caller with any token
+/// gets that answer, not one about a missing right. Tests check that each route below `/v1` has its right here.
 pub(crate) fn need(method: &Method, path: &str) -> Need {
     let reads = method.is_safe();
     let segments: Vec<&str> = path.split('/').skip(1).collect();
@@ -48,7 +48,7 @@ pub(crate) fn need(method: &Method, path: &str) -> Need {
         ["tasks" | "schedules", ..] => Right::Produce,
         _ => Right::Admin,
     };
-    // What cannot be decoded is refused by its handler; until then it is no queue of anybody's.
+    // A name that cannot be decoded is refused by its handler; until then it is the queue with the empty name.
     Need::In(right, decode(queue).unwrap_or_default())
 }
 
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn a_route_that_is_not_known_lets_nobody_in() {
+    fn an_unknown_route_needs_all_rights() {
         let of = |method: &str, path: &str| need(&method.parse().expect("a method"), path);
         let unknown = of("GET", "/v1/queues/shop%2Fq/no-such-thing");
         assert_eq!(unknown, Need::In(Right::Admin, "shop/q".to_owned()));

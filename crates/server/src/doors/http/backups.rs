@@ -18,10 +18,10 @@ use crate::doors::http::query::NoQuery;
 use crate::service::app::App;
 use crate::service::backups::Begun;
 
-/// 5 s for a backup to end that was told to stop: it ends after the piece that it is at.
+/// The longest wait for a stopped backup to end; it ends after its current piece.
 const STOP_TIME: Duration = Duration::from_secs(5);
 
-/// `POST` on all: begins one.
+/// `POST` on the collection: begins a backup.
 pub(crate) async fn begin(app: Shared, _: NoQuery, _: NoBody) -> Result<Response, Refusal> {
     let backups = app.backups.clone();
     let body = match aside(move || backups.begin()).await?? {
@@ -34,23 +34,23 @@ pub(crate) async fn begin(app: Shared, _: NoQuery, _: NoBody) -> Result<Response
     Ok(response)
 }
 
-/// `GET` on all: the newest first, up to a limit.
+/// `GET` on the collection: the newest backups, up to a limit.
 pub(crate) async fn all(app: Shared, _: NoQuery) -> Result<Response, Refusal> {
     let backups = app.backups.clone();
     let found = aside(move || backups.all()).await??;
     Ok(answer::json(StatusCode::OK, &found))
 }
 
-/// `GET`: how it goes.
+/// `GET`: the state of a backup.
 pub(crate) async fn one(app: Shared, JobAt(id): JobAt, _: NoQuery) -> Result<Response, Refusal> {
     Ok(answer::json(StatusCode::OK, &find(&app, &id).await?))
 }
 
-/// `DELETE`: it stops, if it is under way.
+/// `DELETE`: stops a backup if it is running.
 pub(crate) async fn stop(app: Shared, JobAt(id): JobAt, _: NoQuery) -> Result<Response, Refusal> {
     let found = find(&app, &id).await?;
     if app.backups.stop(found.id) {
-        // What it answers says whether it has ended.
+        // The answer says whether the backup has ended.
         let _late = timeout(STOP_TIME, app.backups.ended()).await;
     }
     Ok(answer::json(StatusCode::OK, &find(&app, &id).await?))

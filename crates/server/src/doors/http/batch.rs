@@ -29,26 +29,29 @@ use crate::service::batches::{PACE_BYTES, PACE_TIME, Pace, Place};
 use crate::service::caller::Caller;
 use crate::translate;
 
-/// 10,000 lines: their results, at most some 10 MiB, fit into memory whatever the client reads of them.
+/// The largest number of lines. Their results, about 10 MiB at most, fit into memory even if the client reads
+/// nothing.
 const LINES_MAX: usize = 10_000;
-/// 256 commands under way fill a group commit; more of one client would only displace the others.
+/// The largest number of commands under way. This fills a group commit; more of one client would only displace other
+/// clients' commands.
 const UNDER_WAY_MAX: usize = 256;
-/// 4 MiB of lines under way: so large payloads are bounded, too.
+/// The largest lines under way, in total (bytes), as a bound for large payloads.
 const UNDER_WAY_BYTES_MAX: usize = 4 << 20;
-/// 10 min for a whole batch: 64 MiB over a slow line.
+/// The longest time of a batch: enough for 64 MiB over a slow line.
 const BATCH_TIME_MAX: Duration = Duration::from_secs(600);
-/// A result takes as much work as 64 bytes, and a refusal with its hint as much as 1 KiB.
+/// A result costs as much work as this many bytes; a refusal with its hint costs [`REFUSED_BYTES`].
 const RESULT_BYTES: usize = 64;
 const REFUSED_BYTES: usize = 1 << 10;
 
-/// `POST`: NDJSON in, NDJSON out, a result for each line in their order.
+/// `POST`: NDJSON in, NDJSON out, with a result for each line, in the order of the lines.
 ///
-/// Not atomic: each line is a call of its own, and lines on one key apply in order. A fault that is not a line's own (the
-/// body breaks off, or is too long) is a last result without a key; the lines before it stand. What the client sends behind it is read and
-/// dropped before the answer ends: the head of the answer is out and cannot say that the connection ends any more.
+/// A batch is not atomic: each line is a call of its own, and lines on one key apply in order. A fault of the whole
+/// body, such as its early end or its length, is a last result without a key; the lines before it stand. The rest of
+/// the body is read and dropped before the answer ends, because the head of the answer is sent and cannot close the
+/// connection any more.
 ///
-/// The lines run on a task of their own, so that reading the request never waits for the client to read the answer: many
-/// clients send all before they read anything, and both sides would wait for ever.
+/// The lines run on a task of their own, so that reading the request never waits until the client reads the answer.
+/// Many clients send everything before they read anything; both sides would wait for ever.
 pub(crate) async fn batch(
     caller: Caller,
     QueueAt(queue): QueueAt,
@@ -71,7 +74,7 @@ pub(crate) async fn batch(
     Ok(response)
 }
 
-/// A line that was submitted and has no result yet.
+/// A submitted line without a result yet.
 struct UnderWay {
     bytes: usize,
     result: Pin<Box<dyn Future<Output = BatchResult> + Send>>,
@@ -80,11 +83,11 @@ struct UnderWay {
 struct Batch {
     caller: Caller,
     name: QueueName,
-    /// What all its puts are traced by.
+    /// The trace of all puts of the batch.
     trace: Option<Arc<str>>,
-    /// In the order of the lines.
+    /// Lines under way, in their order.
     under_way: VecDeque<UnderWay>,
-    /// Of the lines under way.
+    /// The bytes of the lines under way.
     bytes: usize,
     rows: mpsc::UnboundedSender<Row>,
 }
@@ -96,7 +99,7 @@ impl Batch {
         let mut late = pin!(sleep(BATCH_TIME_MAX));
         let has_rest = tokio::select! {
             has_rest = self.all(&mut lines, place) => has_rest,
-            // The client left: lines that were not submitted yet are not applied.
+            // The client has left: lines that were not submitted yet are not applied.
             () = rows.closed() => return,
             () = &mut late => {
                 self.send(&BatchResult::problem(None, problem::body_too_slow(BATCH_TIME_MAX)));
@@ -104,15 +107,15 @@ impl Batch {
             }
         };
         if has_rest {
-            // The last result is out. What ends the reading sends no other one.
+            // The last result is sent. An error while the rest is read sends no other one.
             lines.read_rest(&rows, late, &self.caller.app.stopping).await;
         }
-        // A client that left meanwhile misses nothing.
+        // If the client has left by now, it misses nothing.
         let _sent = rows.send(Row::End);
     }
 
-    /// Submits each line and sends each result; returns at the end of the body, or at a fault of the whole. Whether there may be a rest of the
-    /// body; it needs no place.
+    /// Submits each line and sends each result. Returns at the end of the body, or at a fault of the whole. The
+    /// result is whether the body may have a rest, which needs no place to be read.
     async fn all(&mut self, lines: &mut Lines, place: Place) -> bool {
         let (mut count, mut steps) = (0, Steps::default());
         let (leave, mut pace) = (place.leave(), Pace::from(0));
@@ -142,12 +145,12 @@ impl Batch {
                         if let Some(quota) = self.caller.quota() {
                             quota.came(0, 1);
                         }
-                        // A count that fails leaves the last one.
+                        // If the count fails, the last one stays valid.
                         let _counted = self.caller.count().await;
-                        // Lines that are here already are never waited for.
+                        // Lines that have arrived already do not yield by themselves.
                         steps.did(line.bytes()).await;
                         self.submit(line).await;
-                        // The client could not know that it was waited for.
+                        // The client could not know that the server waited for it.
                         pace.put_off(begun.elapsed());
                     }
                 },
@@ -168,8 +171,7 @@ impl Batch {
         true
     }
 
-    /// Gives a line to the queue. The command is in the queue when this returns, so the order of lines is the order of
-    /// commands.
+    /// Submits a line. The command is in the queue when this returns, so the order of lines is the order of commands.
     async fn submit(&mut self, line: Line) {
         let (bytes, result) = match line {
             Line::TooLong => {
@@ -242,7 +244,7 @@ impl Batch {
         }
     }
 
-    /// What a line says, or its result. A long one is read aside.
+    /// The parsed line, or its result if it is wrong. A long line is parsed on another thread.
     async fn read(app: &App, text: Vec<u8>) -> Result<BatchLine, Box<BatchResult>> {
         let check = |line: &BatchLine| {
             line.check_portable().map_err(|refusal| BadBatchLine { key: Some(line.key.clone()), refusal })
@@ -266,17 +268,17 @@ impl Batch {
         if let Some(kind) = result.refusal() {
             self.caller.app.refusals.count(kind);
         }
-        // A client that left is noticed by `run`.
+        // If the client has left, `run` notices it.
         let _sent = self.rows.send(Row::Result(result.to_line()));
     }
 }
 
-/// As many bytes as a result takes work.
+/// The work of a result, in bytes of [`Steps`].
 fn work_of(result: &BatchResult) -> usize {
     if result.refusal().is_some() { REFUSED_BYTES } else { RESULT_BYTES }
 }
 
-/// Another batch waited, and this one was too slow to keep its place.
+/// The problem of a batch that was too slow and gave its place to a waiting one.
 pub(crate) fn made_way(what: &str) -> Problem {
     let bytes = PACE_BYTES as u64 / PACE_TIME.as_secs();
     let what = format!(
@@ -286,7 +288,7 @@ pub(crate) fn made_way(what: &str) -> Problem {
         .with_hint("what was answered stands; send the other lines in a new request, all at once")
 }
 
-/// The result of the first line under way. Safe to drop and call again.
+/// The result of the first line under way. The future can be dropped and called again.
 async fn first_result(under_way: &mut VecDeque<UnderWay>) -> BatchResult {
     match under_way.front_mut() {
         Some(first) => first.result.as_mut().await,
@@ -321,11 +323,11 @@ mod tests {
     use crate::doors::http::rows::CutShort;
     use crate::service::limits::Limits;
 
-    /// Sends its pieces this far apart, and after the last one nothing more, for ever, unless it ends.
+    /// A body that sends its pieces at intervals. After the last piece it ends, or sends nothing more for ever.
     struct Paced {
         pieces: VecDeque<&'static [u8]>,
         apart: Duration,
-        /// The last piece is its end.
+        /// Whether the body ends after the last piece.
         ends: bool,
         next: Pin<Box<Sleep>>,
     }
@@ -357,7 +359,7 @@ mod tests {
         pieces(of, apart, false)
     }
 
-    /// A server with one place for batches.
+    /// The routes of a server with one place for batches.
     fn one_place() -> (axum::Router, Stop) {
         let (app, stop) = with_one_place();
         (routes(app), stop)
@@ -393,12 +395,12 @@ mod tests {
         text.lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect()
     }
 
-    /// A line that is answered without the queue: its thread knows no clock of a test.
+    /// A line that is answered without the queue, whose thread does not follow the test's clock.
     const LINE: &[u8] = b"no JSON\n";
 
-    /// The batches of one producer, who sent nothing more, kept all others out for ten minutes.
+    /// A bug that was found: silent batches of one producer kept all others out for ten minutes.
     #[tokio::test(start_paused = true)]
-    async fn a_batch_that_sends_nothing_makes_way_for_one_that_waits() {
+    async fn a_silent_batch_makes_way_for_a_waiting_one() {
         let (routes, _stop) = one_place();
         let silent = post(&routes, paced(&[LINE], Duration::ZERO)).await;
         let begun = Instant::now();
@@ -445,7 +447,8 @@ mod tests {
         assert_eq!(post(&routes, Body::from(LINE)).await.status(), 200, "a client that leaves gives it back");
     }
 
-    /// Ten thousand lines that were here already kept all others waiting until the last was read.
+    /// A bug that was found: ten thousand lines that had already arrived delayed all other calls until the last was
+    /// read.
     #[tokio::test]
     async fn others_have_their_turn_between_the_lines() {
         let (routes, _stop) = one_place();
@@ -457,7 +460,7 @@ mod tests {
         assert!(turns >= least, "{turns} turns, not {least}");
     }
 
-    /// A long line is read on another thread: this one has its turns meanwhile, and the lines keep their order.
+    /// A long line is parsed on another thread. This thread serves others meanwhile, and the lines keep their order.
     #[tokio::test]
     async fn long_lines_are_read_aside_and_keep_their_order() {
         let (routes, _stop) = one_place();
@@ -476,9 +479,9 @@ mod tests {
         assert!(versions.is_sorted(), "{answered:?}");
     }
 
-    /// A batch is not slow while nobody waits.
+    /// A batch is not slow while no other batch waits.
     #[tokio::test(start_paused = true)]
-    async fn a_slow_batch_keeps_a_place_that_nobody_wants() {
+    async fn a_slow_batch_keeps_its_place_while_no_other_waits() {
         let (routes, _stop) = one_place();
         let slow = post(&routes, paced(&[LINE, LINE, LINE], Duration::from_secs(20))).await;
         sleep(Duration::from_secs(55)).await;
@@ -489,7 +492,7 @@ mod tests {
         assert_eq!(statuses, [Some(400), Some(400), Some(400), Some(408)]);
     }
 
-    /// A batch whose lines wait for the server, with the place that the server has.
+    /// A batch whose lines wait for the server, in the only place of the server.
     async fn waiting_for_the_server(app: &Arc<App>, body: Body, wait: Duration) -> Response {
         let mut parts = Request::new(()).into_parts().0;
         parts.extensions.insert(Grant::everything());
@@ -511,7 +514,8 @@ mod tests {
         Response::new(Body::new(Rows::new(answer)))
     }
 
-    /// The story: a client paused for 8 s, sent what filled its batch, and lost its place while the server was busy with its lines.
+    /// A bug that was found: a client paused for 8 s, then filled its batch, and lost its place while the server was
+    /// busy with its lines.
     #[tokio::test(start_paused = true)]
     async fn a_batch_that_waits_for_the_server_is_not_slow() {
         let (app, _stop) = with_one_place();
@@ -525,9 +529,9 @@ mod tests {
         assert_eq!(rows[UNDER_WAY_MAX]["status"], 400);
     }
 
-    /// The head of the answer is out before the batch ends, so the connection has to be fit for the next call.
+    /// The head of the answer is sent before the batch ends, so the connection must be usable for the next call.
     #[tokio::test(start_paused = true)]
-    async fn what_follows_the_end_of_a_batch_is_read_away_while_it_comes() {
+    async fn the_rest_of_a_batch_is_read_and_dropped_while_it_arrives() {
         static MORE: [u8; 2 * PACE_BYTES] = [b'x'; 2 * PACE_BYTES];
         let all: &'static [u8] = Vec::leak(b"no JSON\n".repeat(LINES_MAX + 1));
         let (routes, _stop) = one_place();
@@ -545,13 +549,14 @@ mod tests {
 
     static STEADY: [u8; 2 * PACE_BYTES] = [b'x'; 2 * PACE_BYTES];
 
-    /// A batch with a line too many, and more for 800 s behind it.
+    /// A batch with one line more than the limit, and further bytes for 800 s.
     fn too_many_and_more() -> Body {
         let all: &'static [u8] = Vec::leak(b"no JSON\n".repeat(LINES_MAX + 1));
         paced(&[vec![all], vec![&STEADY[..]; 200]].concat(), Duration::from_secs(4))
     }
 
-    /// The time of a batch ended while the rest of its body was read, and a second last result followed the first.
+    /// A bug that was found: the time of a batch ended while the rest of its body was read, and a second last result
+    /// followed the first.
     #[tokio::test(start_paused = true)]
     async fn a_batch_has_one_last_result_however_long_its_rest_takes() {
         let (routes, _stop) = one_place();
@@ -562,9 +567,10 @@ mod tests {
         assert!((BATCH_TIME_MAX..BATCH_TIME_MAX + PACE_TIME).contains(&waited), "{waited:?}");
     }
 
-    /// A client that left before the end of its answer was not charged for what was read away.
+    /// A bug that was found: a client that left before the end of its answer was not charged for the rest of the
+    /// body.
     #[tokio::test(start_paused = true)]
-    async fn a_client_that_leaves_is_charged_for_what_was_read_away() {
+    async fn a_client_that_leaves_is_charged_for_the_dropped_rest() {
         let (routes, _stop) = one_place();
         let tokens = Tokens::parse("one bytes=200000/h").expect("tokens");
         let grant = tokens.grant(b"one").expect("it is known");

@@ -1,4 +1,4 @@
-//! Request bodies: what they may be, how large, and how long they may take.
+//! Request bodies: their types, sizes and time limits.
 
 use std::ops::Deref;
 use std::pin::Pin;
@@ -21,16 +21,15 @@ use crate::doors::http::problem;
 use crate::service::app::App;
 use crate::service::large_bodies::{LargeBodies, Place, SMALL_BODY_BYTES};
 
-/// 1 MiB: one request, or one line of a batch.
+/// The longest request body, and the longest line of a batch (bytes).
 pub(crate) const BODY_BYTES_MAX: usize = 1 << 20;
-/// 30 s for a body to arrive, or for a batch to bring its next bytes.
+/// The longest time for a body to arrive, or for a batch to send its next bytes.
 pub(crate) const BODY_TIME_MAX: Duration = Duration::from_secs(30);
 
-/// What bodies of JSON say they are. `curl -d` and Python's urllib say `application/x-www-form-urlencoded` of everything
-/// they are not told about; such a body is read as the JSON that it has to be. (A form of a web page says so too; the
-/// check of origins, not this one, keeps those out.)
+/// The media types of JSON bodies. `curl -d` and Python's urllib send `application/x-www-form-urlencoded` by default;
+/// such a body is read as JSON. (Forms of web pages have this type, too; the check of origins refuses those.)
 pub(crate) const JSON_TYPES: [&str; 2] = ["application/json", "application/x-www-form-urlencoded"];
-/// What batches say they are, by the names that are in use.
+/// The media types of batches that are in use.
 pub(crate) const NDJSON_TYPES: [&str; 6] = [
     "application/x-ndjson",
     "application/ndjson",
@@ -40,7 +39,8 @@ pub(crate) const NDJSON_TYPES: [&str; 6] = [
     "application/x-www-form-urlencoded",
 ];
 
-/// A whole JSON body, not yet parsed. Dropping it frees its place; a handler that waits for long does so first.
+/// A whole JSON body, not yet parsed. Dropping it frees its place; a handler with a long wait does so before the
+/// wait.
 pub(crate) struct JsonBytes {
     bytes: Vec<u8>,
     _place: Option<Place>,
@@ -55,10 +55,11 @@ impl Deref for JsonBytes {
 }
 
 impl JsonBytes {
-    /// What `read` makes of it. A long body is read aside: the worst 1 MiB of JSON takes 10 ms and more, and others are served on this thread.
-    /// It is gone then, and its place stays.
+    /// Parses the body with `read`. A long body is parsed on another thread, because the worst 1 MiB of JSON takes
+    /// more than 10 ms and this thread serves others. The body's bytes are moved there; its place is still held.
     ///
     /// # Errors
+    /// The errors of `read`, or the server stops.
     /// Those of `read`; the server stops.
     pub(crate) async fn read<T: Send + 'static>(
         &mut self,
@@ -89,7 +90,7 @@ impl<S: AsRef<App> + Sync> FromRequest<S> for JsonBytes {
     }
 }
 
-/// The body of a call that needs none: nothing, or `{}`.
+/// The body of a call that needs none: empty, or `{}`.
 pub(crate) struct NoBody;
 
 impl<S: AsRef<App> + Sync> FromRequest<S> for NoBody {
@@ -101,7 +102,8 @@ impl<S: AsRef<App> + Sync> FromRequest<S> for NoBody {
     }
 }
 
-/// Refuses a body that is not of one of these types, or packed. No type at all is fine: most programs mean JSON.
+/// Refuses a body that has none of these types, or that is compressed. A missing type is accepted, because most
+/// programs mean JSON.
 pub(crate) fn check_type(headers: &HeaderMap, types: &[&str]) -> Result<(), Refusal> {
     if let Some(coding) = headers.get(CONTENT_ENCODING)
         && !coding.as_bytes().eq_ignore_ascii_case(b"identity")
@@ -128,7 +130,7 @@ pub(crate) fn check_type(headers: &HeaderMap, types: &[&str]) -> Result<(), Refu
     }
 }
 
-/// Refuses a body that says that it is too long, before a byte of it is read.
+/// Refuses a body that is too long by its `Content-Length`, before a byte of it is read.
 pub(crate) fn check_length(headers: &HeaderMap, max: u64) -> Result<(), Refusal> {
     let length = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
     match length {
@@ -164,14 +166,14 @@ async fn whole(
     Ok(JsonBytes { bytes, _place: place })
 }
 
-/// The next bytes of a body, `None` at its end. Safe to drop and call again.
+/// The next bytes of a body; `None` at the end. The future can be dropped and called again.
 pub(crate) async fn next_piece(body: &mut Body) -> Result<Option<Bytes>, Problem> {
     loop {
         let frame = std::future::poll_fn(|cx| Pin::new(&mut *body).poll_frame(cx)).await;
         match frame {
             None => return Ok(None),
             Some(Err(_)) => return Err(problem::broken_body()),
-            // Trailers mean nothing here.
+            // Trailers have no meaning here.
             Some(Ok(frame)) => {
                 if let Ok(data) = frame.into_data() {
                     return Ok(Some(data));
@@ -194,7 +196,7 @@ mod tests {
     use crate::doors::http::wire::Peer;
     use crate::service::limits::Limits;
 
-    /// A body of that many bytes is read on this thread or on another.
+    /// Whether a body of this size is parsed on another thread.
     async fn read_elsewhere(bytes: usize) -> bool {
         let mut body = JsonBytes { bytes: vec![b' '; bytes], _place: None };
         let read = move |given: &[u8]| {
@@ -213,7 +215,7 @@ mod tests {
         assert_eq!(refused.problem().status, 400);
     }
 
-    /// A large body from this sender, and its place as long as it is held.
+    /// A large body from this sender, with its place.
     async fn large(app: &Arc<App>, grant: &Grant, from: &str) -> Result<JsonBytes, Refusal> {
         let peer = Peer(Some(from.parse().expect("an address")));
         let request = Request::post("/").extension(grant.clone()).extension(peer);
@@ -221,7 +223,7 @@ mod tests {
         JsonBytes::from_request(request.body(body).expect("a request"), app).await
     }
 
-    /// One producer with 128 large bodies, sent slowly, kept those of all others out.
+    /// A bug that was found: one producer sent 128 large bodies slowly and kept those of all others out.
     #[tokio::test(start_paused = true)]
     async fn a_large_body_takes_a_place_of_its_sender() {
         let (_stop, stopping) = stopping::signal();
@@ -240,7 +242,7 @@ mod tests {
             assert!(detail.contains("--max-large-bodies-per-caller"), "{detail}");
         }
         held.push(large(&app, &two, "127.0.0.1").await.expect("another token"));
-        // Clients of a proxy on this machine, where there are no tokens.
+        // Clients of a local proxy, on a server without tokens.
         for _ in 0..2 {
             held.push(large(&app, &none, "127.0.0.1").await.expect("there are places"));
         }
@@ -249,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn json_goes_by_its_names() {
+    fn json_has_several_media_types() {
         let refused = |name, value: &'static str| {
             let headers = HeaderMap::from_iter([(name, HeaderValue::from_static(value))]);
             check_type(&headers, &JSON_TYPES).err().map(|refusal| refusal.problem().status)

@@ -21,7 +21,7 @@ use crate::service::bulk::{Bulk, Done};
 use crate::service::caller::Caller;
 use crate::service::work::{Move, Tally, Work};
 
-/// `POST cancel`: cancels what a filter finds, or says how many there are.
+/// `POST cancel`: cancels the tasks that a filter finds, or counts them.
 pub(crate) async fn cancel(
     caller: Caller,
     QueueAt(name): QueueAt,
@@ -31,7 +31,7 @@ pub(crate) async fn cancel(
     run(&caller, name, Work::Cancel(body.read(BulkCancelBody::parse).await?)).await
 }
 
-/// `POST move`: gives what a filter finds another time, or says how many there are.
+/// `POST move`: gives another due time to the tasks that a filter finds, or counts them.
 pub(crate) async fn moving(
     caller: Caller,
     QueueAt(name): QueueAt,
@@ -40,7 +40,7 @@ pub(crate) async fn moving(
 ) -> Result<Response, Refusal> {
     let mut body = body.read(BulkMoveBody::parse).await?;
     if let MoveTo::After(ms) = body.to {
-        // One instant for all, though a job may take long.
+        // All tasks get one instant, though a job may take long.
         let to = caller.app.queue.due_after(ms).map_or(i64::MAX, Timestamp::as_ms);
         body.to = MoveTo::At(to);
     }
@@ -51,7 +51,7 @@ pub(crate) async fn moving(
     run(&caller, name, Work::Move(Move { body, latest })).await
 }
 
-/// `POST purge`: removes all tasks, live and dead, or says how many there are.
+/// `POST purge`: removes all tasks, live and dead, or counts them.
 pub(crate) async fn purge(
     caller: Caller,
     QueueAt(name): QueueAt,
@@ -61,7 +61,7 @@ pub(crate) async fn purge(
     run(&caller, name, Work::Purge(body.read(PurgeBody::parse).await?)).await
 }
 
-/// The head of a call for many tasks, which takes no parameters and names no version.
+/// The head of a call for many tasks, which takes no parameters and no version.
 pub(crate) struct ForMany;
 
 impl<S: Sync> FromRequestParts<S> for ForMany {
@@ -86,7 +86,7 @@ async fn run(caller: &Caller, name: QueueName, work: Work) -> Result<Response, R
     Ok(answered(action, done))
 }
 
-/// The answer to a call that did all of it, or left it to a job.
+/// The answer to a call that did all the work, or left it to a job.
 fn answered(action: JobAction, done: Done) -> Response {
     let (matched, Tally { done, skipped }) = match done {
         Done::All { matched, tally } => (matched, tally),

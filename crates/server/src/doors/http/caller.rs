@@ -1,4 +1,4 @@
-//! The caller of a request, as handlers get it.
+//! The extractor of a request's caller.
 
 use std::convert::Infallible;
 use std::sync::Arc;

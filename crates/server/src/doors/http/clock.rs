@@ -13,7 +13,7 @@ use crate::doors::http::body::JsonBytes;
 use crate::doors::http::query::NoQuery;
 use crate::translate;
 
-/// `POST`: moves the clock and answers once all that fell due is ready and committed.
+/// `POST`: moves the clock, and answers once all tasks that became due are ready and durable.
 pub(crate) async fn advance(app: Shared, _: NoQuery, mut body: JsonBytes) -> Result<Response, Refusal> {
     let by = body.read(AdvanceBody::parse).await?;
     let now = app.queue.advance(Duration::from_millis(by.by_ms)).await;

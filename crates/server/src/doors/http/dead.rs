@@ -1,4 +1,4 @@
-//! `/v1/queues/{q}/dead` and `/v1/queues/{q}/dead/redrive`: tasks that were given up.
+//! `/v1/queues/{q}/dead` and `/v1/queues/{q}/dead/redrive`: dead tasks.
 
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -17,19 +17,19 @@ use crate::doors::http::query::NoQuery;
 use crate::service::caller::Caller;
 use crate::translate;
 
-/// A call for all looks at no more than 1,000 pages: some seconds where there are millions of tasks.
+/// The largest number of pages that a call for all tasks reads: some seconds with millions of tasks.
 const PAGES_MAX: usize = 1_000;
 
-/// `POST redrive`: dead tasks get another life, one, some, or all of them.
+/// `POST redrive`: redrives one, some, or all dead tasks.
 ///
-/// All of one call are redriven together; each stands for itself, as the lines of a batch do.
+/// The tasks of one call are redriven together. Each has its own result, as the lines of a batch have.
 pub(crate) async fn redrive(
     caller: Caller,
     QueueAt(queue): QueueAt,
     _: NoQuery,
     mut body: JsonBytes,
 ) -> Result<Response, Refusal> {
-    // A caller that may redrive tasks may look for them.
+    // A caller that may redrive tasks may also look them up.
     caller.may(Right::Admin, &queue)?;
     let mut steps = Steps::default();
     let (ids, more) = match body.read(RedriveBody::parse).await? {
@@ -45,7 +45,7 @@ pub(crate) async fn redrive(
             let keys = texts.iter().map(|text| Key::new(text));
             let keys: Vec<Key> =
                 keys.collect::<Result<_, _>>().map_err(|error| translate::name_refused(&error))?;
-            // Asked for together, too.
+            // The look-ups are asked for together.
             let mut found = Vec::with_capacity(keys.len());
             for key in &keys {
                 found.push(caller.app.queue.get(translate::get(&queue, key)));
@@ -60,7 +60,7 @@ pub(crate) async fn redrive(
         }
         RedriveBody::All => all(&caller, &queue).await?,
     };
-    // Asked for together, so that they share commits.
+    // The redrives are asked for together, so that they share commits.
     let mut asked: Vec<Option<Pending<TaskView, RedriveError>>> = Vec::with_capacity(ids.len());
     for id in ids {
         asked.push(id.map(|id| caller.redrive(translate::redrive(&queue, id))).transpose()?);
@@ -84,7 +84,7 @@ async fn one(caller: &Caller, queue: &QueueName, id: u64) -> Result<Response, Re
     Ok(answer::versioned(StatusCode::OK, task.version, &translate::put_answer(&task)))
 }
 
-/// The id of the task that a key led to, if it is dead.
+/// The id of the task that a key found, if the task is dead.
 fn dead_id(found: Result<TaskView, GetError>) -> Result<Option<u64>, Refusal> {
     match found {
         Ok(task) => Ok(Some(task.id).filter(|_| task.state == State::Dead)),
@@ -93,9 +93,10 @@ fn dead_id(found: Result<TaskView, GetError>) -> Result<Option<u64>, Refusal> {
     }
 }
 
-/// The ids of those that are dead and that their keys lead to, as many as one call takes, and whether there may be more.
+/// The ids of dead tasks that still own their keys, as many as one call takes, and whether there may be more.
 ///
-/// Where a live task has the key a redrive would be refused, and who is named again and again would hide the others.
+/// If a live task has the key of a dead one, its redrive would be refused. Such tasks are left out, because they
+/// would be named in each call and hide the others.
 async fn all(caller: &Caller, queue: &QueueName) -> Result<(Vec<Option<u64>>, bool), Problem> {
     let dead = TaskFilter { state: Some(TaskState::Dead), ..TaskFilter::default() };
     let (mut ids, mut after) = (Vec::new(), None);

@@ -1,4 +1,4 @@
-//! `/openapi.json` and `/problems/{kind}`: what the server says about itself.
+//! `/openapi.json` and `/problems/{kind}`: the server's own documentation.
 
 use std::sync::LazyLock;
 
@@ -17,14 +17,14 @@ use crate::doors::http::query::NoQuery;
 /// `GET /openapi.json`.
 pub(crate) async fn openapi(_: NoQuery) -> Result<Response, Refusal> {
     static TEXT: LazyLock<Bytes> = LazyLock::new(|| openapi::document().to_string().into());
-    // The first one is made, and that takes 10 ms.
+    // The first call builds the text, which takes 10 ms.
     let text = aside(|| TEXT.clone()).await?;
     let mut response = Response::new(Body::from(text));
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     Ok(response)
 }
 
-/// `GET /problems/{kind}`, which is what the `type` of a problem leads to.
+/// `GET /problems/{kind}`: the page to which the `type` of a problem leads.
 pub(crate) async fn problem_page(uri: Uri, _: NoQuery) -> Result<Response, Refusal> {
     #[derive(Serialize)]
     struct ProblemPage {

@@ -1,4 +1,4 @@
-//! `/v1/drain` and `/v1/resume`: a server that takes no new tasks while workers go on.
+//! `/v1/drain` and `/v1/resume`: the server takes no new tasks, and workers go on.
 
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -11,13 +11,13 @@ use crate::doors::http::body::NoBody;
 use crate::doors::http::query::NoQuery;
 use crate::service::app::App;
 
-/// `POST /v1/drain`: no task is added, in whatever queue.
+/// `POST /v1/drain`: no task is added to any queue.
 pub(crate) async fn drain(app: Shared, _: NoQuery, _: NoBody) -> Result<Response, Refusal> {
     app.draining.begin();
     Ok(show(&app))
 }
 
-/// `POST /v1/resume`: the end of it.
+/// `POST /v1/resume`: ends the drain.
 pub(crate) async fn resume(app: Shared, _: NoQuery, _: NoBody) -> Result<Response, Refusal> {
     app.draining.end();
     Ok(show(&app))

@@ -1,4 +1,4 @@
-//! `GET /v1/export`: all that a token may know of, as lines.
+//! `GET /v1/export`: everything that a token may see, as lines.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -23,17 +23,18 @@ use crate::service::caller::Caller;
 use crate::service::export_places::{ExportPlace, STANDS_STILL};
 use crate::transfer::Exporter;
 
-/// Pages that are written ahead of the client.
+/// The number of pages that are written ahead of the client.
 const PAGES_AHEAD: usize = 1;
 
-/// `GET`: NDJSON, page by page as the client takes it. Where it cannot go on the connection breaks off: only an export with its last line is whole.
+/// `GET`: NDJSON, page by page as the client takes it. If the export cannot go on, the connection is cut: only an
+/// export with its last line is whole.
 pub(crate) async fn export(caller: Caller, QueryText(query): QueryText) -> Result<Response, Refusal> {
     let (app, grant) = (&caller.app, caller.grant().clone());
     let (producer, is_admin) = (caller.producer(), grant.is_unscoped() && grant.allows(Right::Admin));
     let query = ExportQuery::parse(&query)?;
     let mut exporter = Exporter::within(app.queue.clone(), &query, grant)?;
     let place = app.exports.enter(producer, is_admin)?;
-    // What is wrong from the beginning is told by the status.
+    // A mistake that is known at the beginning gets a status.
     let first = exporter.next().await?.unwrap_or_default();
     let (pieces, body) = mpsc::channel(PAGES_AHEAD);
     tokio::spawn(write(Arc::clone(app), exporter, pieces, place));
@@ -42,7 +43,7 @@ pub(crate) async fn export(caller: Caller, QueryText(query): QueryText) -> Resul
     Ok(response)
 }
 
-/// What goes from the exporter to the answer.
+/// A message from the exporter to the answer: bytes, or the end.
 type Piece = Option<Bytes>;
 
 async fn write(app: Arc<App>, mut exporter: Exporter, pieces: mpsc::Sender<Piece>, place: ExportPlace) {
@@ -75,7 +76,8 @@ async fn write(app: Arc<App>, mut exporter: Exporter, pieces: mpsc::Sender<Piece
     }
 }
 
-/// Waits until the client has taken what was written ahead of it. One that stands still has its place only as long as there are others.
+/// Waits until the client has taken the page that was written ahead. A client that stands still keeps its permit only
+/// while no other export needs it.
 async fn taken<'a>(
     pieces: &'a mpsc::Sender<Piece>,
     place: &ExportPlace,
@@ -99,7 +101,7 @@ fn made_way() {
     );
 }
 
-/// The answer's body.
+/// The body of the answer.
 struct Streamed {
     first: Option<Bytes>,
     body: mpsc::Receiver<Piece>,

@@ -1,4 +1,4 @@
-//! `/v1/forecast`: how many tasks fall due when.
+//! `/v1/forecast`: how many tasks become due, and when.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ const _: () = assert!(
     "what may be asked for can be counted"
 );
 
-/// `GET`: counted by the store, of a queue or of all.
+/// `GET`: the forecast of one queue or of all, counted by the store.
 pub(crate) async fn forecast(caller: Caller, QueryText(query): QueryText) -> Result<Response, Refusal> {
     let asked = ForecastQuery::parse(&query)?;
     let queue = asked.queue.as_deref().map(QueueName::new).transpose();
@@ -29,7 +29,7 @@ pub(crate) async fn forecast(caller: Caller, QueryText(query): QueryText) -> Res
         None if !caller.grant().is_unscoped() => return Err(Problem::forbidden_to_scoped().into()),
         _ => {}
     }
-    // One at a time, for each may read much; and to its end, whether or not its caller is still there.
+    // One forecast is made at a time, because it may read much. It runs to its end, even if its caller has left.
     let Ok(permit) = Arc::clone(&caller.app.forecasts).try_lock_owned() else {
         return Err(Problem::busy("another forecast is being made", 1).into());
     };
@@ -54,6 +54,6 @@ pub(crate) async fn forecast(caller: Caller, QueryText(query): QueryText) -> Res
         buckets: found.map(|(index, tasks)| BucketBody { at_ms: at_ms(index), tasks: *tasks }).collect(),
         queue: asked.queue,
     };
-    // It may have ten thousand buckets.
+    // The answer may have ten thousand buckets.
     Ok(aside(move || answer::json_in_pieces(StatusCode::OK, &body)).await?)
 }

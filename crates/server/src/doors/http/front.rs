@@ -1,4 +1,4 @@
-//! What happens to every request before and after its handler.
+//! The middleware around the handlers: it runs before and after each request.
 
 use std::collections::BTreeSet;
 use std::future::poll_fn;
@@ -38,7 +38,7 @@ use crate::service::caller::Caller;
 use crate::telemetry::requests::{UNMATCHED, Waited};
 use crate::telemetry::span::{Attribute, Span, SpanKind};
 
-/// Limits of time on a connection, real time on a virtual clock too.
+/// The time limits of a connection. They are in real time, also with a virtual clock.
 const TIMEOUTS: Timeouts = Timeouts {
     head: Duration::from_secs(5),
     idle: Duration::from_secs(60),
@@ -46,14 +46,14 @@ const TIMEOUTS: Timeouts = Timeouts {
     linger: Duration::from_secs(2),
 };
 
-/// The door of the routes: checks who asks, catches what must not happen, and writes the log.
+/// The HTTP door: checks callers, catches panics, and writes the log.
 pub(crate) struct Front {
     routes: Router,
     app: Arc<App>,
     hosts: Hosts,
     clock: SystemClock,
     shapes: Shapes,
-    /// There is a line in the log for each call.
+    /// Whether each call has a line in the log.
     access_log: bool,
     acts: Acts,
 }
@@ -63,13 +63,13 @@ impl Front {
         Self::with_routes(routes::routes(Arc::clone(&app)), app, hosts, access_log)
     }
 
-    /// A door with other routes than its own.
+    /// A door with routes other than its own.
     pub(crate) fn with_routes(routes: Router, app: Arc<App>, hosts: Hosts, access_log: bool) -> Self {
         let (clock, shapes, acts) = (SystemClock::new(), Shapes::new(), Acts::new());
         Self { routes, app, hosts, clock, shapes, access_log, acts }
     }
 
-    /// Answers one request. Dropping the future ends whatever it waits for.
+    /// Answers one request. Dropping the future ends its waits.
     pub(crate) async fn answer(&self, request: Request<Body>, standing: &Standing) -> Response {
         let begun = self.clock.now();
         let method = request.method().clone();
@@ -79,14 +79,14 @@ impl Front {
         let (parts, body) = request.into_parts();
         let admitted = self.hosts.check(&parts).and_then(|()| self.admit(&parts, standing));
         let mut answer = match admitted {
-            // Before the guard: a browser has no token, and the pages hold no secrets.
+            // Pages come before the authorization: a browser has no token, and the pages contain no secrets.
             Ok(()) => match pages::page(&parts) {
                 Some(page) => page,
                 None => self.granted(parts, body, &mut subject).await,
             },
             Err(refusal) => refusal.into_response(),
         };
-        // Answers hold what is true now, and are JSON whatever a browser would like to see in them.
+        // Answers are true only now, and are JSON whatever type a browser guesses.
         answer.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         answer.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
         if let Some(kind) = answer.extensions().get::<ProblemKind>() {
@@ -103,7 +103,8 @@ impl Front {
         if self.access_log { access_log::log(answer, subject, self.clock, begun) } else { answer }
     }
 
-    /// With a reserved permit only what it is reserved for, unless there is another permit by now.
+    /// Refuses a connection with a reserved permit, unless the call is one for which it is meant, or another permit
+    /// is free by now.
     fn admit(&self, parts: &Parts, standing: &Standing) -> Result<(), Refusal> {
         let looks_after =
             matches!(parts.uri.path(), "/healthz" | "/readyz" | "/metrics") && parts.method.is_safe();
@@ -116,7 +117,7 @@ impl Front {
         Ok(standing.admit()?)
     }
 
-    /// Has the request carried out if its sender may do that.
+    /// Carries the request out, if its sender has the right.
     async fn granted(&self, mut parts: Parts, body: Body, subject: &mut Subject) -> Response {
         let (need, changes) = (authorize::need(&parts.method, parts.uri.path()), !parts.method.is_safe());
         let token = authorize::token(&parts.headers);
@@ -138,14 +139,14 @@ impl Front {
         }
     }
 
-    /// Something was refused before it became a request.
+    /// Counts a refusal of something that never became a request.
     pub(crate) fn refused(&self, problem: &Problem) {
         if let Some(kind) = problem.kind() {
             self.app.refusals.count(kind);
         }
     }
 
-    /// Calls the handler; a panic of it is our mistake, and this caller's alone.
+    /// Calls the handler. A panic in it is a mistake of the server, and ends only this call.
     async fn call(&self, request: Request<Body>) -> Response {
         let mut routes = self.routes.clone();
         let mut handler = pin!(routes.call(request));
@@ -190,7 +191,7 @@ impl Door for Front {
 fn log(method: &Method, shape: &str, status: u16, took: Duration, trace: Option<&TraceContext>) {
     let took_us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
     let trace_id = trace.map(TraceContext::trace_id);
-    // A store that failed was logged when it did; each call that it refuses since then is no news.
+    // A failed store was logged when it failed; the calls that it refuses later are not logged again at this level.
     if status == 500 {
         tracing::warn!(event = events::CALL_FAILED, %method, route = shape, status, took_us, trace_id, "answered");
     } else {
@@ -198,7 +199,7 @@ fn log(method: &Method, shape: &str, status: u16, took: Duration, trace: Option<
     }
 }
 
-/// A request that was just answered.
+/// The span of a request that was just answered.
 fn span(method: &Method, shape: &str, status: u16, took: Duration, parent: Option<TraceContext>) -> Span {
     let ended = SystemTime::now();
     Span {
@@ -217,7 +218,8 @@ fn span(method: &Method, shape: &str, status: u16, took: Duration, parent: Optio
     }
 }
 
-/// The paths of the routes, with `{q}` and the like where names stand. Logs and spans hold no keys, so they have these in place of the path.
+/// The patterns of the routes, with `{q}` and the like for names. Logs and spans must not contain keys, so they use
+/// these instead of the path.
 struct Shapes(BTreeSet<&'static str>);
 
 impl Shapes {
@@ -257,7 +259,7 @@ mod tests {
         Front::with_routes(routes, Arc::new(App::in_memory()), hosts, false)
     }
 
-    /// The lines of a log.
+    /// A buffer that collects the lines of a log.
     #[derive(Clone, Default)]
     struct Lines(Arc<Mutex<Vec<u8>>>);
 
@@ -277,9 +279,9 @@ mod tests {
         }
     }
 
-    /// A worker that waits an hour for work is no slow call.
+    /// A worker that waits an hour for tasks must not count as a slow call.
     #[tokio::test]
-    async fn what_a_lease_waited_is_no_time_of_its_call() {
+    async fn the_wait_of_a_lease_is_not_in_the_time_of_its_call() {
         let waits = || async {
             let mut answer = Response::new(Body::empty());
             answer.extensions_mut().insert(Waited(Duration::from_secs(3_600)));
@@ -297,7 +299,8 @@ mod tests {
         assert_eq!(called[0].times.counts[0], 1);
     }
 
-    /// The story: a client that left took the future of its call with it, and the act that the queue carried out was in no line.
+    /// A bug that was found: a client left, the future of its call was dropped, and the act that the queue carried
+    /// out was in no line.
     #[tokio::test]
     async fn an_act_whose_client_left_has_a_line() {
         let stalls = || async {

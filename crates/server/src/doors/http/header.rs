@@ -1,4 +1,4 @@
-//! Headers that mean something to a task: `If-Match`, `Idempotency-Key`, `traceparent`.
+//! Headers that concern tasks: `If-Match`, `Idempotency-Key`, `traceparent`.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::access::refusal::Refusal;
 use crate::doors::http::problem;
 use crate::translate;
 
-/// The version that a change is for; `None`: any.
+/// The version that a change requires; `None`: any.
 pub(crate) struct IfMatch(pub(crate) Option<Seq>);
 
 impl<S: Sync> FromRequestParts<S> for IfMatch {
@@ -28,7 +28,8 @@ impl<S: Sync> FromRequestParts<S> for IfMatch {
     }
 }
 
-/// What the request is traced by, as it is kept. Malformed headers are as none at all: no work is refused for its tracing.
+/// The trace of the request, in its stored form. Malformed headers count as absent, because no request is refused for
+/// its tracing.
 pub(crate) struct Trace(pub(crate) Option<Arc<str>>);
 
 impl<S: Sync> FromRequestParts<S> for Trace {
@@ -39,18 +40,18 @@ impl<S: Sync> FromRequestParts<S> for Trace {
     }
 }
 
-/// What a request is traced by.
+/// The trace of a request.
 pub(crate) fn trace(headers: &HeaderMap) -> Option<TraceContext> {
     let mut parents = headers.get_all("traceparent").iter();
     let (Some(parent), None) = (parents.next(), parents.next()) else { return None };
-    // The list may stand in several headers.
+    // The list may be split over several headers.
     let states: Vec<&str> =
         headers.get_all("tracestate").iter().filter_map(|state| state.to_str().ok()).collect();
     let state = (!states.is_empty()).then(|| states.join(","));
     TraceContext::of_headers(parent.to_str().ok()?, state.as_deref())
 }
 
-/// A condition that was ignored would be a change that its caller ruled out.
+/// Refuses other conditions: if one was ignored, a change could be made that its caller excluded.
 fn refuse_other_conditions(headers: &HeaderMap) -> Result<(), BadRequest> {
     const CONDITIONS: [(HeaderName, &str); 3] = [
         (IF_NONE_MATCH, "If-None-Match"),
@@ -67,11 +68,11 @@ fn refuse_other_conditions(headers: &HeaderMap) -> Result<(), BadRequest> {
     }
 }
 
-/// The key of a `POST`: the value of `Idempotency-Key`, with or without the quotes that its draft standard asks for.
+/// The key of a `POST`: the value of `Idempotency-Key`, with or without the quotes of its draft standard.
 pub(crate) fn idempotency_key(headers: &HeaderMap) -> Result<Option<Key>, Refusal> {
     const NAME: HeaderName = HeaderName::from_static("idempotency-key");
     let Some(value) = only(headers, &NAME, "Idempotency-Key")? else { return Ok(None) };
-    // The gate lets only ASCII through.
+    // The connection framer lets only ASCII through.
     let text = value.to_str().unwrap_or_default();
     let bare = text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(text);
     let key = Key::new(bare).map_err(|error| {

@@ -13,8 +13,8 @@ use crate::doors::http::answer;
 use crate::service::caller::Caller;
 use crate::translate;
 
-/// `GET /healthz`: 200 as long as the process answers at all. Whether it can do its work is `/readyz`'s to say: a
-/// supervisor that restarted a read-only server would only lose the reads.
+/// `GET /healthz`: 200 if the process answers at all. `/readyz` says whether it can work: a supervisor that restarts
+/// a read-only server would only end its reads.
 pub(crate) async fn alive() -> Response {
     #[derive(Serialize)]
     struct Alive {
@@ -23,17 +23,18 @@ pub(crate) async fn alive() -> Response {
     answer::json(StatusCode::OK, &Alive { status: "ok" })
 }
 
-/// 1 s for the queue to answer a question that costs it nothing.
+/// The longest wait for the queue's answer to a cheap question.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(1);
 
-/// `GET /readyz`: 200 if the server takes work, 503 if not, with the same body.
+/// `GET /readyz`: 200 if the server takes work, otherwise 503, with the same kind of body.
 ///
-/// Where the server has tokens, a caller without one is told whether, and not why: reasons may hold names of files.
+/// If the server has tokens, a caller without one sees the state but not the reasons, because reasons may contain
+/// file names.
 ///
-/// It asks the queue: what is known without asking would stay true of a queue whose thread is stuck or has died. A server that drains is ready:
-/// without its workers it would never be empty.
+/// The handler asks the queue: state that is known without asking would look good even if the queue's thread is stuck
+/// or dead. A server that drains is ready, because without its workers it would never become empty.
 pub(crate) async fn ready(app: Shared, caller: Caller) -> Response {
-    // One queue is enough of an answer.
+    // One queue is enough for the question.
     let question = ListQueues { max: 1, ..ListQueues::default() };
     let answered = timeout(ANSWER_TIME_MAX, app.queue.queues(question)).await;
     let silent = match answered {
@@ -74,7 +75,7 @@ mod tests {
     use crate::service::limits::Limits;
     use crate::translate::ready::{HIDDEN, Status};
 
-    /// Why a server that stops is not ready, as the holder of this grant sees it.
+    /// The reason why a stopping server is not ready, as a caller with this grant sees it.
     async fn why(grant: Grant) -> String {
         let (stop, stopping) = stopping::signal();
         stop.give();
@@ -92,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_is_short_of_something_is_degraded_and_ready() {
+    fn a_server_that_lacks_a_resource_is_degraded_and_ready() {
         let well = Queue::options().open_memory().expect("a queue").health();
         let of = |change: fn(&mut tickwheel_queue::Health), draining: bool, trouble: Option<&str>| {
             let mut health = well.clone();

@@ -32,16 +32,19 @@ use crate::service::caller::Caller;
 use crate::transfer::{Importer, Stop};
 use crate::translate;
 
-/// A request takes as many lines as a batch does. A longer file goes in several, each with the header in front.
+/// The largest number of lines of one request, as for a batch. A longer file needs several requests, each beginning
+/// with the header.
 const LINES_MAX: u64 = 10_000;
-/// 10 min for a whole request: 64 MiB over a slow line.
+/// The longest time of a request: enough for 64 MiB over a slow line.
 const IMPORT_TIME_MAX: Duration = Duration::from_secs(600);
-/// A line may be longer than the body of a put by this: the payload in base64, and what else is kept of a task.
+/// The longest line: longer than the body of a put, because the payload is in base64 and a task has further members.
 const LINE_BYTES_MAX: usize = 2 * BODY_BYTES_MAX;
 
-/// `POST`: NDJSON in; out come lines about what was not plainly added, and the end. All lines before the one that is refused are in, and none behind it.
+/// `POST`: NDJSON in. Out come lines about tasks that were not simply added, and the end. All lines before a refused
+/// one are stored, and no line after it.
 ///
-/// As of a batch, the lines run on a task of their own, and a request that sends too little makes way for one that waits.
+/// As in a batch, the lines run on a task of their own, and a request that sends too little makes way for a waiting
+/// one.
 pub(crate) async fn import(
     caller: Caller,
     QueryText(query): QueryText,
@@ -70,9 +73,9 @@ struct Import {
     caller: Caller,
     query: ImportQuery,
     rows: mpsc::UnboundedSender<Row>,
-    /// `None`: the header has not come yet.
+    /// `None`: the header has not arrived yet.
     importer: Option<Importer>,
-    /// Lines of this request that were read, the header not among them.
+    /// The number of lines of this request that were read, without the header.
     read: u64,
 }
 
@@ -82,7 +85,7 @@ impl Import {
         let mut late = pin!(sleep(IMPORT_TIME_MAX));
         let stopped = tokio::select! {
             stopped = self.all(&mut lines, place) => stopped,
-            // The client left: lines that were not sent to the queue yet are not applied.
+            // The client has left: lines that were not sent to the queue yet are not applied.
             () = rows.closed() => return,
             () = &mut late => {
                 let problem = problem::body_too_slow(IMPORT_TIME_MAX);
@@ -95,7 +98,7 @@ impl Import {
         if has_rest {
             lines.read_rest(&rows, late, &self.caller.app.stopping).await;
         }
-        // A client that left meanwhile misses nothing.
+        // If the client has left by now, it misses nothing.
         let _sent = rows.send(Row::End);
     }
 
@@ -127,24 +130,24 @@ impl Import {
             if let Some(quota) = self.caller.quota() {
                 quota.came(0, 1);
             }
-            // A count that fails leaves the last one.
+            // If the count fails, the last one stays valid.
             let _counted = self.caller.count().await;
             steps.did(line.bytes()).await;
             self.line(lines.blank(), line).await?;
             if !self.query.quiet {
                 self.send_rows();
             }
-            // The client could not know that it was waited for.
+            // The client could not know that the server waited for it.
             pace.put_off(begun.elapsed());
         }
     }
 
-    /// The number in its file of the line that was read last.
+    /// The number, in its file, of the line that was read last.
     fn number(&self, blank: u64) -> u64 {
         (self.query.first_line + self.read + blank).saturating_sub(1)
     }
 
-    /// A fault of the request and of no line: what was taken goes in, and that is all.
+    /// Ends the import for a fault of the request, not of a line. The lines before are stored.
     async fn ended(&mut self, blank: u64, problem: Problem) -> Stop {
         let next = self.number(blank) + 1;
         let Some(importer) = &mut self.importer else {
@@ -186,7 +189,7 @@ impl Import {
         }
     }
 
-    /// The first line of each request.
+    /// Reads the header, the first line of each request.
     fn header(&mut self, read: Result<ExportLine, Box<Problem>>) -> Result<(), Stop> {
         let refused = |problem: Box<Problem>| Stop { line: 1, problem: problem.at_line(1).into() };
         let ExportLine::Header(header) = read.map_err(refused)? else {
@@ -204,7 +207,7 @@ impl Import {
     fn send_rows(&mut self) {
         let rows = self.importer.as_mut().map(Importer::rows).unwrap_or_default();
         for row in rows.into_iter().filter(|_| !self.query.quiet) {
-            // A client that left is noticed by `run`.
+            // If the client has left, `run` notices it.
             let _sent = self.rows.send(Row::Result(ImportRow::Line(row).to_line()));
         }
     }
@@ -227,7 +230,7 @@ impl Import {
     }
 }
 
-/// What a line says. A long one is read aside.
+/// Parses a line. A long line is parsed on another thread.
 async fn parse(app: Arc<App>, text: Vec<u8>) -> Result<ExportLine, Box<Problem>> {
     let read = app.portable(ExportLine::parse, ExportLine::check_portable);
     let line = match text.len() {
@@ -242,7 +245,7 @@ fn no_header() -> BadRequest {
     BadRequest::body("is no header of an export", hint)
 }
 
-/// Whether the caller may write this.
+/// Whether the caller may write this line.
 fn allowed(caller: &Caller, line: &ExportLine) -> Result<(), Box<Problem>> {
     let queue = match line {
         ExportLine::Task(task) => {
@@ -257,7 +260,7 @@ fn allowed(caller: &Caller, line: &ExportLine) -> Result<(), Box<Problem>> {
     Ok(caller.may(Right::Admin, &name)?)
 }
 
-/// Whether the server takes new tasks, and the limits of the token allow this one.
+/// Whether the server takes new tasks, and the quota of the token allows this one.
 fn admit(caller: &Caller, task: &ExportTask) -> Result<(), Box<Problem>> {
     let name = QueueName::new(&task.queue).map_err(|error| translate::name_refused(&error))?;
     let due = Timestamp::from_ms(task.due_at_ms).filter(|_| task.death.is_none());

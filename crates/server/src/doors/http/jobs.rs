@@ -1,4 +1,4 @@
-//! `/v1/jobs` and `/v1/jobs/{id}`: work that goes on after its call was answered, and after a restart.
+//! `/v1/jobs` and `/v1/jobs/{id}`: jobs go on after their call was answered, and after a restart.
 
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -11,25 +11,25 @@ use crate::doors::http::query::NoQuery;
 use crate::service::caller::Caller;
 use crate::service::job::Job;
 
-/// `GET` on all: those that work on queues which the sender may know of, the newest first.
+/// `GET` on the collection: the jobs on queues in the caller's scope, the newest first.
 pub(crate) async fn all(caller: Caller, _: NoQuery) -> Result<Response, Refusal> {
     let known = caller.app.jobs.kept().await?.into_iter().rev().filter(|job| caller.covers(&job.bulk.queue));
     Ok(answer::json(StatusCode::OK, &JobsBody { jobs: known.map(|job| job.body).collect() }))
 }
 
-/// `GET`: how it goes.
+/// `GET`: the state of a job.
 pub(crate) async fn get(caller: Caller, JobAt(id): JobAt, _: NoQuery) -> Result<Response, Refusal> {
     Ok(answer::json(StatusCode::OK, &find(&caller, &id).await?.body))
 }
 
-/// `DELETE`: it stops; what it has done stays, and so does what it is just doing.
+/// `DELETE`: stops a job. Changes that it has made stay, and a page under way is finished.
 pub(crate) async fn stop(caller: Caller, JobAt(id): JobAt, _: NoQuery) -> Result<Response, Refusal> {
     let job = find(&caller, &id).await?;
     caller.app.jobs.stop(job.body.id).await?;
     Ok(answer::json(StatusCode::OK, &find(&caller, &id).await?.body))
 }
 
-/// The job of this number, if it works on a queue that the sender may know of.
+/// The job with this number, if its queue is in the caller's scope.
 async fn find(caller: &Caller, id: &str) -> Result<Job, Refusal> {
     let number = id.parse().ok().filter(|number: &u64| number.to_string() == id);
     let job = match number {

@@ -1,4 +1,4 @@
-//! `/v1/queues/{q}/lease`, `ack`, `nack` and `extend`: the worker's side.
+//! `/v1/queues/{q}/lease`, `ack`, `nack` and `extend`: the calls of workers.
 
 use std::convert::Infallible;
 use std::future::pending;
@@ -22,8 +22,8 @@ use crate::translate::{self, Tokens, token_results};
 
 /// `POST lease`: ready tasks, or a wait for the first one.
 ///
-/// The wait ends early, with an empty answer, when the server stops. A client that leaves drops this future and with it
-/// the call: what was leased for it in that moment is given back.
+/// The wait ends early, with an empty answer, when the server stops. If the client leaves, this future is dropped,
+/// and with it the call: tasks that were leased for it in that moment are given back.
 pub(crate) async fn lease(
     caller: Caller,
     turn: Turn,
@@ -35,14 +35,14 @@ pub(crate) async fn lease(
     let request = body.read(LeaseBody::parse).await?;
     drop(body);
     let app = &caller.app;
-    // A server that stops answers at once with what is ready, if anything.
+    // A stopping server answers at once, with the tasks that are ready.
     let wait = if app.stopping.is_given() { Duration::ZERO } else { Duration::from_millis(request.wait_ms) };
     let watched = turn.watch();
     let begun = app.requests.wait_begins();
     let lease = translate::lease(&queue, &request, wait);
     let leased = caller.lease(lease, wait, trace.as_deref(), pending::<Result<(), Infallible>>()).await?;
     let (leased, _) = leased.map_err(|error| translate::unavailable(&error))?;
-    // They are the client's from here on, also where it leaves while they are written: they are not given back.
+    // From here on the tasks are the client's. They are not given back if it leaves while they are written.
     drop(watched);
     let waited = (!wait.is_zero()).then(|| app.requests.waited(begun));
     let bytes = |task: &Leased| task.body.payload_at(task.step).0.len();
@@ -53,7 +53,7 @@ pub(crate) async fn lease(
     Ok(answer)
 }
 
-/// `POST ack`: the work is done.
+/// `POST ack`: the work on tasks is done.
 pub(crate) async fn ack(
     caller: Caller,
     QueueAt(queue): QueueAt,
@@ -66,7 +66,7 @@ pub(crate) async fn ack(
     Ok(answer::json(StatusCode::OK, &token_results(&answers)))
 }
 
-/// `POST nack`: the task goes back, at once or after a delay.
+/// `POST nack`: tasks go back, at once or after a delay.
 pub(crate) async fn nack(
     caller: Caller,
     QueueAt(queue): QueueAt,
@@ -80,7 +80,7 @@ pub(crate) async fn nack(
     Ok(answer::json(StatusCode::OK, &token_results(&answers)))
 }
 
-/// `POST extend`: the work goes on.
+/// `POST extend`: leases get more time.
 pub(crate) async fn extend(
     caller: Caller,
     QueueAt(queue): QueueAt,

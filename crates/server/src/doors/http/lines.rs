@@ -17,45 +17,46 @@ use crate::doors::http::body::{BODY_BYTES_MAX, next_piece};
 use crate::doors::http::rows::Row;
 use crate::service::batches::Pace;
 
-/// 64 MiB: a batch of 10,000 tasks of 6 KiB each.
+/// The longest streamed body (bytes): a batch of 10,000 tasks of 6 KiB each.
 pub(crate) const STREAM_BYTES_MAX: usize = 64 << 20;
 
-/// Others have their turn after this many blank lines.
+/// Other tasks have their turn after this many blank lines.
 const BLANK_LINES: usize = 4_096;
 
-/// Cuts a body into lines as it arrives. Memory: one line and one piece of the body.
+/// Splits a body into lines as it arrives. Memory: one line and one piece of the body.
 pub(crate) struct Lines {
     body: Body,
-    /// Charged with each piece as it comes: the reading may be dropped at any piece.
+    /// The quota is charged with each piece as it arrives, because the reading may be dropped at any piece.
     quota: Option<Arc<Quota>>,
-    /// Read; from `start` on not yet given out. Cut at the front only before more is read, so that each byte moves once.
+    /// Bytes that were read; those from `start` on are not yet returned. The front is removed only before more is
+    /// read, so that each byte moves once.
     rest: Vec<u8>,
     start: usize,
-    /// Up to here there is no line end behind `start`.
+    /// Between `start` and here there is no line end.
     scanned: usize,
-    /// A line has at most this many bytes.
+    /// The longest line (bytes).
     line_bytes_max: usize,
-    /// Blank lines so far.
+    /// The number of blank lines until now.
     blank: u64,
-    /// The line that `rest` continues was too long; what is left of it is dropped.
+    /// Whether the line that `rest` continues was too long; the remainder of it is dropped.
     dropping: bool,
-    /// Bytes of the body so far.
+    /// The bytes of the body until now.
     read: usize,
     steps: Steps,
     ended: bool,
 }
 
-/// One line of the body.
+/// One line of a body.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Line {
-    /// Its bytes, without the line end.
+    /// The bytes of the line, without its end.
     Text(Vec<u8>),
-    /// More bytes than a line may have; they are gone.
+    /// A line that was too long; its bytes are gone.
     TooLong,
 }
 
 impl Line {
-    /// How many bytes there are to read.
+    /// The number of bytes to parse.
     pub(crate) fn bytes(&self) -> usize {
         match self {
             Self::Text(text) => text.len(),
@@ -69,7 +70,7 @@ impl Lines {
         Self::of_length(body, quota, BODY_BYTES_MAX)
     }
 
-    /// The same with lines of at most this many bytes.
+    /// Lines of at most `line_bytes_max` bytes.
     pub(crate) fn of_length(body: Body, quota: Option<Arc<Quota>>, line_bytes_max: usize) -> Self {
         Self {
             line_bytes_max,
@@ -86,11 +87,12 @@ impl Lines {
         }
     }
 
-    /// The next line that is not blank, `None` at the end. A last line needs no line end. Safe to drop and call again.
+    /// The next line that is not blank; `None` at the end. The last line needs no line end. The future can be dropped
+    /// and called again.
     ///
     /// # Errors
-    /// The body is too long in all, or breaks off: then what was read of the last line is not given out, for it may be the
-    /// start of a longer one.
+    /// The body is too long, or breaks off. Then the beginning of the last line is not returned, because it may be
+    /// the start of a longer one.
     pub(crate) async fn next(&mut self) -> Result<Option<Line>, Problem> {
         let mut blank: usize = 0;
         loop {
@@ -116,11 +118,11 @@ impl Lines {
                         return Err(Problem::body_too_large(STREAM_BYTES_MAX as u64));
                     }
                     if self.rest.len() >= LONG_BYTES && self.rest.capacity() <= BODY_BYTES_MAX {
-                        // A long line that grows is not copied again and again.
+                        // The reserve keeps a long line from being copied each time it grows.
                         self.rest.reserve(BODY_BYTES_MAX);
                     }
                     self.rest.extend_from_slice(&piece);
-                    // A piece that is here already is not waited for.
+                    // A piece that has arrived already does not yield by itself.
                     self.steps.did(piece.len()).await;
                 }
                 None => {
@@ -131,8 +133,8 @@ impl Lines {
         }
     }
 
-    /// Reads the rest of the body and drops it, so that its connection can serve another call. Returns at the end of the body, or where that is
-    /// not worth it: beyond the length that a body may have, and when less comes than a batch has to send.
+    /// Reads the rest of the body and drops it, so that the connection can serve another call. Returns at the end of
+    /// the body, or when the rest is too costly: above the longest body, or slower than the pace of a batch.
     async fn read_away(&mut self) {
         (self.rest, self.start, self.scanned) = (Vec::new(), 0, 0);
         let mut pace = Pace::from(self.read);
@@ -153,7 +155,8 @@ impl Lines {
         }
     }
 
-    /// Reads the rest away, as long as the client takes the answer, the call is not `late`, and the server does not stop.
+    /// Drops the rest of the body while the client takes the answer, the call is not `late`, and the server does not
+    /// stop.
     pub(crate) async fn read_rest(
         &mut self,
         rows: &mpsc::UnboundedSender<Row>,
@@ -176,17 +179,17 @@ impl Lines {
         }
     }
 
-    /// Bytes of the body so far.
+    /// The bytes of the body until now.
     pub(crate) fn read(&self) -> usize {
         self.read
     }
 
-    /// Blank lines so far: they are passed over.
+    /// The number of blank lines until now; they are skipped.
     pub(crate) fn blank(&self) -> u64 {
         self.blank
     }
 
-    /// The first line, which ends here.
+    /// The first line, which ends at `end`. Its memory is split off, and the bytes behind it are copied.
     fn cut_off(&mut self, end: usize) -> Vec<u8> {
         let behind = self.rest[end + 1..].to_vec();
         let mut line = std::mem::replace(&mut self.rest, behind);
@@ -195,7 +198,7 @@ impl Lines {
         line
     }
 
-    /// The next line that is here as a whole; of a blank one only that it was there.
+    /// The next complete line; for a blank line only the fact that it was there.
     fn take_line(&mut self) -> Option<Option<Line>> {
         if let Some(found) = line_end(&self.rest[self.scanned..]) {
             let end = self.scanned + found;
@@ -207,7 +210,7 @@ impl Lines {
             if line.trim_ascii().is_empty() {
                 return Some(None);
             }
-            // What stands behind a long line is mostly shorter, and then it alone is copied.
+            // The bytes behind a long line are usually fewer, so only they are copied.
             let is_most = line.len() == end && end > LONG_BYTES && end > self.rest.len() - end;
             return Some(Some(Line::Text(if is_most { self.cut_off(end) } else { line.to_vec() })));
         }
@@ -221,10 +224,10 @@ impl Lines {
     }
 }
 
-/// Where the first line end stands.
+/// The position of the first line end.
 fn line_end(mut bytes: &[u8]) -> Option<usize> {
     let all = bytes;
-    // As fast as the machine can: byte by byte 1 MiB takes a millisecond.
+    // This search is fast: byte by byte, 1 MiB would take a millisecond.
     let read = bytes.skip_until(b'\n').expect("memory does not fail");
     all[..read].ends_with(b"\n").then(|| read - 1)
 }
@@ -278,7 +281,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn lines_are_the_same_however_the_body_is_cut() {
+    async fn lines_do_not_depend_on_the_pieces_of_the_body() {
         let bytes = b"one\n\n  \r\ntwo\r\nthree";
         for piece_bytes in 1..=bytes.len() {
             let found = lines(bytes, piece_bytes).await;
@@ -288,7 +291,7 @@ mod tests {
         assert_eq!(lines(b"\n\n", 1).await, []);
     }
 
-    /// A long line is cut off with its memory, and what stands behind it goes on.
+    /// A long line is split off with its memory, and the following bytes go on.
     #[tokio::test]
     async fn long_lines_stand_among_short_ones() {
         let long = |byte: u8, bytes: usize| [&vec![byte; bytes][..], b"\n"].concat();

@@ -1,8 +1,8 @@
-//! `/metrics`: the queue's figures in the text format that Prometheus reads.
+//! `/metrics`: the metrics of the queue and the server, in the text formats of Prometheus.
 //!
-//! A scrape asks the queue and writes down what it says, so a program that embeds the queue can show the same figures. The tasks of
-//! each queue are counted page by page, so those of one page belong to one moment. Only what the queue cannot see is counted by the
-//! server.
+//! A scrape asks the queue and writes its answer, so a program that embeds the queue can show the same values. The
+//! tasks of each queue are counted page by page, and those of one page belong to one moment. The server itself counts
+//! only what the queue cannot see.
 
 use std::fmt;
 use std::sync::Arc;
@@ -34,10 +34,10 @@ use crate::telemetry::metrics::queue_labels::{Labelled, Others};
 use crate::telemetry::requests::{OfRoute, REQUEST_BOUNDS_US, Seen, WAIT_BOUNDS_US};
 use crate::translate;
 
-/// No queue has this name: `{` is not in the alphabet of names.
+/// No queue can have this name, because names cannot contain `{`.
 const OTHER_QUEUES: &str = "{other}";
 
-/// `GET`: all figures.
+/// `GET`: all metrics.
 pub(crate) async fn metrics(app: Shared, headers: HeaderMap, _: NoQuery) -> Result<Response, Refusal> {
     let format = accept::format(&headers);
     let (queues, stats) = look(&app).await?;
@@ -55,7 +55,8 @@ pub(crate) async fn metrics(app: Shared, headers: HeaderMap, _: NoQuery) -> Resu
         requests: app.requests.seen(),
         lease_waits: app.requests.waits(),
     };
-    // Some twenty figures of each of a thousand queues, and files of the system are read.
+    // The text has about twenty values for each of a thousand queues, and files of the system are read, so another
+    // thread writes it.
     let written = aside(move || {
         let mut page = Page::new(Pieces::default(), format);
         figures.write(&mut page).and_then(|()| Process::read().write(&mut page)).and_then(|()| page.end())
@@ -68,12 +69,14 @@ pub(crate) async fn metrics(app: Shared, headers: HeaderMap, _: NoQuery) -> Resu
     Ok(response)
 }
 
-/// Looks at all queues, page by page. Two scrapes look one after the other: each goes on from what the last has shown.
+/// Reads the counts of all queues, page by page. Scrapes run one after the other, because each continues the labels
+/// of the last one.
 async fn look(app: &Shared) -> Result<(Queues, Box<Stats>), Refusal> {
     let mut labels = app.queue_labels.lock().await;
     let mut scrape = labels.scrape();
     let mut pages = QueuePages::new(&app.queue, ListQueues::default());
-    // What is forgotten comes from before the first page: a queue that is forgotten later is not counted twice.
+    // The counts of forgotten queues come from before the first page, so that a queue that is forgotten later is not
+    // counted twice.
     let (mut forgotten, mut stats) = (None, Box::default());
     while let Some((page, figures)) =
         pages.next_with_stats().await.map_err(|error| translate::unavailable(&error))?
@@ -86,7 +89,7 @@ async fn look(app: &Shared) -> Result<(Queues, Box<Stats>), Refusal> {
     Ok((Queues { labelled, others }, stats))
 }
 
-/// What one scrape shows.
+/// The values of one scrape.
 struct Figures {
     queues: Queues,
     now: Timestamp,
@@ -97,13 +100,13 @@ struct Figures {
     refusals: Vec<(&'static str, u64)>,
     doors: Vec<Arc<dyn DoorFigures>>,
     background: Vec<TaskFigures>,
-    /// `None`: there is no place for backups, so an old one is no reason to worry.
+    /// `None`: there is no directory for backups, so an alert for an old backup must not fire.
     backups: Option<BackupFigures>,
     requests: Vec<OfRoute>,
     lease_waits: Seen<{ WAIT_BOUNDS_US.len() + 1 }>,
 }
 
-/// All queues: those with labels, and the others together.
+/// All queues: those with labels, and the sum of the others.
 #[derive(Debug)]
 struct Queues {
     labelled: Vec<Labelled>,
@@ -111,7 +114,7 @@ struct Queues {
 }
 
 impl Queues {
-    /// When the oldest ready task was due.
+    /// The due time of the oldest ready task.
     fn oldest_due(&self) -> Option<Timestamp> {
         self.labelled.iter().map(|one| one.oldest_due).chain([self.others.oldest_due]).flatten().min()
     }
@@ -137,7 +140,7 @@ impl Queues {
         page.histograms_of("queue_fire_lateness", "From due_at to ready, by queue", histograms)
     }
 
-    /// What is true now. The others have no series where there are none.
+    /// Writes the present state. If each queue has a label, `{other}` has no series.
     fn write_gauges(&self, page: &mut Page<Pieces>, now: Timestamp) -> fmt::Result {
         let labelled = self
             .labelled
@@ -166,12 +169,12 @@ impl Queues {
     }
 }
 
-/// How long ago that was, in seconds; 0 if there is none.
+/// The age of a due time in seconds; 0 if there is none.
 fn age_s(due_at: Option<Timestamp>, now: Timestamp) -> f64 {
     seconds_of_ms(due_at.map_or(0, |due_at| now.ms_since(due_at)))
 }
 
-/// The counters of each queue: what they are called, what they count, and where they are found.
+/// The counters of each queue: the name, the help text, and the value.
 type OfQueue = (&'static str, &'static str, fn(&QueueFigures) -> u64);
 const COUNTERS: [OfQueue; 7] = [
     ("queue_put", "Puts taken, those of schedules among them, by queue", |figures| figures.put),
@@ -205,7 +208,7 @@ impl Figures {
         page.info("build", "Which program this is; always 1", &build)
     }
 
-    /// What happened to tasks, and to schedules.
+    /// Writes the counters of tasks and schedules.
     fn write_tasks(&self, page: &mut Page<Pieces>) -> fmt::Result {
         let stats = &self.stats;
         page.counter("scheduled", "Puts and patches taken", stats.scheduled_total)?;
@@ -226,7 +229,7 @@ impl Figures {
         page.gauge("waiting_occurrences", help, None, saturated(stats.instants_waiting))
     }
 
-    /// How late tasks fire, are delivered, and wait.
+    /// Writes how late tasks fire and are delivered, and how long calls wait.
     fn write_lateness(&self, page: &mut Page<Pieces>) -> fmt::Result {
         let bounds_s = LATENESS_BOUNDS_MS.map(seconds_of_ms);
         let Stats { lateness, lateness_sum_ms, .. } = &*self.stats;

@@ -1,4 +1,4 @@
-//! The door for HTTP.
+//! The HTTP door.
 //!
 //! ```text
 //! socket -> wire (framing, limits) -> front (who asks) -> routes -> a handler -> translate -> the queue, and back
@@ -44,5 +44,5 @@ use std::sync::Arc;
 
 use crate::service::app::App;
 
-/// The service, as handlers get it.
+/// The service as handlers get it.
 pub(crate) type Shared = axum::extract::State<Arc<App>>;

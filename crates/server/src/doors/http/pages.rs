@@ -1,6 +1,6 @@
-//! Pages for people: what a browser gets that finds its way to a server of programs.
+//! HTML pages for people who open the server in a browser.
 //!
-//! They hold nothing that is secret and need no token. Programs, which do not ask for `text/html`, get what they always got.
+//! The pages contain no secrets and need no token. Programs, which do not ask for `text/html`, get the usual answers.
 
 use axum::body::Body;
 use axum::http::header::{ACCEPT, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, VARY};
@@ -9,12 +9,12 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use axum::response::Response;
 use tickwheel_api::ProblemKind;
 
-/// The look of the pages. The policy below allows this text alone, by its hash; a test holds the two together.
+/// The style of the pages. The policy below allows this text alone, by its hash; a test compares the two.
 const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:42rem;margin:3rem auto;padding:0 1rem}code{font-size:.95em}";
-/// Nothing is loaded, run, sent or framed.
+/// The policy forbids the pages to load, run, send or frame anything.
 const POLICY: &str = "default-src 'none'; style-src 'sha256-E8JW3VZfjcGnoLcn1wYWDhVIh8YBeX/PTIAcIHNYcM8='; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// The page that answers this request; `None`: a program asks, or there is no page at this path.
+/// The page that answers this request; `None`: the client is a program, or the path has no page.
 pub(crate) fn page(parts: &Parts) -> Option<Response> {
     if !parts.method.is_safe() || !wants_html(&parts.headers) {
         return None;
@@ -34,7 +34,7 @@ pub(crate) fn page(parts: &Parts) -> Option<Response> {
     Some(response)
 }
 
-/// Whether the client names HTML among the forms that it takes, as browsers do. `*/*` is what programs say.
+/// Whether the client accepts HTML by name, as browsers do. Programs send `*/*`.
 fn wants_html(headers: &HeaderMap) -> bool {
     let forms = headers
         .get_all(ACCEPT)
@@ -81,7 +81,7 @@ fn problem(kind: ProblemKind) -> String {
     )
 }
 
-/// A page. Both texts are HTML.
+/// A page with these two texts, which are HTML.
 fn html(title: &str, body: &str) -> String {
     format!(
         "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\">\
@@ -145,7 +145,7 @@ mod tests {
         }
     }
 
-    /// RFC 4648 section 4, of 32 bytes.
+    /// Base64 of RFC 4648 section 4, for 32 bytes.
     fn base64(bytes: &[u8]) -> String {
         const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
         let mut text = String::new();

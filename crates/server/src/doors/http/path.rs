@@ -28,7 +28,7 @@ pub(crate) struct ScheduleAt {
 /// The number of `/v1/jobs/{id}` and of `/v1/backups/{id}`, as it was written.
 pub(crate) struct JobAt(pub(crate) String);
 
-/// Where the names stand when the path is split at `/`; the text before the first `/` is segment 0.
+/// The positions of the names when the path is split at `/`; the text before the first `/` is segment 0.
 const QUEUE_SEGMENT: usize = 3;
 const KEY_SEGMENT: usize = 5;
 
@@ -79,7 +79,7 @@ fn segment(parts: &Parts, index: usize, what: &'static str) -> Result<String, Re
 pub(crate) enum DecodeFault {
     /// A `%` at this byte of the raw text, without two hex digits.
     Percent(usize),
-    /// No UTF-8 from this byte of the decoded text on.
+    /// The decoded text is not UTF-8 from this byte on.
     Utf8(usize),
 }
 

@@ -1,4 +1,4 @@
-//! The HTTP door as it is configured.
+//! The configured HTTP door, before it opens.
 
 use std::io;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Problems of the rim itself, and how every problem becomes an answer.
+//! Problems of the HTTP door itself, and the conversion of each problem into an answer.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use tickwheel_api::{BadRequest, PROBLEM_CONTENT_TYPE, Problem, ProblemKind};
 use crate::access::refusal::Refusal;
 use crate::doors::http::wire::{Fault, Rule};
 
-/// Marks an answer as the refusal of a token that has used up its own limits.
+/// Marks an answer as the refusal of a token that has used up its quota.
 #[derive(Copy, Clone, Debug)]
 pub(crate) struct TokenLimit;
 
@@ -25,13 +25,13 @@ impl IntoResponse for Refusal {
     }
 }
 
-/// The answer that carries `problem`.
+/// The answer with the problem as its body.
 pub(crate) fn response(problem: &Problem) -> Response {
     let mut response = Response::new(Body::from(problem.to_json()));
     *response.status_mut() =
         StatusCode::from_u16(problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     if let Some(kind) = problem.kind() {
-        // The front counts them.
+        // The middleware counts problems by this extension.
         response.extensions_mut().insert(kind);
     }
     let headers = response.headers_mut();
@@ -45,14 +45,14 @@ pub(crate) fn response(problem: &Problem) -> Response {
     response
 }
 
-/// 405, with the header that says what is allowed.
+/// 405, with an `Allow` header.
 pub(crate) fn method_not_allowed(method: &str, allowed: &'static str) -> Response {
     let mut response = response(&Problem::bad_method(method, allowed));
     response.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
     response
 }
 
-/// A head that the gate refused.
+/// The problem of a head that the connection framer refused.
 pub(crate) fn fault(fault: &Fault) -> Problem {
     let kind = match fault.rule {
         Rule::Malformed => ProblemKind::BadRequest,
@@ -63,12 +63,12 @@ pub(crate) fn fault(fault: &Fault) -> Problem {
     Problem::new(kind, &fault.what).with_hint(fault.hint)
 }
 
-/// A body that did not arrive in time.
+/// The problem of a body that did not arrive in time.
 pub(crate) fn body_too_slow(limit: Duration) -> Problem {
     Problem::timeout(u64::try_from(limit.as_millis()).unwrap_or(u64::MAX))
 }
 
-/// A body that ended before its end, or whose chunks are malformed.
+/// The problem of a body that broke off, or whose chunks are malformed.
 pub(crate) fn broken_body() -> Problem {
     Problem::bad_request(&BadRequest::body(
         "broke off, or its chunks are malformed",
@@ -76,7 +76,7 @@ pub(crate) fn broken_body() -> Problem {
     ))
 }
 
-/// One of two headers of a request that may have only one.
+/// The problem of a repeated header that may occur only once.
 pub(crate) fn repeated_header(name: &'static str) -> Problem {
     Problem::bad_request(&BadRequest::header(name, "is given more than once", "send it once"))
 }

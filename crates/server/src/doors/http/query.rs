@@ -1,4 +1,4 @@
-//! The text behind the `?`. What it means is for the endpoint's own parser to say.
+//! The query string. Each endpoint has its own parser for it.
 
 use std::convert::Infallible;
 
@@ -19,7 +19,8 @@ impl<S: Sync> FromRequestParts<S> for QueryText {
     }
 }
 
-/// Of a call that takes no parameters: any is refused, for one that was ignored would promise what is not done.
+/// The query of a call without parameters. Any parameter is refused: an ignored one would have no effect, against its
+/// caller's wish.
 pub(crate) struct NoQuery;
 
 impl<S: Sync> FromRequestParts<S> for NoQuery {

@@ -20,8 +20,9 @@ use crate::service::caller::Caller;
 use crate::translate;
 use crate::translate::settings;
 
-/// `GET`: every queue that has tasks or settings, or had some within the last hour, and how many tasks in each state. Without a `limit` all of
-/// them; but no more than one page of the engine is counted and written at a time, and other calls are served between two pages.
+/// `GET`: every queue that has tasks or settings, or had some within the last hour, and its number of tasks in each
+/// state. Without a `limit` it lists all queues. Still only one page of the engine is counted and written at a time,
+/// and other calls are served between two pages.
 pub(crate) async fn all(caller: Caller, QueryText(query): QueryText) -> Result<Response, Refusal> {
     let QueuesQuery { prefix, limit, cursor } = QueuesQuery::parse(&query)?;
     let after = cursor.map(|text| read_cursor(&text).ok_or_else(foreign_cursor)).transpose()?;
@@ -38,19 +39,20 @@ pub(crate) async fn all(caller: Caller, QueryText(query): QueryText) -> Result<R
     Ok(answer::json_pieces(StatusCode::OK, body.finish()))
 }
 
-/// How many queues to ask the engine for at a time. A token with a scope may see few of many, so it looks at whole pages: else a page of
-/// one queue would take a round through the engine for each that it may not see.
+/// The number of queues in one question to the engine. A token with a scope may see few of many queues, so whole
+/// pages are read. Otherwise a page of one queue would need a round through the engine for each queue outside of the
+/// scope.
 fn looked_at(limit: Option<usize>, grant: &Grant) -> usize {
     let wanted = limit.filter(|_| grant.is_unscoped()).map(|limit| limit + 1);
     wanted.map_or(QUEUES_PAGE_MAX, |wanted| wanted.min(QUEUES_PAGE_MAX))
 }
 
-/// The place behind a page, as a cursor: no two spellings of a query give two names.
+/// The cursor after a page: the name in hex, so that each name has one spelling.
 fn cursor(name: &QueueName) -> String {
     hex::write(name.as_str().as_bytes())
 }
 
-/// The place that a cursor names; `None`: it is none.
+/// The name in a cursor; `None`: the text is not a cursor.
 fn read_cursor(text: &str) -> Option<QueueName> {
     QueueName::new(&String::from_utf8(hex::read(text)?).ok()?).ok()
 }
@@ -60,7 +62,7 @@ fn foreign_cursor() -> BadRequest {
     BadRequest::parameter("cursor", "is not a cursor of this list", hint)
 }
 
-/// Whether there was a place left on a page.
+/// Whether a page had room for a queue.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 enum Added {
     Yes,
@@ -70,10 +72,10 @@ enum Added {
 /// A [`QueuesBody`](tickwheel_api::QueuesBody) that is written queue by queue.
 struct ListedQueues {
     json: Pieces,
-    /// Places left; `None`: no end of them.
+    /// The number of queues that still fit; `None`: no limit.
     left: Option<usize>,
     last: Option<QueueName>,
-    /// There was one more than has a place.
+    /// Whether there was a further queue that did not fit.
     more: bool,
 }
 
@@ -108,12 +110,13 @@ impl ListedQueues {
     }
 }
 
-/// `GET` on one: its counts and settings. A queue appears on first use, so one that was never used has no tasks and is no error.
+/// `GET` on one queue: its counts and settings. A queue appears on first use, so a queue that was never used has no
+/// tasks and is not an error.
 pub(crate) async fn one(caller: Caller, QueueAt(queue): QueueAt, _: NoQuery) -> Result<Response, Refusal> {
     show(&caller, Right::Read, &queue).await
 }
 
-/// `PUT` on one: its settings, all of them.
+/// `PUT` on one queue: replaces all settings.
 pub(crate) async fn put(
     caller: Caller,
     QueueAt(queue): QueueAt,
@@ -121,7 +124,7 @@ pub(crate) async fn put(
     mut body: JsonBytes,
 ) -> Result<Response, Refusal> {
     if body.trim_ascii().is_empty() {
-        // A forgotten body would give every setting its default.
+        // A forgotten body would reset every setting to its default.
         let hint = "send the settings as they are to be; `{}` gives all of them their defaults";
         return Err(BadRequest::body("is empty", hint).into());
     }
@@ -130,7 +133,7 @@ pub(crate) async fn put(
     change(&caller, &queue, QueueChange::Settings(settings)).await
 }
 
-/// `PATCH` on one: those of its settings that are named. Nobody else's change comes between the look and the change.
+/// `PATCH` on one queue: changes the settings that are named. No other change comes between the read and the write.
 pub(crate) async fn patch(
     caller: Caller,
     QueueAt(queue): QueueAt,
@@ -144,7 +147,7 @@ pub(crate) async fn patch(
     change(&caller, &queue, QueueChange::Settings(settings::settings(settings))).await
 }
 
-/// `DELETE` on one that has nothing: its settings go, and it is listed no longer.
+/// `DELETE` on an empty queue: removes its settings and takes it off the list.
 pub(crate) async fn delete(caller: Caller, QueueAt(queue): QueueAt, _: NoQuery) -> Result<Response, Refusal> {
     let _one_by_one = caller.app.settings.lock().await;
     let deleted = caller.change_queue(settings::change(&queue, QueueChange::Delete))?.await;
@@ -152,7 +155,7 @@ pub(crate) async fn delete(caller: Caller, QueueAt(queue): QueueAt, _: NoQuery) 
     Ok(answer::json(StatusCode::OK, &DeleteQueueAnswer { result: QueueGone::Deleted }))
 }
 
-/// `POST pause`: nothing is leased.
+/// `POST pause`: no task is leased.
 pub(crate) async fn pause(
     caller: Caller,
     QueueAt(queue): QueueAt,
@@ -173,7 +176,7 @@ pub(crate) async fn drain(
     change(&caller, &queue, QueueChange::Drain).await
 }
 
-/// `POST resume`: the end of both.
+/// `POST resume`: ends a pause and a drain.
 pub(crate) async fn resume(
     caller: Caller,
     QueueAt(queue): QueueAt,
@@ -187,7 +190,7 @@ pub(crate) async fn resume(
 async fn change(caller: &Caller, queue: &QueueName, change: QueueChange) -> Result<Response, Refusal> {
     let changed = caller.change_queue(settings::change(queue, change))?.await;
     changed.map_err(|error| settings::change_refused(&error, queue))?;
-    // It is laid down by now, whatever comes of the look at it.
+    // The change is made, whether or not the queue can be shown.
     show(caller, Right::Admin, queue)
         .await
         .map_err(|_| Problem::indeterminate("it was laid down, and cannot be shown").into())

@@ -1,4 +1,4 @@
-//! Which path and method goes where.
+//! The routes: which handler answers which path and method.
 
 use std::sync::Arc;
 
@@ -14,15 +14,15 @@ use crate::doors::http::{
 };
 use crate::service::app::App;
 
-/// A path, the methods it has, and who answers them.
+/// A path, its allowed methods, and their handlers.
 type Endpoint = (&'static str, &'static str, MethodRouter<Arc<App>>);
 
-/// All there is, and a problem for everything else.
+/// All routes; any other request gets a problem.
 pub(crate) fn routes(app: Arc<App>) -> Router {
     let mut routes = Router::new();
     for (path, allowed, methods) in endpoints() {
         let methods = only(allowed, methods);
-        // A name that is empty is named as such, and not as an unknown path.
+        // A path with an empty name gets a problem about the name, not about an unknown path.
         let unnamed = path.strip_suffix("{key}").or_else(|| path.strip_suffix("{name}"));
         if let Some(unnamed) = unnamed {
             routes = routes.route(unnamed, methods.clone());
@@ -76,7 +76,7 @@ fn endpoints() -> Vec<Endpoint> {
     ]
 }
 
-/// These methods, and 405 with `Allow` for the others.
+/// Handles these methods, and answers 405 with `Allow` to the others.
 fn only(allowed: &'static str, methods: MethodRouter<Arc<App>>) -> MethodRouter<Arc<App>> {
     methods
         .fallback(move |method: Method| async move { problem::method_not_allowed(method.as_str(), allowed) })
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_answered_is_what_is_described() {
+    fn the_routes_are_the_described_operations() {
         let answered: BTreeSet<(&str, &str)> = endpoints()
             .iter()
             .flat_map(|(path, allowed, _)| allowed.split(", ").map(|method| (*path, method)))

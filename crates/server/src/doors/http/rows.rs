@@ -7,24 +7,25 @@ use axum::body::{Bytes, HttpBody};
 use hyper::body::Frame;
 use tokio::sync::mpsc;
 
-/// Results in one piece of the answer.
+/// The largest number of results in one piece of the answer.
 const ROWS_PER_PIECE: usize = 256;
 
-/// What goes from the lines to the answer.
+/// A message from the task of the lines to the answer.
 pub(crate) enum Row {
-    /// A result, with its line end.
+    /// A result with its line end.
     Result(Vec<u8>),
-    /// There are no more. Without it an answer that was cut short would look whole.
+    /// The end. Without it, an answer that was cut short would look whole.
     End,
 }
 
-/// The answer's body.
+/// The body of the answer.
 pub(crate) struct Rows {
     answer: mpsc::UnboundedReceiver<Row>,
     ended: bool,
 }
 
-/// The lines came to an unexpected end. The connection breaks off, so that the client sees that lines are missing.
+/// The error when the results end unexpectedly. The connection is cut, so that the client sees that lines are
+/// missing.
 #[derive(Debug, thiserror::Error)]
 #[error("the answer was cut short")]
 pub(crate) struct CutShort;

@@ -23,7 +23,7 @@ use crate::service::caller::Caller;
 use crate::translate;
 use crate::translate::schedule;
 
-/// `PUT`: lays down what is to be done again and again. The same again changes nothing.
+/// `PUT`: creates or replaces a schedule. An equal schedule changes nothing.
 pub(crate) async fn put(
     caller: Caller,
     at: ScheduleAt,
@@ -33,7 +33,7 @@ pub(crate) async fn put(
 ) -> Result<Response, Refusal> {
     let check = |spec: &ScheduleSpec| spec.payload.check_portable();
     let spec = body.read(caller.app.portable(ScheduleSpec::parse, check)).await?;
-    // A zone that was not asked for before is read from its file.
+    // A time zone that is used for the first time is read from its file, so another thread does it.
     let spec = aside(move || schedule::schedule(spec)).await??;
     let put =
         PutSchedule { if_version: version, ..PutSchedule::new(&at.queue, at.name.clone(), spec.into()) };
@@ -50,12 +50,12 @@ pub(crate) async fn put(
     Ok(response)
 }
 
-/// `GET`: what it says, and how far it has come.
+/// `GET`: the schedule and its progress.
 pub(crate) async fn get(caller: Caller, at: ScheduleAt, _: NoQuery) -> Result<Response, Refusal> {
     Ok(show(StatusCode::OK, &find(&caller, &at).await?))
 }
 
-/// `DELETE`: it makes no more tasks; those that it has made stay.
+/// `DELETE`: the schedule makes no more tasks; existing tasks stay.
 pub(crate) async fn delete(
     caller: Caller,
     at: ScheduleAt,
@@ -69,7 +69,7 @@ pub(crate) async fn delete(
     Ok(answer::json(StatusCode::OK, &DeleteScheduleAnswer { result: ScheduleGone::Deleted }))
 }
 
-/// `GET preview`: when it makes its next tasks.
+/// `GET preview`: the instants of the next tasks.
 pub(crate) async fn preview(
     caller: Caller,
     at: ScheduleAt,
@@ -77,7 +77,7 @@ pub(crate) async fn preview(
 ) -> Result<Response, Refusal> {
     let PreviewQuery { count } = PreviewQuery::parse(&query)?;
     let view = find(&caller, &at).await?;
-    // The instants of a rare expression are looked for far ahead.
+    // The instants of a rare expression may be far ahead, so another thread computes them.
     let preview = aside(move || schedule::preview(&view, count)).await?;
     let preview = preview.map_err(|error| Problem::internal(format!("{error}; put the schedule anew")))?;
     Ok(answer::json(StatusCode::OK, &preview))
@@ -91,13 +91,13 @@ pub(crate) async fn list(
 ) -> Result<Response, Refusal> {
     let SchedulesQuery { limit, cursor } = SchedulesQuery::parse(&query)?;
     let after = cursor.map(|text| schedule::read_cursor(&text).ok_or_else(foreign_cursor)).transpose()?;
-    // One more than the page has says whether there is another.
+    // One schedule more than the page shows whether there is another page.
     let list = ListSchedules { queue, after, max: limit + 1 };
     let found = caller.schedules(list)?.await.map_err(|error| translate::unavailable(&error))?;
     let page = &found[..limit.min(found.len())];
     let last = page.last().filter(|_| found.len() > limit);
     let next_cursor = last.map(|last| schedule::cursor(&last.name));
-    // Up to 16 MiB of payloads.
+    // There may be 16 MiB of payloads.
     let written = aside(move || {
         let schedules = found.iter().take(limit).map(schedule::schedule_body).collect();
         answer::json_in_pieces(StatusCode::OK, &SchedulesPage { schedules, next_cursor })
@@ -105,7 +105,7 @@ pub(crate) async fn list(
     Ok(written.await?)
 }
 
-/// `GET` on those of all queues that the token may know of: one page, in the order of the queues and names. Other calls are served
+/// `GET` on all queues in the token's scope: one page, in the order of queues and names. Other calls are served
 /// between two pages of the engine.
 pub(crate) async fn all(caller: Caller, QueryText(query): QueryText) -> Result<Response, Refusal> {
     let SchedulesQuery { limit, cursor } = SchedulesQuery::parse_all(&query)?;
@@ -114,7 +114,7 @@ pub(crate) async fn all(caller: Caller, QueryText(query): QueryText) -> Result<R
     let page = &found[..limit.min(found.len())];
     let last = page.last().filter(|_| found.len() > limit);
     let next_cursor = last.map(|last| schedule::all_cursor(&last.queue, &last.name));
-    // Up to 16 MiB of payloads, here too.
+    // Here, too, there may be 16 MiB of payloads.
     let written = aside(move || {
         let schedules = found.iter().take(limit).map(schedule::schedule_body).collect();
         answer::json_in_pieces(StatusCode::OK, &SchedulesPage { schedules, next_cursor })
@@ -122,7 +122,7 @@ pub(crate) async fn all(caller: Caller, QueryText(query): QueryText) -> Result<R
     Ok(written.await?)
 }
 
-/// The first schedules behind a place, up to a number, whose queues the bearer of a token may know of.
+/// The first `wanted` schedules after a place, whose queues are in the caller's scope.
 async fn known(
     caller: &Caller,
     mut after: Option<(QueueName, ScheduleName)>,

@@ -1,7 +1,7 @@
 //! Lists of tasks in answers.
 //!
-//! A thousand payloads of 1 MiB fit into no budget at once, so a long list is written task by task, as the client takes it.
-//! The payloads themselves are shared with the queue, which holds them anyway.
+//! A thousand payloads of 1 MiB are too much to copy at once, so a long list is written task by task, as the client
+//! takes it. The payloads themselves are shared with the queue, which has them in memory anyway.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -19,13 +19,14 @@ use crate::base::aside::{LONG_BYTES, aside};
 use crate::base::others::let_others;
 use crate::base::pieces::{PIECE_BYTES, Pieces, Sent};
 
-/// Up to 1 MiB of payloads an answer is made at once, with its length in its head.
+/// Up to this size of payloads (bytes) an answer is written at once, with a `Content-Length`.
 const WHOLE_BYTES_MAX: usize = 1 << 20;
-/// Tasks in a piece: others are served between two pieces, and a task without a payload takes its time, too.
+/// The largest number of tasks in a piece: others are served between two pieces, and a task without a payload takes
+/// time, too.
 const PIECE_TASKS: usize = 64;
 
-/// Answers `{"tasks":[...]<rest>}`, each task as `one` makes it; `rest` is JSON text of further members, each with a comma
-/// before it. `payload_bytes` measures a task.
+/// Answers `{"tasks":[...]<rest>}`, with each task as `one` converts it. `rest` is the JSON text of further members,
+/// each with a comma before it. `payload_bytes` returns the payload's size of a task.
 pub(crate) async fn tasks<T, O>(
     tasks: Vec<T>,
     payload_bytes: fn(&T) -> usize,
@@ -53,7 +54,7 @@ where
     response
 }
 
-/// A list under way.
+/// A list that is being written.
 struct TaskList<T, O> {
     tasks: std::vec::IntoIter<T>,
     one: fn(&T) -> O,
@@ -67,14 +68,15 @@ enum State {
     Open,
     /// The array is open and empty.
     First,
-    /// A task was written, and no comma behind it.
+    /// A task was written, without a comma behind it.
     Further,
-    /// All is written.
+    /// Everything is written.
     Closed,
 }
 
 impl<T, O: Serialize> TaskList<T, O> {
-    /// Writes the next piece, which ends with the task that makes it long enough: small tasks share one. `false`: there is none.
+    /// Writes the next piece, which ends with the task that reaches the size of a piece; small tasks share one piece.
+    /// `false`: nothing is left.
     fn piece(&mut self, out: &mut Pieces) -> bool {
         let (begun, tasks_left) = (out.len(), self.tasks.len().saturating_sub(PIECE_TASKS));
         while out.len() - begun < PIECE_BYTES && self.state != State::Closed {
@@ -86,7 +88,7 @@ impl<T, O: Serialize> TaskList<T, O> {
         out.len() > begun
     }
 
-    /// All pieces. Others have their turn between two.
+    /// All pieces. Other tasks have their turn between two pieces.
     async fn whole(&mut self) -> Pieces {
         let mut whole = Pieces::default();
         while self.piece(&mut whole) {
@@ -121,14 +123,14 @@ impl<T, O: Serialize> TaskList<T, O> {
     }
 }
 
-/// A list whose next pieces are made aside, once the client has taken those before.
+/// A list whose next pieces are made on another thread, once the client has taken those before.
 struct Streamed<T, O> {
     sending: Sent,
-    /// `None`: all is written.
+    /// `None`: everything is written.
     making: Option<Making<T, O>>,
 }
 
-/// Pieces under way; none at the end.
+/// The next pieces, which are being made; they are empty at the end.
 type Making<T, O> = Pin<Box<dyn Future<Output = Result<(TaskList<T, O>, Pieces), Problem>> + Send>>;
 
 fn making<T: Send + 'static, O: Serialize + 'static>(mut list: TaskList<T, O>) -> Making<T, O> {
@@ -155,7 +157,7 @@ impl<T: Send + 'static, O: Serialize + 'static> HttpBody for Streamed<T, O> {
             let made = ready!(under_way.as_mut().poll(cx));
             self.making = None;
             match made {
-                // The connection breaks off, so that the client sees that tasks are missing.
+                // The connection is cut, so that the client sees that tasks are missing.
                 Err(stopping) => return Poll::Ready(Some(Err(stopping))),
                 Ok((_, pieces)) if pieces.len() == 0 => return Poll::Ready(None),
                 Ok((list, pieces)) => {
@@ -203,7 +205,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_list_is_the_same_text_at_once_and_in_pieces() {
+    async fn a_list_has_equal_text_at_once_and_in_pieces() {
         for (count, payload_bytes, piece_count) in
             [(0, 0, 1), (1, 10, 1), (3, 10, 1), (40, 40_000, 41), (3, 500_000, 25)]
         {
@@ -220,7 +222,7 @@ mod tests {
 
     #[tokio::test]
     async fn others_have_their_turn_between_two_pieces() {
-        // A list of this size is written in steps. What is written aside leaves the thread free by itself.
+        // A list of this size is written in steps on this thread; the work of other threads would not block it.
         let turns = turns();
         let bytes = |task: &LeasedTask| task.payload.bytes.len();
         let answer = super::tasks(leased(1_000, 10), bytes, Clone::clone, String::new()).await;
@@ -230,7 +232,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_follows_the_list_is_kept() {
+    async fn further_members_follow_the_list() {
         let page = TasksPage { tasks: Vec::new(), next_cursor: Some("c".to_owned()) };
         let expected = serde_json::to_vec(&page).expect("JSON");
         let rest = ",\"next_cursor\":\"c\"".to_owned();

@@ -18,12 +18,13 @@ use crate::service::caller::Caller;
 use crate::translate;
 use crate::translate::cursor::Cursor;
 
-/// One page of a list looks at about 100,000 tasks, those of other queues among them. Behind them the page ends, full or not, with a cursor.
+/// The number of tasks, including those of other queues, that one page may look at. After them the page ends with a
+/// cursor, full or not.
 const LOOKED_AT_MAX: usize = 100_000;
-/// One page asks the queue at most 2,000 times.
+/// The largest number of questions to the queue for one page.
 const ROUNDS_MAX: usize = 2_000;
 
-/// `PUT`: schedules the task of this key, or changes the one that is live.
+/// `PUT`: schedules the task of this key, or changes the live one.
 pub(crate) async fn put(
     caller: Caller,
     at: TaskAt,
@@ -40,7 +41,7 @@ pub(crate) async fn put(
     Ok(put_answer(&stored.map_err(|error| translate::put_refused(&error, &at.queue, &at.key, version))?))
 }
 
-/// `POST`: schedules a task under a key that the server makes, or the one in `Idempotency-Key`.
+/// `POST`: schedules a task under a key that the server makes, or under that of `Idempotency-Key`.
 pub(crate) async fn post(
     caller: Caller,
     QueueAt(queue): QueueAt,
@@ -82,7 +83,7 @@ pub(crate) async fn get(caller: Caller, at: TaskAt, _: NoQuery) -> Result<Respon
     Ok(if is_long { aside(write).await? } else { write() })
 }
 
-/// `PATCH`: reschedules the live task or gives it another payload; what is not named stays.
+/// `PATCH`: reschedules the live task or gives it another payload; members that are not named stay.
 pub(crate) async fn patch(
     caller: Caller,
     at: TaskAt,
@@ -120,7 +121,7 @@ pub(crate) async fn list(
     page(&caller, &queue, ListQuery::parse(&query)?).await
 }
 
-/// `GET` on the dead: one page of the tasks that were given up, those first that are forgotten first.
+/// `GET` on the dead tasks: one page, those first that will be forgotten first.
 pub(crate) async fn list_dead(
     caller: Caller,
     QueueAt(queue): QueueAt,
@@ -136,7 +137,8 @@ async fn page(caller: &Caller, queue: &QueueName, query: ListQuery) -> Result<Re
         None => None,
     };
     let (mut tasks, mut after) = (Vec::new(), after);
-    // The queue looks at tasks in the order of time, whichever queue they are in: it may come back with nothing and have to go on.
+    // The queue looks at the tasks of all queues in the order of time, so one question may return nothing and need
+    // another.
     for _ in 0..(LOOKED_AT_MAX / query.limit).clamp(1, ROUNDS_MAX) {
         let page = caller.list(translate::list(queue, filter, query.limit - tasks.len(), after))?.await;
         let page = page.map_err(|error| translate::unavailable(&error))?;
@@ -164,7 +166,7 @@ fn foreign_cursor() -> BadRequest {
     )
 }
 
-/// 201 with the place of a new task, 200 for a replaced one.
+/// 201 with the `Location` of a new task, 200 for a replaced one.
 fn put_answer(stored: &Stored) -> Response {
     let body = translate::put_answer(&stored.task);
     if !stored.created {

@@ -28,13 +28,13 @@ use crate::telemetry::metrics::Figures;
 use crate::telemetry::metrics::page::Page;
 use crate::translate;
 
-/// Where the door listens, and what it counts.
+/// The plan of the door: where it listens, and its counter.
 pub(super) struct Resp {
     listen: ListenAt,
     commands: Arc<Commands>,
 }
 
-/// The commands of all clients.
+/// The number of commands of all clients.
 #[derive(Default)]
 struct Commands(AtomicU64);
 
@@ -92,7 +92,7 @@ impl Door for RespDoor {
 
     fn serve(self: Arc<Self>, connection: Connection) -> Serving {
         Box::pin(async move {
-            // A client that leaves ends its connection, and nothing more.
+            // A client that leaves ends its connection, and nothing else.
             let _left = self.talk(connection).await;
         })
     }

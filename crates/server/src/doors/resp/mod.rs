@@ -1,5 +1,5 @@
-//! A third door, for tests only: a few commands in the words of Redis. It shows what a door costs: this folder, and one line in
-//! [`plans`](super::plans) if it were to ship.
+//! A third door, for tests only: a few commands in the style of Redis. It shows the cost of a door: this folder, and
+//! one line in [`plans`](super::plans) if it were released.
 //!
 //! ```text
 //! PING                                 -> +PONG

@@ -1,4 +1,5 @@
-//! What the third door gets from the service and the listener without a line of its own.
+//! The third door gets rights, quotas, a drain, metrics and limits from the service and the listener, without code of
+//! its own.
 
 use std::time::Duration;
 
@@ -66,7 +67,7 @@ impl Served {
 struct Client(BufReader<TcpStream>);
 
 impl Client {
-    /// Says a line, and gives as many lines of the reply.
+    /// Sends a line and returns this many lines of the reply.
     async fn ask(&mut self, line: &str, lines: usize) -> Vec<String> {
         self.0.write_all(format!("{line}\r\n").as_bytes()).await.expect("sent");
         let mut reply = Vec::new();
@@ -90,7 +91,7 @@ async fn a_task_goes_through_the_third_door_and_its_delivery_is_counted() {
     let mut worker = served.client().await.with_token("worker").await;
     assert_eq!(worker.ask("PING", 1).await, ["+PONG"]);
     assert_eq!(worker.ask("GETJOB shop/close 0", 1).await, ["*-1"]);
-    // The worker waits before the task is there: then its delivery has a lateness.
+    // The worker waits before the task is there, so that its delivery has a lateness.
     let waits = tokio::spawn(async move {
         let reply = worker.ask("GETJOB shop/close 60000", 7).await;
         (worker, reply)
@@ -107,7 +108,7 @@ async fn a_task_goes_through_the_third_door_and_its_delivery_is_counted() {
 }
 
 #[tokio::test]
-async fn rights_scopes_quotas_and_a_drain_hold_there_too() {
+async fn rights_scopes_quotas_and_a_drain_hold_at_the_third_door() {
     let limited = |config: Config| {
         let tokens = Tokens::parse(&format!("{TOKENS}slow rate=1/1h\n")).expect("tokens");
         Config { tokens, ..config }

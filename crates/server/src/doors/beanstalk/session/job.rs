@@ -1,4 +1,4 @@
-//! What is done with one job, named by its id or its key.
+//! Commands about one job, named by its id or its key.
 
 use tickwheel_api::beanstalk::{Command, Event, Fault, Reply, When};
 use tickwheel_queue::{
@@ -13,15 +13,15 @@ use crate::doors::beanstalk::cut::{Cut, by_id_refused, unavailable};
 use crate::doors::beanstalk::held::Job;
 use crate::doors::beanstalk::wire::Wire;
 
-/// A delete on its way.
+/// A delete that was asked for.
 enum Deleting {
-    /// Of a job in the connection's hands.
+    /// Deletes a job that this connection has reserved.
     Held(Job, Pending<Vec<TokenAnswer>, Unavailable>),
     Other(Pending<Acted, ByIdError>),
 }
 
 impl Session<'_> {
-    /// Deletes this job and those that are to be deleted right behind it.
+    /// Deletes this job and those of the delete commands right behind this one.
     pub(super) async fn deletes(&mut self, first: u64, wire: &mut Wire<'_>) -> Result<(), Cut> {
         let mut ids = vec![first];
         while ids.len() < TOGETHER_MAX
@@ -35,7 +35,7 @@ impl Session<'_> {
         }
         let mut deletes = Vec::with_capacity(ids.len());
         for id in ids {
-            // The same id twice: the second finds nothing, once the first is answered.
+            // A second delete of the same id finds nothing, once the first is answered.
             deletes.push(match self.held.remove(id) {
                 Some(job) => {
                     let acked = self.desk.caller.ack(Ack::new(&job.queue, [job.token]))?;
@@ -61,9 +61,9 @@ impl Session<'_> {
             Deleting::Other(cancelled) => cancelled,
             Deleting::Held(job, acked) => match acked.await {
                 Ok(answers) if answers == [TokenAnswer::Acked] => return Ok(Reply::Deleted),
-                // Its time was over: it is nobody's, or another's.
+                // The lease has ended: the job waits, or another connection has it.
                 Ok(answers) if answers == [TokenAnswer::Expired] => self.cancel(id)?,
-                // Its owner took it back, and may have made another of it.
+                // The owner took the task back, and may have put another under its key.
                 Ok(_) => return Ok(Reply::NotFound),
                 Err(why) => {
                     self.held.put_back(id, job);
@@ -114,7 +114,7 @@ impl Session<'_> {
     pub(super) async fn touch(&mut self, id: u64) -> Result<Reply<'static>, Cut> {
         let Some(job) = self.held.get(id) else { return Ok(Reply::NotFound) };
         let extend = Extend { queue: job.queue.clone(), tokens: vec![job.token], lease_ms: None };
-        // It begins anew somewhere between here and the answer: who is warned too early loses nothing.
+        // The time begins anew at some moment between now and the answer. A warning that is too early does no harm.
         let now = self.desk.queue.now();
         match self.desk.caller.extend(extend)?.await {
             Ok(answers) if answers == [TokenAnswer::Extended] => {

@@ -1,4 +1,4 @@
-//! Jobs that a client puts.
+//! Puts of jobs.
 
 use tickwheel_api::beanstalk::{Command, Event, Fault, JobTerms, Reply};
 use tickwheel_queue::{Body, Key, Pending, Put, PutError, Stored, Terms};
@@ -8,10 +8,10 @@ use crate::doors::beanstalk::counters::Counted;
 use crate::doors::beanstalk::cut::{Cut, refused, unavailable};
 use crate::doors::beanstalk::wire::Wire;
 
-/// Jobs that are put together have at most 64 KiB; one job alone may have more.
+/// The largest jobs that are put together, in total (bytes); one job alone may be larger.
 const PUT_BYTES_MAX: usize = 64 << 10;
 
-/// An answer that is there, or one that is on its way.
+/// An answer, or one that is pending.
 enum Said {
     Now(Reply<'static>),
     Put(Pending<Stored, PutError>, bool),
@@ -41,7 +41,7 @@ impl Session<'_> {
                 }
                 Event::Command(_) => unreachable!("only puts are asked for"),
             });
-            // Others have their turn, but all of these are still answered together.
+            // Other tasks have their turn, but the answers of these puts still leave together.
             self.steps.did(0).await;
             next =
                 if said.len() < TOGETHER_MAX && bytes < PUT_BYTES_MAX { wire.next_if(is_put) } else { None };

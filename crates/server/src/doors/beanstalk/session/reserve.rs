@@ -1,4 +1,4 @@
-//! Jobs that a client gets.
+//! Reserves of jobs.
 
 use std::future::pending;
 use std::io;
@@ -14,15 +14,16 @@ use crate::doors::beanstalk::cut::{Cut, unavailable};
 use crate::doors::beanstalk::wire::Wire;
 use crate::service::caller::WaitEnd;
 
-/// Reserves that are carried out together, at most.
+/// The largest number of reserves that are carried out together.
 const RESERVES_MAX: usize = 64;
-/// Jobs that are given together have at most 16 MiB, or are one: a client that reads slowly has them all wait for it.
+/// The largest jobs that are given together, in total (bytes), unless it is only one: all of them wait for a client
+/// that reads slowly.
 const GIVEN_BYTES_MAX: usize = 16 << 20;
-/// Instants are rounded up to the millisecond, so that nothing is early; a client that waits must not lose by it.
+/// Instants are rounded up to the millisecond, so that nothing is early. A waiting client must not lose by it.
 const ROUNDED_UP: Duration = Duration::from_millis(2);
 
 impl Session<'_> {
-    /// Reserves a job, and one more for each such command right behind this one as far as they are ready.
+    /// Reserves a job, and one more for each reserve command right behind this one, if jobs are ready.
     pub(super) async fn reserve(&mut self, timeout_s: Option<u32>, wire: &mut Wire<'_>) -> Result<(), Cut> {
         self.is_worker();
         let mut timeouts = vec![timeout_s];
@@ -61,7 +62,7 @@ impl Session<'_> {
         let max = usize::try_from(max).unwrap_or(usize::MAX).min(self.given_max());
         match self.wait_for(max, Some(timeout_s), wire).await? {
             Ok(leased) => {
-                // They are this connection's before anything is said of them.
+                // The jobs are noted as reserved by this connection before the answer is written.
                 self.take(&leased);
                 wire.say(&Reply::ReservedBatch(leased.len())).await?;
                 say_reserved(&leased, wire).await
@@ -70,8 +71,8 @@ impl Session<'_> {
         }
     }
 
-    /// Jobs, at least one: what is ready, or waited for as long as the client wants, until one of its own jobs has little time left, or until it
-    /// says no more.
+    /// Returns at least one job, or the end of the wait: when the client's time is over, when one of its own jobs has
+    /// little time left, or when the client sends nothing more.
     async fn wait_for(
         &mut self,
         max: usize,
@@ -80,7 +81,7 @@ impl Session<'_> {
     ) -> Result<Result<Vec<Leased>, Reply<'static>>, Cut> {
         let timeout = timeout_s.map_or(Duration::MAX, |s| Duration::from_secs(s.into()));
         if !timeout.is_zero() {
-            // What was said before is not kept back while it waits; and nothing is reserved for a client that does not read.
+            // Earlier answers are sent before the wait, and nothing is reserved for a client that does not read.
             wire.flush().await?;
         }
         let asked = self.desk.queue.now();
@@ -91,10 +92,11 @@ impl Session<'_> {
         let leased = if wait.is_zero() {
             caller.lease(lease, wait, None, pending::<io::Result<()>>()).await?
         } else {
-            // One question for what is ready and for what comes: an answer that there is nothing yet would follow the commit that is under way,
-            // and only then would the connection stand in line. What is due when the wait ends is still given, such as a job that is delayed
-            // for as long as its worker waits, from a moment before. What is ready when the client says that it sends nothing more is given,
-            // whether or not the client is there to wait.
+            // One lease call asks for ready jobs and waits for later ones. A first call without a wait would be
+            // answered only after the commit under way, and the connection would be in the line only then. Jobs that
+            // are due when the wait ends are still given, for instance one whose delay is as long as the wait and
+            // that was put just before. Jobs that are ready when the client sends nothing more are given, too,
+            // whether or not the client still reads.
             let _waits = self.desk.tubes.wait(&self.queues);
             let _waiting = Counted::new(&self.desk.counters.waiting);
             caller.lease(lease, wait.saturating_add(ROUNDED_UP), None, wire.end()).await?
@@ -114,13 +116,13 @@ impl Session<'_> {
         })
     }
 
-    /// How many jobs may be given together.
+    /// The largest number of jobs that may be given together.
     fn given_max(&self) -> usize {
         let longest = usize::try_from(self.desk.job_bytes_max).unwrap_or(usize::MAX).max(1);
         (GIVEN_BYTES_MAX / longest).clamp(1, TOGETHER_MAX)
     }
 
-    /// These are in the connection's hands: if it ends they go back.
+    /// Notes these jobs as reserved by the connection; they go back if it ends.
     fn take(&mut self, leased: &[Leased]) {
         leased.iter().for_each(|one| self.held.insert(one));
     }

@@ -1,68 +1,71 @@
-//! Where a chunked body ends, told without taking it apart.
+//! Finds the end of a chunked body without decoding it.
 
 use std::io;
 
 use super::head::is_token_byte;
 
-/// `ffffffff`: bodies are limited far below, and more digits are only a way to overflow another parser.
+/// The largest number of digits of a chunk's size. Bodies have a much lower limit, and more digits could only
+/// overflow another parser.
 const SIZE_DIGITS_MAX: u32 = 8;
 
-/// The extensions of all chunks of a body have at most 8 KiB, and its trailers as much again. They mean nothing here.
+/// The largest size of the extensions of all chunks of a body, and of its trailers (bytes each). They have no meaning
+/// here.
 const IGNORED_BYTES_MAX: u32 = 8 << 10;
 
-/// Follows a chunked body byte by byte, as RFC 9112 section 7.1 has it. Extensions and trailers are skipped; their bytes are
-/// limited. It is strict where parsers differ: no bare LF, no control character, no folded trailer, at most eight digits.
+/// Follows a chunked body byte by byte, by RFC 9112 section 7.1. Extensions and trailers are skipped; their bytes are
+/// limited. The parser is strict in points where others differ: no bare LF, no control character, no folded trailer,
+/// at most eight digits.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Chunks {
     at: At,
-    /// Bytes of extensions, and then of trailers, that may still come.
+    /// The bytes of extensions, and later of trailers, that may still come.
     ignored_left: u32,
 }
 
-/// Where in a chunked body.
+/// The position in a chunked body.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 enum At {
     /// In the size, after this number of digits.
     Size { digits: u32, value: u64 },
-    /// In white space behind the size; an extension has to follow.
+    /// In white space after the size; an extension must follow.
     SizeSpace { value: u64 },
-    /// In the extensions, behind the first semicolon.
+    /// In the extensions, after the first semicolon.
     Extension { value: u64 },
-    /// After the CR behind the size and its extensions.
+    /// After the CR that follows the size and its extensions.
     SizeLf { value: u64 },
     /// In the data, with this number of bytes left.
     Data { left: u64 },
-    /// Behind the data, before CR.
+    /// After the data, before CR.
     DataCr,
-    /// Behind the data, before LF.
+    /// After the data, before LF.
     DataLf,
-    /// At the beginning of a line behind the last chunk: a trailer, or the empty line that ends the body.
+    /// At the beginning of a line after the last chunk: a trailer, or the empty line that ends the body.
     Line,
     /// In the name of a trailer.
     TrailerName,
     /// In the value of a trailer.
     TrailerValue,
-    /// Behind a trailer, before LF.
+    /// After a trailer, before LF.
     TrailerLf,
     /// In the empty line at the end, before LF.
     LastLf,
-    /// The body is over.
+    /// The body has ended.
     End,
 }
 
 impl Chunks {
     pub(crate) const START: Self = Self { at: At::SIZE, ignored_left: IGNORED_BYTES_MAX };
 
-    /// Whether the body is over.
+    /// Whether the body has ended.
     pub(crate) fn is_over(self) -> bool {
         self.at == At::End
     }
 
-    /// Follows `bytes`; gives how many belong to this body. Fewer than there are: the body is over.
+    /// Follows `bytes` and returns how many of them belong to this body. If there are more bytes, the body has ended.
     ///
     /// # Errors
-    /// `InvalidData` if the first byte breaks the form. A later one that does ends what is given before it, so that what came
-    /// in good order is not lost to what follows. Cost: a step per byte of framing, none per byte of data.
+    /// `InvalidData` if the first byte is malformed. If a later byte is malformed, the bytes before it are returned
+    /// first, so that they are not lost. Cost: a step for each byte of framing, none for a byte of data.
     pub(crate) fn follow(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let mut at = 0;
         while at < bytes.len() && !self.is_over() {
@@ -90,7 +93,7 @@ impl Chunks {
         Ok(at)
     }
 
-    /// After one more byte; `None`: it breaks the form.
+    /// The state after one more byte; `None`: the byte is malformed.
     fn step(self, byte: u8) -> Option<Self> {
         let at = self.at.step(byte)?;
         let ignored_left = match (self.at, at) {
@@ -102,7 +105,7 @@ impl Chunks {
                 | At::TrailerValue
                 | At::TrailerLf,
             ) => self.ignored_left.checked_sub(1)?,
-            // Trailers have bytes of their own.
+            // Trailers have a limit of their own.
             (At::SizeLf { value: 0 }, _) => IGNORED_BYTES_MAX,
             _ => self.ignored_left,
         };
@@ -143,7 +146,8 @@ impl At {
     }
 }
 
-/// What may stand in an extension or in the value of a trailer: no control character, and ASCII as in a head.
+/// Whether a byte may be in an extension or in the value of a trailer: no control character, and only ASCII, as in a
+/// head.
 fn is_text(byte: u8) -> bool {
     byte == b'\t' || byte == b' ' || byte.is_ascii_graphic()
 }
@@ -159,7 +163,7 @@ mod tests {
     ];
 
     #[test]
-    fn a_body_ends_where_it_ends_however_it_is_cut() {
+    fn the_end_of_a_body_does_not_depend_on_its_pieces() {
         for body in BODIES {
             let bytes = [body.as_bytes(), b"GET"].concat();
             for cut in 0..=body.len() {
@@ -171,7 +175,7 @@ mod tests {
         }
     }
 
-    /// How many bytes of a text are taken before the one that breaks the form.
+    /// The number of bytes of a text before the first malformed one; `None`: none is malformed.
     fn taken(text: &str) -> Option<usize> {
         let mut chunks = Chunks::START;
         let good = chunks.follow(text.as_bytes()).unwrap_or(0);
@@ -214,14 +218,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_skipped_has_a_limit() {
+    fn extensions_and_trailers_have_a_limit() {
         let max = IGNORED_BYTES_MAX as usize;
         let extended = |bytes: usize| format!("1;{}\r\nx\r\n", "e".repeat(bytes - 1));
         assert_eq!(taken(&extended(max)), None);
         assert_eq!(taken(&extended(max + 1)), Some(1 + max));
         assert_eq!(taken(&extended(max / 2).repeat(2)), None);
         assert!(taken(&extended(max / 2 + 1).repeat(2)).is_some(), "all chunks have it together");
-        // The bytes of a trailer with its CR.
+        // The trailer has `bytes` bytes, with its CR.
         let trailers = |bytes: usize| format!("{}0\r\nX: {}\r\n\r\n", extended(max), "y".repeat(bytes - 4));
         assert_eq!(taken(&trailers(max)), None);
         assert!(taken(&trailers(max + 1)).is_some());

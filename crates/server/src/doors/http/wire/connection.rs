@@ -1,4 +1,4 @@
-//! From an accepted socket to its end.
+//! Serves one connection, from the accepted socket to its end.
 
 use std::convert::Infallible;
 use std::future::poll_fn;
@@ -24,13 +24,13 @@ use crate::doors::http::front::Front;
 use crate::doors::http::problem;
 use crate::listen::standing::Standing;
 
-/// Where a request's connection comes from; `None`: from a path of the file system.
+/// The address of a request's client; `None`: it came by a path of the file system.
 #[derive(Copy, Clone, Debug, Default)]
 pub(crate) struct Peer(pub(crate) Option<IpAddr>);
 
-/// Serves the requests of one connection until the client leaves, breaks a rule, idles, or the server stops.
+/// Serves the requests of one connection until the client leaves, breaks a rule or idles, or the server stops.
 ///
-/// When the server stops, a call under way is answered and the connection then closed.
+/// When the server stops, a call under way is answered, and then the connection is closed.
 pub(crate) async fn serve<S>(
     socket: S,
     front: Arc<Front>,
@@ -53,7 +53,7 @@ pub(crate) async fn serve<S>(
             let body = Body::new(rest.lend(body, &head.headers));
             let mut answer = front.answer(Request::from_parts(head, body), &standing).await;
             if standing.seat().is_reserved() {
-                // The connection ends with this answer, and others wait for its place: the body is not waited for.
+                // The connection ends with this answer because others wait for its permit, so the body is not read.
                 rest.abandon();
                 answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
             } else {
@@ -62,12 +62,12 @@ pub(crate) async fn serve<S>(
             Ok::<_, Infallible>(answer.map(|body| AnswerBody::new(body, rest, turn)))
         }) as Pin<Box<dyn Future<Output = _> + Send>>
     });
-    // The gate keeps the time for heads; hyper would answer a late one without a body.
+    // The framer limits the time of heads; hyper would answer a late one without a body.
     let mut connection = http1::Builder::new().header_read_timeout(None).serve_connection(gate, service);
     let mut stop = pin!(stopping.wait());
     let mut told = false;
     let ended = poll_fn(|cx| {
-        // The signal is there a moment before each of those that wait for it is woken.
+        // The signal is visible a moment before the tasks that wait for it are woken.
         if !told && (stop.as_mut().poll(cx).is_ready() || stopping.is_given()) {
             told = true;
             Pin::new(&mut connection).graceful_shutdown();
@@ -94,7 +94,7 @@ where
     gate::refuse(&mut socket, &bare_answer(&problem), timeouts).await;
 }
 
-/// A whole HTTP answer, for a request that never became one.
+/// A whole HTTP answer for something that never became a request.
 fn bare_answer(problem: &Problem) -> Vec<u8> {
     let body = problem.to_json();
     let reason = StatusCode::from_u16(problem.status).ok().and_then(|status| status.canonical_reason());
@@ -135,12 +135,12 @@ mod tests {
     };
     const GET: &[u8] = b"GET /now HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
-    /// The client's end of a connection being served, over pipes that hold this many bytes.
+    /// The client's end of a served connection, over pipes that hold this many bytes.
     fn connect(pipe_bytes: usize) -> (DuplexStream, Stop) {
         connect_at(&Permits::new(1, 0), pipe_bytes)
     }
 
-    /// The same in one of these places.
+    /// The client's end of a served connection with one of these permits.
     fn connect_at(permits: &Permits, pipe_bytes: usize) -> (DuplexStream, Stop) {
         let (stop, stopping) = stopping::signal();
         let app = Arc::new(App::of_test(stopping.clone()));
@@ -159,7 +159,7 @@ mod tests {
         (client, stop)
     }
 
-    /// All that comes until the server closes, and after how many seconds it did.
+    /// All bytes until the server closes, and the seconds until then.
     async fn rest(client: &mut DuplexStream) -> (String, u64) {
         let begun = Instant::now();
         let mut bytes = Vec::new();
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_head_has_five_seconds_however_it_trickles() {
+    async fn a_head_has_five_seconds_even_if_it_trickles() {
         let (mut client, _stop) = connect(1 << 16);
         let begun = Instant::now();
         for byte in &GET[..20] {
@@ -183,7 +183,7 @@ mod tests {
         assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
     }
 
-    /// A refused call: its answer's head and body, however many bytes come with it.
+    /// The head and the body of a refused call's answer, and no further bytes.
     async fn one_answer(client: &mut DuplexStream) -> String {
         let mut bytes = Vec::new();
         loop {
@@ -205,9 +205,10 @@ mod tests {
             .into_bytes()
     }
 
-    /// Python's `http.client` sends head and body apart. The connection closed over the body without a word, and the next call failed.
+    /// A bug that was found: Python's `http.client` sends head and body separately. The connection was closed over
+    /// the body without a notice, and the next call failed.
     #[tokio::test(start_paused = true)]
-    async fn a_body_that_follows_its_refused_head_is_read_away_and_the_next_call_works() {
+    async fn a_body_after_a_refused_head_is_dropped_and_the_next_call_works() {
         for body_bytes in [1, 1_000, 64 << 10] {
             for wait_ms in [0, 1, 99] {
                 let (mut client, _stop) = connect(1 << 20);
@@ -272,9 +273,10 @@ mod tests {
         }
     }
 
-    /// The story: each refused call held its reserved permit for 100 ms, so a few hundred of them a second kept those out for whom it is there.
+    /// A bug that was found: each refused call held its reserved permit for 100 ms. So a few hundred of them in a
+    /// second kept out the callers for whom it is reserved.
     #[tokio::test(start_paused = true)]
-    async fn in_a_reserved_permit_no_body_is_waited_for() {
+    async fn with_a_reserved_permit_no_refused_body_is_read() {
         for head in [
             refused_head(2, ""),
             b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n".to_vec(),
@@ -289,9 +291,9 @@ mod tests {
         }
     }
 
-    /// Chunks have no length in the head, so a body of them is read as far as a small rest goes.
+    /// A chunked body has no length in the head, so it is read up to the limit of a small rest.
     #[tokio::test(start_paused = true)]
-    async fn an_endless_body_is_not_read_away() {
+    async fn an_endless_body_is_not_read() {
         let (mut client, _stop) = connect(1 << 20);
         let head = b"PUT /nowhere HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n";
         client.write_all(head).await.expect("open");
@@ -305,7 +307,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_idle_connection_is_closed_without_a_word_after_a_minute() {
+    async fn an_idle_connection_is_closed_without_an_answer_after_a_minute() {
         let (mut client, _stop) = connect(1 << 16);
         assert_eq!(rest(&mut client).await, (String::new(), 60));
 
@@ -332,7 +334,7 @@ mod tests {
     async fn a_call_may_take_longer_than_any_limit_on_the_client() {
         let (mut client, _stop) = connect(1 << 16);
         client.write_all(b"GET /slow HTTP/1.1\r\nHost: localhost\r\n\r\n").await.expect("open");
-        // A second request waits its turn and is not late because of that.
+        // A second request waits for its turn and is not late because of that.
         client.write_all(GET).await.expect("open");
         let (answers, seconds) = rest(&mut client).await;
         assert_eq!(answers.matches("HTTP/1.1 200 OK").count(), 2, "{answers}");
@@ -340,7 +342,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_client_that_takes_nothing_is_left() {
+    async fn a_client_that_reads_nothing_is_disconnected() {
         let (mut client, _stop) = connect(1 << 10);
         client.write_all(b"GET /large HTTP/1.1\r\nHost: localhost\r\n\r\n").await.expect("open");
         sleep(Duration::from_secs(40)).await;

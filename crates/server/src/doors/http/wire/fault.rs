@@ -1,19 +1,19 @@
-//! What is wrong with a request before it is a request.
+//! The faults for which a head is refused.
 
-/// Which rule a head broke.
+/// The rule that a head broke.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Rule {
-    /// It is not HTTP/1.x, or has more than one reading.
+    /// The head is not HTTP/1.x, or has more than one reading.
     Malformed,
     /// The request target is too long.
     UriTooLong,
     /// The header fields are too many or too long.
     HeadersTooLarge,
-    /// It did not arrive in time.
+    /// The head did not arrive in time.
     Timeout,
 }
 
-/// A head that is refused: the rule, what is wrong, and what to do instead.
+/// Why a head is refused: the rule, the mistake, and the correct form.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Fault {
     pub(crate) rule: Rule,

@@ -1,4 +1,4 @@
-//! The gate between a socket and the HTTP parser.
+//! The connection framer, between a socket and the HTTP parser.
 
 use std::io;
 use std::pin::Pin;
@@ -16,24 +16,25 @@ use super::head::{Framing, Scan};
 use super::turn::Turn;
 use crate::listen::permits::Seat;
 
-/// One read from the socket. Small requests come in one; a body of 1 MiB takes 128.
+/// The size of one read from the socket. A small request needs one read; a body of 1 MiB needs 128.
 const READ_BYTES: usize = 8 << 10;
 
-/// How long a connection may take over what.
+/// The time limits of a connection.
 #[derive(Copy, Clone, Debug)]
 pub(crate) struct Timeouts {
     /// From the first byte of a head to its last.
     pub(crate) head: Duration,
     /// From the end of one answer to the first byte of the next head.
     pub(crate) idle: Duration,
-    /// Without the client taking a single byte of an answer.
+    /// The longest time without progress while an answer is written.
     pub(crate) write: Duration,
-    /// For a client to notice that it was refused, before the socket is closed over what it still sends.
+    /// The time for a refused client to read its answer, before the socket is closed although the client still sends.
     pub(crate) linger: Duration,
 }
 
 impl Timeouts {
-    /// Those of a connection with a reserved permit: there are few of them, and none is for a client that is slow.
+    /// The limits for a connection with a reserved permit: such permits are few, and must not be held by slow
+    /// clients.
     fn hurried(self) -> Self {
         let second = Duration::from_secs(1);
         Self {
@@ -45,41 +46,42 @@ impl Timeouts {
     }
 }
 
-/// A socket that hands out only requests with a well-formed head and body framing, and one at a time.
+/// The connection framer: a socket that passes on only requests with a well-formed head and body framing, one at a
+/// time.
 ///
-/// Reading from it gives the bytes of the socket unchanged, except that a head comes out whole or not at all, and the head
-/// of the next request only after the answer to the last one is out. A refused head reads as the end of the stream, and
-/// [`part`](Self::part) then tells the client why. A client that ends its stream is seen to do so once it has its answer, or
-/// at once if its call is [watched](Turn::watch). A body whose chunks are malformed reads as an error, which the route that
-/// reads the body answers.
+/// Reading from it returns the bytes of the socket unchanged. But a head comes whole or not at all, and the head of
+/// the next request comes only after the last answer is written. A refused head reads as the end of the stream, and
+/// [`part`](Self::part) then tells the client why. If a client ends its stream, the parser sees that once the answer
+/// is written, or at once if its call is [watched](Turn::watch). A body with malformed chunks reads as an error,
+/// which the route that reads the body answers.
 ///
-/// Memory: what was read and is not yet handed out, at most a head's limit and one read.
+/// Memory: the bytes that were read and not passed on, at most the limit of a head and one read.
 pub(crate) struct Gate<S> {
     socket: S,
     turn: Turn,
     seat: Arc<Seat>,
     timeouts: Timeouts,
-    /// Read, and not yet handed out.
+    /// Bytes that were read and not yet passed on.
     inbox: Vec<u8>,
-    /// How many bytes of `inbox`, from its start, may be handed out.
+    /// The number of bytes at the start of `inbox` that may be passed on.
     cleared: usize,
     stage: Stage,
     wait: Wait,
     read_timer: Pin<Box<Sleep>>,
     write_timer: Option<Pin<Box<Sleep>>>,
-    /// Written to the socket's side and not yet flushed: the answer is not out.
+    /// Whether bytes of the answer are written and not yet flushed.
     unflushed: bool,
-    /// The client ended its stream. It may still read.
+    /// Whether the client ended its stream. It may still read.
     ended: bool,
-    /// Why nothing more is handed out.
+    /// Why nothing more is passed on.
     over: Option<Over>,
 }
 
-/// How a stream ends on our side.
+/// Why this side ends the stream.
 enum Over {
     /// The client broke a rule.
     Fault(Fault),
-    /// The client asked nothing for too long.
+    /// The client sent no request for too long.
     Idle,
 }
 
@@ -95,7 +97,7 @@ impl Stage {
     }
 }
 
-/// What the read timer is running for.
+/// What the read timer limits.
 #[derive(Copy, Clone, PartialEq, Eq)]
 enum Wait {
     Nothing,
@@ -103,7 +105,7 @@ enum Wait {
     RestOfHead,
 }
 
-/// What to do after looking at the inbox.
+/// The next step after a look at the inbox.
 enum Next {
     HandOut,
     ReadMore,
@@ -133,9 +135,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Gate<S> {
         if self.seat.is_reserved() { self.timeouts.hurried() } else { self.timeouts }
     }
 
-    /// Ends the connection: tells a refused client why, and closes so that it can read what it was told.
+    /// Ends the connection: tells a refused client why, and closes the socket so that the client can read the answer.
     pub(crate) async fn part(mut self, explain: impl FnOnce(&Fault) -> Vec<u8>) {
-        // It only waits for the client to close.
+        // The connection only waits until the client closes.
         self.seat.idle();
         let (in_body, timeouts) = (!matches!(self.stage, Stage::Head(_)), self.timeouts());
         if let Some(Over::Fault(fault)) = &self.over {
@@ -148,22 +150,23 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Gate<S> {
         }
     }
 
-    /// Whether an answer is under way or not yet out; if so, the task is woken when it is.
+    /// Whether an answer is not yet fully written; if so, the task is woken when it is.
     fn is_answering(&self, cx: &Context<'_>) -> bool {
         self.turn.is_answering(cx) || self.unflushed
     }
 
-    /// Clears what may be handed out of the inbox.
+    /// Decides how many bytes of the inbox may be passed on.
     fn judge(&mut self, cx: &Context<'_>) -> io::Result<Next> {
         let answering = self.is_answering(cx);
         match &mut self.stage {
             Stage::Head(_) if answering => {
-                // An empty inbox is read on, so that the end of the stream is seen: a worker that left waits for nothing.
+                // With an empty inbox the socket is read further, so that the end of the stream is noticed: a lease
+                // must not wait for a worker that has left.
                 let look = self.inbox.is_empty() && (!self.ended || self.turn.is_watched());
                 return Ok(if look { Next::ReadMore } else { Next::WaitForTurn });
             }
             Stage::Head(scan) => match scan.look(&self.inbox) {
-                // Another connection needs the place of this one, which had been idle.
+                // Another connection has taken the permit of this one, which was idle.
                 Ok(Some(_)) if !self.seat.work() => self.over = Some(Over::Idle),
                 Ok(Some(head)) => {
                     self.inbox.drain(..head.skip);
@@ -206,7 +209,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Gate<S> {
         Poll::Ready(Ok(()))
     }
 
-    /// The client ended its stream and more is needed: a head that was begun is at fault, all else is an end like any.
+    /// Handles the end of the client's stream when more is needed. An incomplete head is a fault; otherwise it is a
+    /// usual end.
     fn cut_short(&mut self) {
         let in_head = matches!(self.stage, Stage::Head(_));
         if in_head && self.inbox.iter().any(|b| !b"\r\n".contains(b)) {
@@ -217,7 +221,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Gate<S> {
         }
     }
 
-    /// Runs the clock on a client that has to send something. Bodies are timed by the routes that read them.
+    /// Limits the time of a client that must send something. The routes that read bodies limit those.
     fn poll_patience(&mut self, cx: &mut Context<'_>) {
         let wait = match &self.stage {
             Stage::Head(_) if !self.is_answering(cx) => {
@@ -255,7 +259,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Gate<S> {
         });
     }
 
-    /// Gives up on a client that takes nothing of its answer.
+    /// Gives up on a client that reads nothing of its answer.
     fn check_stall(
         &mut self,
         cx: &mut Context<'_>,
@@ -272,10 +276,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Gate<S> {
     }
 }
 
-/// Writes a last answer and closes a socket from which not all was read.
+/// Writes a last answer and closes a socket with unread bytes.
 ///
-/// Closed over unread bytes, the kernel would reset the connection, and the reset may overtake the answer. So what still
-/// comes in is read and dropped for a moment. Best effort: whatever fails, the connection ends.
+/// If a socket is closed over unread bytes, the kernel resets the connection, and the reset may overtake the answer.
+/// So further bytes are read and dropped for a moment. Errors are ignored, because the connection ends in any case.
 pub(crate) async fn refuse<S>(socket: &mut S, answer: &[u8], timeouts: Timeouts)
 where
     S: AsyncRead + AsyncWrite + Unpin,
@@ -339,7 +343,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> hyper::rt::Write for Gate<S> {
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let flushed = Pin::new(&mut self.socket).poll_flush(cx);
         if flushed.is_ready() && std::mem::take(&mut self.unflushed) {
-            // The parser flushes after it has written all it has: the answer is out. Reading may have waited for that.
+            // The parser flushes after it has written everything, so the answer is complete now. Reading may have
+            // waited for that.
             cx.waker().wake_by_ref();
         }
         flushed

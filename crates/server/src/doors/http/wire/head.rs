@@ -1,59 +1,61 @@
 //! The head of a request: request line and header fields, checked byte by byte.
 //!
-//! Stricter than RFC 9112 allows a server to be, because every leniency there is one that some proxy reads differently:
-//! a bare LF, a folded field, white space before a colon, two lengths. A client library never sends these.
+//! The check is stricter than RFC 9112 requires of a server, because some proxy reads each lenient case differently:
+//! a bare LF, a folded field, white space before a colon, two lengths. Client libraries never send these.
 
 use axum::http::{Method, Uri};
 
 use super::fault::{Fault, Rule};
 
-/// 8 KiB: a queue (200 B) and a key (256 B), each byte percent-encoded, and a query string need less than 2 KiB.
+/// The longest request target (bytes). A queue (200 bytes) and a key (256 bytes), each byte percent-encoded, and a
+/// query string need less than 2 KiB.
 pub(crate) const URI_BYTES_MAX: usize = 8 << 10;
-/// 16 KiB of header fields: a browser with cookies of other local servers stays below.
+/// The longest header fields, in total (bytes). A browser with cookies of other local servers stays below.
 pub(crate) const FIELDS_BYTES_MAX: usize = 16 << 10;
-/// 100 header fields; browsers send about 20.
+/// The largest number of header fields; browsers send about 20.
 pub(crate) const FIELDS_MAX: usize = 100;
-/// Method, two spaces and `HTTP/1.1` beside the target.
+/// The longest request line without its target (bytes): the method, two spaces and `HTTP/1.1`.
 const LINE_EXTRA_BYTES: usize = 64;
-/// RFC 9112 section 2.2: a server should skip at least one empty line before a request; some old clients send one.
+/// The number of empty lines before a request that are skipped. RFC 9112 section 2.2 asks for at least one, because
+/// some old clients send one.
 const EMPTY_LINES_MAX: usize = 2;
 
-/// Where the body of a request ends.
+/// The framing of a request's body.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Framing {
-    /// After this many bytes.
+    /// The body ends with its last chunk.
     Length(u64),
     /// After the last chunk.
     Chunked,
 }
 
-/// A head that may pass.
+/// A head that passed the check.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Head {
-    /// Bytes of empty lines before it, to be dropped.
+    /// The bytes of empty lines before the head, which are dropped.
     pub(crate) skip: usize,
-    /// Its own bytes, with the empty line at its end.
+    /// The bytes of the head, with the empty line at its end.
     pub(crate) bytes: usize,
-    /// How the body is framed.
+    /// The framing of the body.
     pub(crate) framing: Framing,
 }
 
-/// Finds the end of a head in bytes that arrive piece by piece; looks at each byte once.
+/// Finds the end of a head in bytes that arrive in pieces; looks at each byte once.
 #[derive(Default)]
 pub(crate) struct Scan {
     skip: usize,
     scanned: usize,
     line_start: usize,
-    /// End of the request line, once it is known.
+    /// The end of the request line, once it is known.
     first_line_end: Option<usize>,
     empty_lines: usize,
     fields: usize,
 }
 
 impl Scan {
-    /// Looks at what is new in `bytes`, which start where the head starts and only ever grow.
+    /// Looks at the new bytes of `bytes`, which begin with the head and only grow.
     ///
-    /// `Ok(None)`: so far so good, and incomplete.
+    /// `Ok(None)`: the head is incomplete and has no fault until now.
     ///
     /// # Errors
     /// A [`Fault`] as soon as it is certain, so that an endless head is refused at the limit.
@@ -73,7 +75,7 @@ impl Scan {
             match (line.is_empty(), self.first_line_end) {
                 (true, None) => self.skip_empty_line()?,
                 (false, None) => {
-                    // At once: who speaks another protocol gets an answer and not a wait.
+                    // The line is checked at once, so that a client of another protocol gets an answer immediately.
                     request_line(line)?;
                     self.first_line_end = Some(self.line_start);
                 }
@@ -113,7 +115,7 @@ impl Scan {
         Ok(())
     }
 
-    /// Holds the limits for a head whose first `end` bytes are known.
+    /// Checks the limits for a head whose first `end` bytes are known.
     fn check_sizes(&self, end: usize) -> Result<(), Fault> {
         match self.first_line_end {
             None if end - self.skip > URI_BYTES_MAX + LINE_EXTRA_BYTES => Err(uri_too_long()),
@@ -135,9 +137,9 @@ fn uri_too_long() -> Fault {
     }
 }
 
-/// Judges a complete head, from the method to the empty line.
+/// Checks a complete head, from the method to the empty line.
 fn check(head: &[u8]) -> Result<Framing, Fault> {
-    // `Scan` saw a CR before every LF; a CR elsewhere is found with the other control characters.
+    // `Scan` checked that a CR precedes every LF; a CR elsewhere is found with the other control characters.
     let mut lines = ascii(head)?.split("\r\n");
     let minor = request_line(lines.next().unwrap_or_default().as_bytes())?;
     let mut fields = Fields::default();
@@ -156,7 +158,7 @@ fn ascii(bytes: &[u8]) -> Result<&str, Fault> {
     })
 }
 
-/// Checks `GET /path HTTP/1.1`; gives the minor version.
+/// Checks `GET /path HTTP/1.1` and returns the minor version.
 fn request_line(line: &[u8]) -> Result<u8, Fault> {
     const SHAPE: &str = "write `METHOD /path HTTP/1.1`, with single spaces";
     let mut words = ascii(line)?.split(' ');
@@ -185,7 +187,7 @@ fn request_line(line: &[u8]) -> Result<u8, Fault> {
     }
 }
 
-/// What the header fields say about framing.
+/// The header fields that concern the framing.
 #[derive(Default)]
 struct Fields {
     hosts: usize,
@@ -220,7 +222,7 @@ impl Fields {
         if self.length.is_some() {
             return Err(Fault::malformed("the request has more than one Content-Length", HINT));
         }
-        // 18 digits always fit into 64 bits; the routes refuse far smaller bodies.
+        // 18 digits always fit into 64 bits; the routes refuse much smaller bodies.
         if !(1..=18).contains(&value.len()) || !value.bytes().all(|b| b.is_ascii_digit()) {
             return Err(Fault::malformed("the Content-Length is not a number", HINT));
         }
@@ -262,7 +264,7 @@ impl Fields {
     }
 }
 
-/// RFC 9110 section 5.6.2.
+/// Whether RFC 9110 section 5.6.2 allows the byte in a token.
 pub(super) fn is_token_byte(b: u8) -> bool {
     b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b)
 }
@@ -290,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn byte_by_byte_gives_the_same_answer_as_at_once() {
+    fn byte_by_byte_gives_an_equal_result() {
         let mut scan = Scan::default();
         for end in 0..GET.len() {
             assert_eq!(scan.look(&GET[..end]), Ok(None), "{end}");

@@ -1,12 +1,12 @@
-//! One connection: bytes are judged before anything parses them for meaning.
+//! One connection: its bytes are checked before anything parses them.
 //!
 //! ```text
 //! socket -> Gate (strict framing, size and time limits) -> hyper (HTTP/1.1) -> the routes
 //! ```
 //!
-//! The [`Gate`](gate::Gate) lets a request's head through only as a whole and only if its framing has exactly one
-//! reading, so no two parsers on the way can disagree about where a request ends. What it refuses, it answers itself
-//! with a problem and closes the connection.
+//! The [`Gate`](gate::Gate), the connection framer, passes the head of a request on only as a whole, and only if its
+//! framing has exactly one reading. So no two parsers on the way can disagree about the end of a request. A refused
+//! request gets a problem from the framer itself, and the connection is closed.
 
 mod chunks;
 mod connection;

@@ -1,9 +1,9 @@
-//! What a call leaves unread of its request's body.
+//! The part of a request's body that its call did not read.
 //!
-//! A call that is refused early leaves its body where it is. Many clients send head and body apart, so the body comes after
-//! the answer. The connection can serve another request only when the body is out of the way. So a small rest is read and
-//! dropped before the answer leaves. Where that is not possible, the answer says `Connection: close` and the client knows
-//! that its next call needs another connection.
+//! A call that is refused early does not read its body. Many clients send head and body separately, so the body comes
+//! after the answer. The connection can serve another request only when the body is read. So a small rest is read and
+//! dropped before the answer is sent. If that is not possible, the answer says `Connection: close`, and the client
+//! knows that its next call needs another connection.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,37 +17,38 @@ use axum::response::Response;
 use hyper::body::{Frame, Incoming, SizeHint};
 use tokio::time::timeout;
 
-/// 64 KiB: a larger body costs more than the new connection that the client needs without it.
+/// The largest rest that is read (bytes). A larger one costs more than a new connection.
 const REST_BYTES_MAX: usize = 64 << 10;
-/// 100 ms: a client that sends its body right behind its head needs less, and the answer waits for no longer.
+/// The longest time for the rest. A client that sends its body right after the head needs less, and the answer must
+/// not wait longer.
 const REST_TIME_MAX: Duration = Duration::from_millis(100);
 
-/// The place where a handler's body comes back to when the handler is done with it.
+/// The place to which a handler returns its body.
 #[derive(Clone, Default)]
 pub(super) struct Rest(Arc<Mutex<Option<Left>>>);
 
-/// What stands in the way of the next request.
+/// What prevents the next request.
 enum Left {
     Unread(Unread),
-    /// The body broke off, or its chunks are malformed: its end cannot be found.
+    /// The body broke off, or its chunks are malformed, so its end cannot be found.
     Broken,
 }
 
 /// A body that was not read to its end.
 struct Unread {
     body: Incoming,
-    /// The client waits for `100 Continue`, which it gets when the body is first read.
+    /// Whether the client waits for `100 Continue`, which it gets when the body is first read.
     waits: bool,
 }
 
-/// A request's body as a handler gets it.
+/// The body of a request as a handler gets it.
 pub(super) struct Lent {
     unread: Option<Unread>,
     rest: Rest,
 }
 
 impl Rest {
-    /// Lends out the body of a request with these headers.
+    /// Lends the body of a request with these headers to a handler.
     pub(super) fn lend(&self, body: Incoming, headers: &HeaderMap) -> Lent {
         Lent { unread: Some(Unread { body, waits: headers.contains_key(EXPECT) }), rest: self.clone() }
     }
@@ -60,7 +61,7 @@ impl Rest {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(left);
     }
 
-    /// Reads away what came back, or has the answer say that the connection ends with it.
+    /// Reads and drops the returned body, or adds to the answer that the connection ends with it.
     pub(super) async fn settle(&self, answer: &mut Response) {
         let is_gone = match self.take() {
             None => true,
@@ -72,26 +73,26 @@ impl Rest {
         }
     }
 
-    /// Leaves unread what came back.
+    /// Leaves the returned body unread.
     pub(super) fn abandon(&self) {
         drop(self.take());
     }
 
-    /// Reads away what came back while the answer was written: `None` if nothing did.
+    /// Reads and drops the body that was returned while the answer was written; `None`: there is none.
     pub(super) fn read_away(&self) -> Option<Pin<Box<dyn Future<Output = ()> + Send>>> {
         let Left::Unread(unread) = self.take()? else { return None };
         Some(Box::pin(async move {
-            // The head of the answer is out, so a larger rest just ends the connection behind it.
+            // The head of the answer is sent, so after a larger rest the connection just ends.
             let _read = unread.read_away().await;
         }))
     }
 }
 
 impl Unread {
-    /// Whether the body is out of the way, after bounded bytes and time.
+    /// Reads and drops the body, within limits of bytes and time. Returns whether all of it is read.
     async fn read_away(self) -> bool {
         let Self { mut body, waits } = self;
-        // Whether a client that waits for `100 Continue` still sends its body after another answer is its own choice.
+        // A client that waits for `100 Continue` and gets another answer may still send its body, or not.
         if waits || body.size_hint().lower() > REST_BYTES_MAX as u64 {
             return false;
         }

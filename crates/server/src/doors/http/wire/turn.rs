@@ -1,7 +1,8 @@
-//! Whose turn it is on a connection: the client's to ask, or ours to answer.
+//! Whose turn it is on a connection: the client sends a request, or the server answers.
 //!
-//! Ground rules: one connection is one tokio task, so all fields are written by that task only; the lock is there because
-//! the task moves between threads. They are written under it, and the waker is called outside.
+//! Ground rules: one connection is one tokio task, so all fields are written by that task only. The lock is needed
+//! because the task moves between threads. The fields are written under the lock, and the waker is called outside of
+//! it.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -15,14 +16,14 @@ use hyper::body::{Frame, SizeHint};
 
 use super::rest::Rest;
 
-/// Shared by the gate, which begins a turn with each head it lets through, and the answer's body, which ends it.
+/// The turn of a connection. The framer begins it with each head that it passes on, and the answer's body ends it.
 #[derive(Clone, Default)]
 pub(crate) struct Turn(Arc<Mutex<State>>);
 
 #[derive(Default)]
 struct State {
     answering: bool,
-    /// The call is only worth finishing while the client is there.
+    /// Whether the call is useful only while the client is there.
     watched: bool,
     waker: Option<Waker>,
 }
@@ -32,12 +33,12 @@ impl Turn {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A request went in.
+    /// Notes that a request was passed on.
     pub(crate) fn begin(&self) {
         self.lock().answering = true;
     }
 
-    /// Whether its answer is still under way; if so, `cx` is woken at its end.
+    /// Whether the answer is not yet complete; if so, `cx` is woken at its end.
     pub(crate) fn is_answering(&self, cx: &Context<'_>) -> bool {
         let mut state = self.lock();
         if state.answering {
@@ -46,13 +47,13 @@ impl Turn {
         state.answering
     }
 
-    /// Whether a client that has ended its stream ends the call as well.
+    /// Whether the call ends, too, when its client ends its stream.
     pub(crate) fn is_watched(&self) -> bool {
         self.lock().watched
     }
 
-    /// From now on, until the guard is dropped, the call under way ends when the client ends its stream. A call that is not
-    /// watched is finished and answered: a client may say that it sends no more and still read.
+    /// Watches the client until the result is dropped: the call under way ends when the client ends its stream. A
+    /// call that is not watched is finished and answered, because a client may end its stream and still read.
     pub(crate) fn watch(&self) -> Watch {
         self.change(|state| state.watched = true);
         Watch(self.clone())
@@ -62,7 +63,7 @@ impl Turn {
         self.change(|state| state.answering = false);
     }
 
-    /// Changes the state and has the gate look at it.
+    /// Changes the state and wakes the framer.
     fn change(&self, change: impl FnOnce(&mut State)) {
         let waker = {
             let mut state = self.lock();
@@ -75,7 +76,7 @@ impl Turn {
     }
 }
 
-/// Handlers take the turn of their connection; a request that came through none has one of its own.
+/// Handlers get the turn of their connection; a request without a connection has a turn of its own.
 impl<S: Sync> FromRequestParts<S> for Turn {
     type Rejection = Infallible;
 
@@ -84,7 +85,7 @@ impl<S: Sync> FromRequestParts<S> for Turn {
     }
 }
 
-/// While it lives, the client is watched.
+/// Watches the client until it is dropped.
 pub(crate) struct Watch(Turn);
 
 impl Drop for Watch {
@@ -93,13 +94,14 @@ impl Drop for Watch {
     }
 }
 
-/// An answer's body that ends its turn when it is dropped, written out or not.
+/// The body of an answer. It ends the turn when it is dropped, fully written or not.
 ///
-/// A batch is read while its answer is written. What such a call leaves unread is read away before the answer ends.
+/// A batch is read while its answer is written. The unread rest of its body is read and dropped before the answer
+/// ends.
 pub(crate) struct AnswerBody {
     body: Body,
     rest: Rest,
-    /// Reads the rest away.
+    /// The future that reads and drops the rest.
     ending: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
     turn: Turn,
 }
