@@ -278,7 +278,7 @@ macro_rules! verbs {
             #[doc = concat!("Calls [`Queue::", stringify!($verb), "`](tickwheel_queue::Queue::", stringify!($verb), ").")]
             ///
             /// # Errors
-            /// Those of [`may`](Self::may).
+            /// The errors of [`may`](Self::may).
             pub(crate) fn $verb(&self, call: $call) -> Result<Pending<$answer, $error>, Refusal> {
                 self.may(Right::$right, &call.queue)?;
                 Ok(self.app.queue.$verb(call))

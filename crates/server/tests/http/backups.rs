@@ -1,4 +1,4 @@
-//! Backups that a server makes of itself while it serves.
+//! Backups that a server makes of its own data while it serves.
 
 use std::fs;
 use std::num::NonZeroUsize;
@@ -41,7 +41,7 @@ impl Place {
         served
     }
 
-    /// What is in the directory of backups beside its lock.
+    /// The entries of the directory of backups, without its lock.
     fn names(&self) -> Vec<String> {
         let entries = fs::read_dir(self.backups()).into_iter().flatten().flatten();
         let mut names: Vec<String> =
@@ -52,7 +52,7 @@ impl Place {
     }
 }
 
-/// A server with a place for backups, and the directory that it lives in.
+/// A server with a directory for backups, and the temporary directory of both.
 pub(crate) fn with_place() -> (tempfile::TempDir, Served) {
     let place = Place::new();
     let served = Served::start(place.config()).expect("started");
@@ -67,7 +67,7 @@ fn at(backup: &Value) -> String {
     format!("/v1/backups/{}", backup["id"])
 }
 
-/// The backup once it is over.
+/// The backup once it has ended.
 fn over(served: &Served, backup: &Value) -> Value {
     let mut last = Value::Null;
     until("the backup is over", || {
@@ -101,11 +101,11 @@ fn a_backup_is_begun_followed_and_whole() {
     let page = served.call("GET", "/metrics", "").text();
     assert!(page.contains("tickwheel_backups_total{result=\"done\"} 1\n"), "{page}");
 
-    // What it has is proved by the way back.
+    // The restored directory shows the contents of the backup.
     let back = place.0.path().join("back");
     let report = restore(&place.backups().join(name), &back).expect("restored");
     assert_eq!(report.tasks, Some(3));
-    // A restart knows what is whole, a whole one is not stopped, and the next one has a higher number.
+    // A restart knows the whole backups, a whole backup cannot be stopped, and the next one has a higher number.
     served.stop();
     let served = place.start();
     assert_eq!(served.expect(200, "GET", &at(&whole), ""), whole);
@@ -131,7 +131,7 @@ fn a_backup_is_stopped_by_a_caller_and_by_a_stop_of_the_server() {
 }
 
 #[test]
-fn what_a_killed_server_left_is_removed_and_a_failure_is_told() {
+fn unfinished_backups_of_a_killed_server_are_removed_and_a_failure_is_told() {
     let place = Place::new();
     let part = place.backups().join("backup-20261125T092640.123Z.unfinished");
     fs::create_dir_all(part.join("shard-0000")).expect("made");
@@ -160,7 +160,7 @@ fn a_schedule_makes_backups_and_the_oldest_go() {
     until("four were made", || {
         let whole = place.names().into_iter().filter(|name| !name.ends_with(".unfinished"));
         let whole: Vec<String> = whole.collect();
-        // The oldest goes only after a newer one is whole, so there may be one more.
+        // The oldest is removed only after a newer one is whole, so there may be one more.
         assert!(whole.len() <= 3 && (seen.is_empty() || !whole.is_empty()), "{whole:?}");
         seen.extend(whole);
         seen.len() >= 4
@@ -172,7 +172,7 @@ fn a_schedule_makes_backups_and_the_oldest_go() {
 }
 
 #[test]
-fn a_server_without_a_place_for_backups_says_what_it_lacks() {
+fn a_server_without_a_directory_for_backups_says_so() {
     let served = Served::memory();
     for (method, target) in [
         ("POST", "/v1/backups"),
@@ -197,7 +197,7 @@ fn a_server_without_a_place_for_backups_says_what_it_lacks() {
     assert!(refused.contains("another running server"), "{refused}");
 }
 
-/// A server with this data directory and the backups of the place.
+/// A server with this data directory, and with the backups of `place`.
 fn place_of(place: &Place, data: &str) -> Result<Served, tickwheel_server::StartError> {
     let data: &Path = &place.0.path().join(data);
     Served::start(Config { store: Store::Dir(data.to_owned()), ..place.config() })
@@ -216,10 +216,10 @@ fn a_damaged_backup_is_shown_as_such() {
 }
 
 #[test]
-fn of_many_backups_the_newest_are_listed_and_the_rest_counted() {
+fn the_newest_backups_are_listed_and_the_rest_counted() {
     let place = Place::new();
     let served = place.start();
-    // What is damaged is listed, too.
+    // Damaged backups are listed, too.
     for n in 100..209 {
         let old = place.backups().join(format!("backup-20251125T100000.{n}Z"));
         fs::create_dir(&old).expect("made");

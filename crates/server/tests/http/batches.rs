@@ -62,7 +62,7 @@ fn ten_thousand_lines_pass_and_one_more_does_not() {
     let served = Served::memory();
     let line = |n| format!("{{\"op\":\"put\",\"key\":\"{n}\",\"delay\":\"1h\"}}\n");
     let lines: String = (0..10_001).map(line).collect();
-    // All is sent before anything is read: the results must not hold the lines up.
+    // All lines are sent before a result is read: unread results must not block the lines.
     let results = served.call("POST", BATCH, &lines).lines();
     assert_eq!(results.len(), 10_001);
     for (n, result) in results[..10_000].iter().enumerate() {
@@ -147,11 +147,11 @@ fn a_batch_is_refused_as_a_whole_only_for_its_head() {
 }
 
 #[test]
-fn what_a_batch_leaves_unread_does_not_stand_in_the_way_of_the_next_call() {
+fn the_unread_rest_of_a_batch_does_not_block_the_next_call() {
     let served = Served::memory();
     let line = "{\"op\":\"cancel\",\"key\":\"a\"}\n";
     let mut connection = served.connect();
-    // The line beyond the limit ends the batch, and those behind it are not read.
+    // The line above the limit ends the batch, and the following lines are not processed.
     connection.request("POST", BATCH, &[], line.repeat(10_100).as_bytes());
     let results = connection.reply().lines();
     assert_eq!((results.len(), &results[10_000]["status"]), (10_001, &json!(413)));
@@ -159,9 +159,10 @@ fn what_a_batch_leaves_unread_does_not_stand_in_the_way_of_the_next_call() {
     assert_eq!(connection.reply().status, 200);
 }
 
-/// Many clients send head and body apart, and all of the body before they read. The connection closed over what was left of it without a word.
+/// A bug that was found: many clients send head and body separately, and the whole body before they read. The
+/// connection was closed over the rest of it without a notice.
 #[test]
-fn a_batch_that_ends_early_leaves_its_connection_fit_for_the_next_call() {
+fn a_connection_is_usable_after_a_batch_that_ends_early() {
     let served = Served::memory();
     let line = "{\"op\":\"cancel\",\"key\":\"a\"}\n";
     let body = line.repeat(50_000);
@@ -183,7 +184,7 @@ fn a_batch_that_ends_early_leaves_its_connection_fit_for_the_next_call() {
     }
 }
 
-/// A body that is longer than a batch may be is not read to its end. The answer is whole all the same.
+/// A body above the limit is not read to its end. The answer is complete all the same.
 #[test]
 fn a_batch_of_too_many_bytes_has_all_its_results() {
     let served = Served::memory();

@@ -1,4 +1,4 @@
-//! The door for clients of beanstalkd: who gets in, and what becomes of those who are in when something ends.
+//! The door for clients of beanstalkd: who is admitted, and how connections end.
 
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -15,7 +15,7 @@ use tickwheel_server::{Beanstalk, Config, Limits, ListenAt, StartError, Store, T
 use crate::raw::PATIENCE;
 use crate::served::{Served, on_any_port, until, virtual_memory};
 
-/// A door at any port.
+/// The configuration of a door at any port.
 fn door() -> Beanstalk {
     Beanstalk { listen: ListenAt::Tcp("127.0.0.1:0".parse().expect("an address")), ..Beanstalk::default() }
 }
@@ -31,7 +31,7 @@ fn connect(served: &Served) -> TcpStream {
     socket
 }
 
-/// Says this, and hears as many bytes as that has.
+/// Sends `said`, and compares the next bytes with `wanted`.
 #[track_caller]
 fn ask(mut socket: impl Read + Write, said: &str, wanted: &str) {
     socket.write_all(said.as_bytes()).expect("said");
@@ -45,16 +45,16 @@ fn hear(mut socket: impl Read, wanted: &str) {
     assert_eq!(String::from_utf8_lossy(&heard), wanted);
 }
 
-/// All that comes until the server ends it.
+/// All bytes until the server closes.
 fn rest(mut socket: impl Read) -> String {
     let mut heard = Vec::new();
     socket.read_to_end(&mut heard).expect("an end");
     String::from_utf8(heard).expect("text")
 }
 
-/// The door itself uses `default`, and HTTP listed it on a server that nobody had used.
+/// A bug that was found: the door itself uses `default`, so HTTP listed it although no client had used the server.
 #[test]
-fn a_tube_that_nobody_used_is_no_queue_in_a_list_and_one_that_was_emptied_no_tube() {
+fn unused_tubes_are_not_listed_as_queues_and_emptied_tubes_not_as_tubes() {
     let served = Served::start(with(door())).expect("started");
     let client = connect(&served);
     ask(&client, "use a\r\nlist-tubes\r\n", "USING a\r\nOK 18\r\n---\n- a\n- default\n\r\n");
@@ -67,12 +67,12 @@ fn a_tube_that_nobody_used_is_no_queue_in_a_list_and_one_that_was_emptied_no_tub
 }
 
 #[test]
-fn both_doors_have_the_servers_connections_together() {
+fn both_doors_share_the_limit_of_connections() {
     let served = Served::start(Config { connections_max: 2, ..with(door()) }).expect("started");
     let mut worker = connect(&served);
     ask(&worker, "use a\r\n", "USING a\r\n");
     let mut http = served.connect();
-    // A batch is under way as long as its body is.
+    // A batch is under way until its body ends.
     let head = format!(
         "POST /v1/queues/q/batch HTTP/1.1\r\nHost: {}\r\nTransfer-Encoding: chunked\r\n\r\n",
         served.addr
@@ -105,7 +105,7 @@ fn a_server_that_drains_says_so_and_still_takes_workers() {
 }
 
 #[test]
-fn what_clients_are_refused_stands_in_the_figures() {
+fn refusals_are_in_the_metrics() {
     let served = Served::start(with(door())).expect("started");
     let client = connect(&served);
     let said = "use a\r\nput 0 0 1 x\r\nwhat\r\nput 0 0 60 70000\r\n";
@@ -123,7 +123,7 @@ fn what_clients_are_refused_stands_in_the_figures() {
 }
 
 #[test]
-fn a_namespace_is_told_what_it_lacks() {
+fn an_invalid_namespace_is_refused_with_the_reason() {
     let why = |namespace: &str| {
         let door = Beanstalk { namespace: Some(namespace.to_owned()), ..door() };
         with(door).check().map_err(|error| error.to_string())
@@ -141,7 +141,7 @@ fn a_namespace_is_told_what_it_lacks() {
 }
 
 #[test]
-fn a_path_asks_nobody_for_a_certificate() {
+fn a_path_asks_for_no_certificate() {
     let listen = ListenAt::Unix("/nowhere/door".into());
     let door = Beanstalk { listen, client_ca: Some("clients.pem".into()), ..door() };
     let tls = Some(TlsFiles { certificates: "a".into(), key: "b".into() });
@@ -157,7 +157,7 @@ fn a_page_in_a_browser_puts_no_jobs() {
         let said = format!("{first}\r\nput 0 0 10 4\r\nevil\r\n");
         (&client).write_all(said.as_bytes()).expect("said");
         let mut heard = Vec::new();
-        // What it said behind that is read by nobody, so its end may be a reset.
+        // The server does not read the rest of the input, so the end may be a reset.
         let _reset = (&client).read_to_end(&mut heard);
         assert_eq!(String::from_utf8_lossy(&heard), "UNKNOWN_COMMAND\r\n");
     }
@@ -165,7 +165,7 @@ fn a_page_in_a_browser_puts_no_jobs() {
 }
 
 #[test]
-fn a_namespace_counts_what_happened_in_tubes_that_are_gone() {
+fn a_namespace_includes_the_counts_of_removed_tubes() {
     let served =
         Served::start(with(Beanstalk { namespace: Some("shop".to_owned()), ..door() })).expect("started");
     let client = connect(&served);
@@ -180,7 +180,7 @@ fn a_namespace_counts_what_happened_in_tubes_that_are_gone() {
     assert!(told.contains("\ntotal-jobs: 1\n") && told.contains("\ncurrent-tubes: 1\n"), "{told}");
 }
 
-/// One that is buried and can never live again, for its key is another's, is still one that is buried.
+/// A buried job whose key belongs to another task cannot be kicked, but it still counts as buried.
 #[test]
 fn a_kick_never_takes_delayed_jobs_while_others_are_buried() {
     let served = Served::start(with(door())).expect("started");
@@ -196,7 +196,7 @@ fn a_kick_never_takes_delayed_jobs_while_others_are_buried() {
 }
 
 #[test]
-fn how_late_its_workers_get_their_jobs_stands_in_the_figures() {
+fn the_lateness_of_deliveries_is_in_the_metrics() {
     let served = Served::start(with(door())).expect("started");
     let (worker, client) = (connect(&served), connect(&served));
     (&worker).write_all(b"reserve\r\n").expect("said");
@@ -207,7 +207,7 @@ fn how_late_its_workers_get_their_jobs_stands_in_the_figures() {
     assert_eq!(served.metric("tickwheel_delivery_lateness_seconds_count"), 1.0);
 }
 
-/// An authority that signs certificates, with its own certificate.
+/// A certificate authority for tests.
 struct Signer {
     issuer: Issuer<'static, KeyPair>,
     pem: String,
@@ -222,7 +222,7 @@ impl Signer {
         Self { issuer: Issuer::new(params, key), pem }
     }
 
-    /// A worker of theirs that trusts the server; `None`: a worker without a certificate.
+    /// The TLS configuration of a worker that trusts the server. `signer` signs its certificate; `None`: it has none.
     fn worker(signer: Option<&Self>, roots: &RootCertStore) -> Arc<ClientConfig> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let config = ClientConfig::builder_with_provider(provider)
@@ -256,7 +256,7 @@ fn only_clients_with_a_certificate_of_the_right_signer_get_in() {
     let signers = directory.path().join("clients.pem");
     std::fs::write(&signers, &ours.pem).expect("written");
     let of = |client_ca: &Path| Beanstalk { client_ca: Some(client_ca.to_owned()), ..door() };
-    // A port that others reach is one that they need a certificate for.
+    // A port that other computers can reach needs certificates.
     let listen = ListenAt::Tcp("0.0.0.0:0".parse().expect("an address"));
     let open = Beanstalk { listen: listen.clone(), ..door() };
     assert!(matches!(with(open).check(), Err(StartError::BeanstalkNotLoopback { .. })));
@@ -278,7 +278,7 @@ fn only_clients_with_a_certificate_of_the_right_signer_get_in() {
     ask(&mut worker, "put 0 0 60 2\r\nhi\r\nreserve\r\n", "INSERTED 1\r\nRESERVED 1 2\r\nhi\r\n");
     for stranger in [Some(&strangers), None] {
         let mut stranger = come(Signer::worker(stranger, &roots));
-        // Of TLS 1.3 the client's part of the handshake is over before the server has seen its certificate.
+        // In TLS 1.3 the client's part of the handshake ends before the server has checked its certificate.
         let _sent = stranger.write_all(b"use a\r\n");
         let mut heard = Vec::new();
         let error = stranger.read_to_end(&mut heard).expect_err("turned away");
@@ -287,7 +287,7 @@ fn only_clients_with_a_certificate_of_the_right_signer_get_in() {
     let mut plain = connect(&served);
     plain.write_all(b"use a\r\n").expect("said");
     let mut heard = Vec::new();
-    // What it said is read by nobody, so that its end may be a reset.
+    // The server does not read the input, so the end may be a reset.
     let ended = plain.read_to_end(&mut heard);
     assert!(ended.is_ok() || ended.is_err_and(|error| error.kind() == ErrorKind::ConnectionReset));
     assert!(heard.is_empty(), "who speaks no TLS is let go");
@@ -295,11 +295,11 @@ fn only_clients_with_a_certificate_of_the_right_signer_get_in() {
 }
 
 #[test]
-fn a_socket_of_the_file_system_is_one_servers_and_goes_with_it() {
+fn a_socket_belongs_to_one_server_and_is_removed_with_it() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("door");
     let at = || with(Beanstalk { listen: ListenAt::Unix(path.clone()), ..door() });
-    // What a server that was killed has left behind is in nobody's way.
+    // A socket that a killed server left is replaced.
     drop(std::os::unix::net::UnixListener::bind(&path).expect("bound"));
     let served = Served::start(at()).expect("started");
     let socket = UnixStream::connect(&path).expect("connected");
@@ -315,21 +315,21 @@ fn a_socket_of_the_file_system_is_one_servers_and_goes_with_it() {
     served.stop();
     assert_eq!(rest(&socket), "");
     assert!(!path.exists(), "the next one makes its own");
-    // A file that is no socket has an owner.
+    // A file that is no socket is not replaced.
     std::fs::write(&path, "kept").expect("written");
     assert!(matches!(Served::start(at()), Err(StartError::ListenBeanstalk { .. })));
     assert_eq!(std::fs::read_to_string(&path).expect("read"), "kept");
 }
 
 #[test]
-fn what_was_answered_before_a_stop_holds_and_what_was_held_is_ready() {
+fn after_a_stop_answered_puts_remain_and_reserved_jobs_are_ready() {
     let directory = tempfile::tempdir().expect("a directory");
     let config =
         || Config { beanstalk: Some(door()), ..on_any_port(Store::Dir(directory.path().to_owned())) };
     let mut served = Served::start(config()).expect("started");
     let (holder, mut waiting) = (connect(&served), connect(&served));
     ask(&holder, "put 0 0 60 4\r\nheld\r\nreserve\r\n", "INSERTED 1\r\nRESERVED 1 4\r\nheld\r\n");
-    // One that waits, one in the midst of a body, one that says much.
+    // One client waits, one is in the middle of a body, and one sends many commands.
     waiting.write_all(b"use nowhere\r\nwatch nowhere\r\nignore default\r\nreserve\r\n").expect("said");
     hear(&waiting, "USING nowhere\r\nWATCHING 2\r\nWATCHING 1\r\n");
     let mut half = connect(&served);
@@ -338,13 +338,13 @@ fn what_was_answered_before_a_stop_holds_and_what_was_held_is_ready() {
     let busy = connect(&served);
     let mut speaker = busy.try_clone().expect("another handle");
     let said = std::thread::spawn(move || {
-        // Until it is let go.
+        // The client sends until its connection ends.
         while speaker.write_all("put 9 0 60 3\r\nxyz\r\n".repeat(100).as_bytes()).is_ok() {}
     });
     hear(&busy, "INSERTED 2\r\n");
     served.tell_to_stop();
     let mut heard = Vec::new();
-    // It may be reset: what it said last is read by nobody.
+    // The end may be a reset, because the server does not read the last commands.
     let _reset = (&busy).read_to_end(&mut heard);
     said.join().expect("no panic");
     let mut heard = String::from_utf8(heard).expect("text");
@@ -357,7 +357,7 @@ fn what_was_answered_before_a_stop_holds_and_what_was_held_is_ready() {
 
     let served = Served::start(config()).expect("started again");
     let worker = connect(&served);
-    // Held when the server went: that is no attempt, and it is the first again.
+    // The job was reserved when the server stopped. That is no attempt, and the job comes first again.
     let task = served.expect(200, "GET", "/v1/queues/default/tasks/1", "");
     assert_eq!((&task["state"], &task["attempt"]), (&json!("ready"), &json!(0)), "{task}");
     ask(&worker, "reserve\r\n", "RESERVED 1 4\r\nheld\r\n");
@@ -369,7 +369,7 @@ fn what_was_answered_before_a_stop_holds_and_what_was_held_is_ready() {
 }
 
 #[test]
-fn a_connection_that_dies_amid_its_commands_leaves_its_jobs_to_others() {
+fn the_jobs_of_a_broken_connection_go_to_others() {
     let served = Served::start(with(door())).expect("started");
     let mut dying = connect(&served);
     let puts: String = (0..100).map(|n| format!("put {n} 0 60 3\r\nxyz\r\n")).collect();
@@ -378,11 +378,11 @@ fn a_connection_that_dies_amid_its_commands_leaves_its_jobs_to_others() {
         .expect("said");
     hear(&dying, "INSERTED 1\r\n");
     drop(dying);
-    // All jobs are ready before the first of its reserves, too.
+    // All jobs were also ready before the first reserve, so the count alone is not enough.
     until("it is gone", || served.metric("tickwheel_beanstalk_connections") == 0.0);
     until("all jobs are ready", || served.expect(200, "GET", "/v1/queues/default", "")["ready"] == 100);
     let worker = connect(&served);
-    // What was said before it left is done, and what was reserved for it goes back, in the order of before.
+    // Commands before the end are carried out, and reserved jobs go back, in their old order.
     for id in 1..=100 {
         ask(&worker, "reserve\r\n", &format!("RESERVED {id} 3\r\nxyz\r\n"));
         ask(&worker, &format!("delete {id}\r\n"), "DELETED\r\n");
@@ -391,7 +391,7 @@ fn a_connection_that_dies_amid_its_commands_leaves_its_jobs_to_others() {
 }
 
 #[test]
-fn a_job_that_its_owner_took_back_is_not_deleted_in_its_successors_place() {
+fn a_delete_of_a_revoked_job_does_not_delete_its_successor() {
     let served = Served::start(with(door())).expect("started");
     let worker = connect(&served);
     served.expect(201, "PUT", "/v1/queues/q/tasks/k", r#"{"payload":1}"#);
@@ -404,7 +404,7 @@ fn a_job_that_its_owner_took_back_is_not_deleted_in_its_successors_place() {
 }
 
 #[test]
-fn a_task_without_a_ttr_has_its_queues() {
+fn a_task_without_a_ttr_has_that_of_its_queue() {
     let served = Served::start(with(door())).expect("started");
     served.expect(201, "PUT", "/v1/queues/default/tasks/k", "{}");
     served.expect(200, "PUT", "/v1/queues/default", r#"{"default_lease":"10m"}"#);
@@ -416,7 +416,7 @@ fn a_task_without_a_ttr_has_its_queues() {
 }
 
 #[test]
-fn a_worker_watches_as_many_tubes_as_it_may_and_the_most_urgent_job_comes_first() {
+fn a_worker_watches_many_tubes_and_the_most_urgent_job_comes_first() {
     let served = Served::start(with(door())).expect("started");
     let worker = connect(&served);
     for n in 1..1_000 {
@@ -440,9 +440,9 @@ fn worker_put(mut worker: &TcpStream, priority: u32, n: u32) {
     assert!(heard.starts_with(b"INSERTED "), "{heard:?}");
 }
 
-/// 100 connections that each watched 990 tubes took 116 MB.
+/// A bug that was found: 100 connections that each watched 990 tubes took 116 MB.
 #[test]
-fn the_tubes_that_are_watched_have_a_budget() {
+fn watched_tubes_have_a_budget() {
     let limits = Limits { watched_bytes: 4 * 1_300, ..Limits::default() };
     let served = Served::start(Config { limits, ..with(door()) }).expect("started");
     let one = connect(&served);

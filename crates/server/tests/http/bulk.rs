@@ -1,4 +1,4 @@
-//! Cancels of many tasks, and the jobs that do more than a call waits for.
+//! Cancels of many tasks, and the jobs that take over when they are too many for a call.
 
 use std::fmt::Write as _;
 use std::time::Instant;
@@ -20,7 +20,7 @@ fn cancel(served: &Served, body: &Value) -> Value {
 }
 
 #[test]
-fn what_a_filter_finds_is_cancelled_and_nothing_else() {
+fn only_the_tasks_of_the_filter_are_cancelled() {
     let served = Served::memory();
     for (key, body) in [
         ("a", r#"{"delay":"1h","tags":["vip"]}"#),
@@ -45,7 +45,7 @@ fn what_a_filter_finds_is_cancelled_and_nothing_else() {
 }
 
 #[test]
-fn a_filter_has_to_be_said_and_to_make_sense() {
+fn a_filter_is_required_and_must_make_sense() {
     let served = Served::memory();
     put(&served, "a", "");
     for body in ["", "{}", r#"{"filter":null}"#, r#"{"filter":{"keys":["a"]}}"#, r#"{"tag":"x"}"#] {
@@ -67,7 +67,7 @@ fn put_ten_thousand(served: &Served, key: &str) {
     assert_eq!(served.call("POST", "/v1/queues/q/batch", &lines).status, 200);
 }
 
-/// Asks until the job is over. A notice of it would be better; a look is what there is.
+/// Asks until the job has ended. The API has no notice of the end.
 pub(crate) fn over(served: &Served, job: &Value) -> Value {
     let begun = Instant::now();
     loop {
@@ -81,7 +81,7 @@ pub(crate) fn over(served: &Served, job: &Value) -> Value {
 }
 
 #[test]
-fn beyond_ten_thousand_a_job_does_it_and_leaves_alone_what_came_later() {
+fn above_ten_thousand_a_job_cancels_and_leaves_later_tasks_alone() {
     let served = Served::memory();
     put_ten_thousand(&served, "k");
     put(&served, "one-more", r#"{"delay":"1h"}"#);
@@ -103,7 +103,8 @@ fn beyond_ten_thousand_a_job_does_it_and_leaves_alone_what_came_later() {
     assert_eq!(stopped["state"], "done", "it was over");
 }
 
-/// What a server leaves that was killed in the middle: the record of a job that did no more than count becomes that of one which cancels.
+/// Makes the directory look as if the server was killed in the middle of the job: the record of a job that only
+/// counted becomes that of one that cancels.
 fn as_if_killed(directory: &std::path::Path, job: &Value) {
     let queue = tickwheel_queue::Queue::open(directory).expect("opened");
     let id = job["id"].as_u64().expect("a number");
@@ -121,7 +122,7 @@ fn as_if_killed(directory: &std::path::Path, job: &Value) {
 }
 
 #[test]
-fn a_job_goes_on_after_a_restart_from_where_it_was() {
+fn a_job_continues_after_a_restart() {
     let dir = tempfile::tempdir().expect("a directory");
     let start = || Served::start(on_any_port(Store::Dir(dir.path().to_owned()))).expect("started");
     let served = start();
@@ -144,8 +145,8 @@ fn a_job_goes_on_after_a_restart_from_where_it_was() {
     assert_eq!(over(&served, &job), done, "it is over, and known");
 }
 
-/// The queue in which an earlier release kept its jobs, with what it wrote there: one was done, and one had done 1,000 of 40,000 tasks when the
-/// server was killed.
+/// Writes the queue in which an earlier release kept its jobs. One job was done, and another had done 1,000 of 40,000
+/// tasks when the server was killed.
 fn as_of_a_release_before(directory: &std::path::Path) {
     let queue = tickwheel_queue::Queue::open(directory).expect("opened");
     let put = |name: &str, key: &str, due_at_ms: i64, payload: &str| {
@@ -155,7 +156,7 @@ fn as_of_a_release_before(directory: &std::path::Path) {
         let put = tickwheel_queue::Put::new(&name, key).at(due_at).payload(payload.as_bytes().to_vec());
         queue.put(put).wait().expect("taken");
     };
-    // Its cursor stands at 1a22958e860 (hexadecimal, ms since 1970).
+    // The cursor of the job is 1a22958e860 (hexadecimal, ms since 1970).
     let reached_ms = 0x1a2_2958_e860;
     put("q", "behind", reached_ms - 1, "");
     put("q", "ahead", reached_ms + 1, "");
@@ -168,7 +169,7 @@ fn as_of_a_release_before(directory: &std::path::Path) {
 }
 
 #[test]
-fn jobs_of_a_release_before_are_taken_over_and_end() {
+fn jobs_of_an_earlier_release_are_taken_over_and_end() {
     let dir = tempfile::tempdir().expect("a directory");
     as_of_a_release_before(dir.path());
     let start = || Served::start(on_any_port(Store::Dir(dir.path().to_owned()))).expect("started");
@@ -193,7 +194,7 @@ fn jobs_of_a_release_before_are_taken_over_and_end() {
     assert!(!is_listed(&served));
 }
 
-/// The server was killed after a job became a rule and before its task ended. The job has gone on since.
+/// The server was killed after a job became a rule and before its task ended. The job has made progress since.
 #[test]
 fn a_job_that_was_taken_over_is_not_taken_over_again() {
     let dir = tempfile::tempdir().expect("a directory");
@@ -226,7 +227,7 @@ fn a_stopped_job_stays_stopped() {
 }
 
 #[test]
-fn jobs_can_be_looked_at_and_the_oldest_are_forgotten() {
+fn jobs_can_be_read_and_the_oldest_are_forgotten() {
     let served = Served::memory();
     put_ten_thousand(&served, "k");
     put(&served, "one-more", r#"{"delay":"1h"}"#);
@@ -252,7 +253,7 @@ fn jobs_can_be_looked_at_and_the_oldest_are_forgotten() {
 }
 
 #[test]
-fn nobody_but_the_server_changes_its_jobs() {
+fn only_the_server_changes_its_jobs() {
     let served = Served::memory();
     for (method, path, body) in [
         ("PUT", "/tasks/1", ""),
@@ -275,11 +276,11 @@ fn nobody_but_the_server_changes_its_jobs() {
 }
 
 #[test]
-fn progress_counts_tasks_of_the_queue_alone() {
+fn progress_counts_only_tasks_of_the_queue() {
     let served = Served::memory();
     put_ten_thousand(&served, "k");
     put(&served, "one-more", r#"{"delay":"1h"}"#);
-    // Between them in time, and another's.
+    // Tasks of another queue lie between them in time.
     let mut lines = String::new();
     for n in 0..5_000 {
         writeln!(lines, r#"{{"op":"put","key":"o{n}","delay":"1h"}}"#).expect("a string takes all");

@@ -5,7 +5,7 @@ use tickwheel_server::{Config, Store};
 use crate::served::{Served, on_any_port};
 
 #[test]
-fn all_that_fell_due_is_ready_before_an_advance_answers() {
+fn all_due_tasks_are_ready_before_an_advance_answers() {
     let served = Served::memory();
     let lines: String = (0..1_000)
         .map(|n| format!("{{\"op\":\"put\",\"key\":\"{n}\",\"delay\":\"{}ms\"}}\n", n * 1_296_000))

@@ -1,4 +1,4 @@
-//! `contrib/`: each figure, label and value that the alerts and the board name is on the page of a real server.
+//! `contrib/`: each metric, label and value that the alerts and the board name is on the page of a real server.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use crate::backups::with_place;
 use crate::metrics::{busy, promtool};
 use crate::served::Served;
 
-/// What Prometheus adds to each series, and what a query makes itself.
+/// The labels that Prometheus or a query adds to each series.
 const OF_PROMETHEUS: [&str; 2] = ["instance", "job"];
 
 fn path(name: &str) -> PathBuf {
@@ -20,7 +20,7 @@ fn text(name: &str) -> String {
     std::fs::read_to_string(path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
-/// The values that each label of a figure has on the page.
+/// The values of each label of a metric on the page.
 type Values = BTreeMap<String, BTreeSet<String>>;
 
 /// The names of all series of a page, each with its labels.
@@ -41,7 +41,7 @@ fn series() -> BTreeMap<String, Values> {
     all
 }
 
-/// The names and the values in `a="1",b=~"2"`; a value may hold anything but a quote.
+/// The names and the values in `a="1",b=~"2"`; a value may contain anything but a quote.
 fn matchers(labels: &str) -> impl Iterator<Item = (String, String)> + use<'_> {
     let parts: Vec<&str> = labels.split('"').collect();
     let pairs: Vec<_> = parts.chunks_exact(2).map(|pair| (pair[0].to_owned(), pair[1].to_owned())).collect();
@@ -49,7 +49,7 @@ fn matchers(labels: &str) -> impl Iterator<Item = (String, String)> + use<'_> {
     pairs.into_iter().map(move |(name, value)| (name.trim_matches(|c| !is_of_name(c)).to_owned(), value))
 }
 
-/// The figures of ours in a query, each with the labels that it is chosen by and their values.
+/// Tickwheel's metrics in a query, each with the labels that select it and their values.
 fn figures(query: &str) -> Vec<(String, Vec<(String, String)>)> {
     let is_of_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == ':';
     let (mut found, mut rest) = (Vec::new(), query);
@@ -67,22 +67,22 @@ fn figures(query: &str) -> Vec<(String, Vec<(String, String)>)> {
     found
 }
 
-/// The labels between the brackets behind this word of a query, such as `by (le, queue)`.
+/// The labels in the parentheses after this word of a query, such as `by (le, queue)`.
 fn in_brackets(query: &str, word: &str) -> BTreeSet<String> {
     let begins = format!(" {word} (");
     let lists = query.split(begins.as_str()).skip(1).filter_map(|rest| rest.split_once(')'));
     lists.flat_map(|(list, _)| list.split(',')).map(|label| label.trim().to_owned()).collect()
 }
 
-/// The labels that a text shows, written as `before` and the name.
+/// The labels that a text shows, each written as `before` and the name.
 fn shown_labels(text: &str, before: &str) -> BTreeSet<String> {
     let is_of_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let names = text.split(before).skip(1).map(|rest| rest.split(|c| !is_of_name(c)).next());
     names.flatten().map(str::to_owned).collect()
 }
 
-/// Holds a query against the page: its figures, the labels that they are chosen by, their values, the labels that it groups by and joins on, and
-/// those that a text beside it shows.
+/// Compares a query with the page: its metrics, the labels that select them and their values, the labels by which it
+/// groups and joins, and the labels of the text beside it.
 fn check(known: &BTreeMap<String, Values>, place: &str, query: &str, shown: &BTreeSet<String>) {
     let figures = figures(query);
     assert!(!figures.is_empty() || query.contains("up{"), "{place} asks for none of our figures: {query}");
@@ -113,7 +113,8 @@ fn check(known: &BTreeMap<String, Values>, place: &str, query: &str, shown: &BTr
     }
 }
 
-/// The rules of the alerts file by name: their query and their other lines. It is written so that this reads it.
+/// The rules of the alerts file by name: the query and the other lines. The file is written so that this simple
+/// reader works.
 fn alerts() -> BTreeMap<String, (String, String)> {
     let file = text("contrib/prometheus/alerts.yml");
     let rules = file.split("\n      - alert: ").skip(1);
@@ -121,7 +122,7 @@ fn alerts() -> BTreeMap<String, (String, String)> {
         .map(|rule| {
             let (name, rest) = rule.split_once('\n').expect("more than a name");
             let (_, query) = rest.split_once("expr: ").expect("a query");
-            // A query of several lines is indented further than what follows it.
+            // A query of several lines is indented more than the lines after it.
             let lines = query.strip_prefix("|\n");
             let query = match lines {
                 None => query.lines().next().unwrap_or_default().to_owned(),
@@ -135,7 +136,7 @@ fn alerts() -> BTreeMap<String, (String, String)> {
         .collect()
 }
 
-/// One query of the board, its variables filled in, and the labels that are shown beside it.
+/// One query of the board, with its variables filled in, and the labels that are shown beside it.
 #[derive(Debug)]
 struct Asked {
     query: String,
@@ -153,7 +154,7 @@ fn board() -> Vec<Asked> {
     found
 }
 
-/// Whatever is called `expr`, at any depth, with its legend, and the queries of variables.
+/// Collects each `expr` at any depth, with its legend, and the queries of variables.
 fn collect(value: &Value, found: &mut Vec<Asked>) {
     if let Some(query) = value["expr"].as_str() {
         let legend = [&value["legendFormat"], &value["textFormat"]].map(|text| text.as_str().unwrap_or(""));
@@ -161,7 +162,7 @@ fn collect(value: &Value, found: &mut Vec<Asked>) {
         found.push(Asked { query: query.to_owned(), shown });
     }
     if let Some(definition) = value["definition"].as_str() {
-        // Grafana asks by this one; the other is shown where it is edited.
+        // Grafana uses this query; the other one is only shown in its editor.
         let query = value["query"]["query"].as_str().expect("the query of a variable");
         assert_eq!(query, definition);
         let (figure, label) = query
@@ -195,9 +196,9 @@ fn figures_labels_and_values_are_found_in_a_query() {
     assert_eq!(shown_labels("{{ $labels.a }} of {{ $value }}", "$labels."), names(&["a"]));
 }
 
-/// What is named and is not there asks for nothing, and an alert of it is silent for ever.
+/// A query of a name that does not exist returns nothing, and an alert of it is silent for ever.
 #[test]
-fn alerts_and_board_name_what_is_there() {
+fn alerts_and_board_name_existing_metrics() {
     let known = series();
     let (alerts, board) = (alerts(), board());
     assert!(alerts.len() >= 12, "{:?}", alerts.keys());
@@ -212,7 +213,7 @@ fn alerts_and_board_name_what_is_there() {
 
 /// The check above can fail, in each of its parts.
 #[test]
-fn a_query_of_what_is_not_there_is_found() {
+fn a_query_of_a_missing_name_is_found() {
     let known = series();
     let refuses = |query: &str, shown: &[&str]| {
         let shown = shown.iter().map(|label| (*label).to_owned()).collect();
@@ -234,9 +235,9 @@ fn a_query_of_what_is_not_there_is_found() {
     }
 }
 
-/// The board shows each figure there is, so that one that is new is not forgotten there.
+/// The board shows each metric, so that a new one is not forgotten there.
 #[test]
-fn the_board_shows_all_figures() {
+fn the_board_shows_all_metrics() {
     let shown: BTreeSet<String> =
         board().iter().flat_map(|of| figures(&of.query)).map(|(name, _)| family(&name).to_owned()).collect();
     for name in series().keys() {
@@ -245,13 +246,14 @@ fn the_board_shows_all_figures() {
     }
 }
 
-/// A histogram by one name.
+/// The name of the metric; a histogram's series have one name.
 fn family(name: &str) -> &str {
     let of_histogram = ["_bucket", "_sum", "_count"].iter().find_map(|suffix| name.strip_suffix(suffix));
     of_histogram.unwrap_or(name)
 }
 
-/// An alert that nobody sees fire may never do so, and one that is not seen to be silent may wake people for nothing.
+/// Each alert is tested twice. An alert that never fired in a test may be unable to fire, and one that was never
+/// silent may wake people without need.
 #[test]
 fn each_alert_has_a_summary_a_runbook_and_a_test_of_both_kinds() {
     let tests = text("contrib/prometheus/alerts_test.yml");

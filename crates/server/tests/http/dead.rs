@@ -1,4 +1,4 @@
-//! Retry policies, dead letters and redrives.
+//! Retry policies, dead tasks and redrives.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ const TASK: &str = "/v1/queues/close/tasks/order:1";
 const DEAD: &str = "/v1/queues/close/dead";
 const REDRIVE: &str = "/v1/queues/close/dead/redrive";
 
-/// Puts a task that one nack kills, and nacks it.
+/// Puts a task with one attempt, and nacks it.
 fn kill(served: &Served, key: &str) -> Value {
     let task = format!("/v1/queues/close/tasks/{key}");
     served.call("PUT", &task, r#"{"retry":{"max_attempts":1},"payload":{"n":1}}"#);
@@ -26,7 +26,7 @@ fn dead_keys(served: &Served) -> Vec<String> {
 }
 
 #[test]
-fn a_task_that_fails_too_often_is_dead_and_listed_with_its_story() {
+fn a_task_that_fails_too_often_is_dead_and_listed_with_its_failures() {
     let served = Served::memory();
     let put = r#"{"retry":{"max_attempts":2,"backoff":"fixed","base":"10s"},"payload":{"n":1}}"#;
     served.expect(201, "PUT", TASK, put);
@@ -63,7 +63,7 @@ fn a_reason_is_kept_with_the_failure() {
 }
 
 #[test]
-fn what_nobody_takes_in_time_expires() {
+fn a_task_that_no_worker_takes_in_time_expires() {
     let served = Served::memory();
     let made = served.expect(201, "PUT", TASK, r#"{"delay":"10s","expire_after":"1m"}"#);
     assert_eq!(made["state"], "scheduled");
@@ -84,7 +84,7 @@ fn one_dead_task_is_redriven_by_key_or_id() {
     assert_eq!((&task["state"], &task["attempt"], &task["id"]), (&json!("ready"), &json!(0), &dead["id"]));
     served.call("POST", REDRIVE, r#"{"key":"order:1"}"#).assert_problem(404, "not-found", "dead");
     kill(&served, "order:1");
-    // A new task has the key: the old one may not come back.
+    // A new task has the key, so the old one cannot be redriven.
     served.expect(201, "PUT", TASK, r#"{"delay":"1h"}"#);
     let by_id = json!({ "id": dead["id"] }).to_string();
     served.call("POST", REDRIVE, &by_id).assert_problem(409, "live", "cancel");

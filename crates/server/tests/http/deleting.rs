@@ -1,4 +1,4 @@
-//! A queue is emptied, and then forgotten.
+//! Emptying and deleting a queue.
 
 use std::fmt::Write as _;
 
@@ -13,7 +13,7 @@ fn put(served: &Served, key: &str, body: &str) {
     served.call("PUT", &format!("/v1/queues/q/tasks/{key}"), body);
 }
 
-/// Makes a task of this key dead.
+/// Puts a task with this key and makes it dead.
 fn kill(served: &Served, key: &str) {
     put(served, key, r#"{"retry":{"max_attempts":1}}"#);
     let leased = served.lease("q", 1);
@@ -29,7 +29,7 @@ fn dead(served: &Served) -> Value {
 fn a_purge_removes_live_and_dead_tasks_and_nothing_else() {
     let served = Served::memory();
     kill(&served, "a");
-    // This dead task has lost its key to a live one.
+    // The key of this dead task belongs to a live task now.
     kill(&served, "b");
     put(&served, "b", r#"{"delay":"1h"}"#);
     put(&served, "c", "");
@@ -60,7 +60,7 @@ fn a_purge_removes_live_and_dead_tasks_and_nothing_else() {
 }
 
 #[test]
-fn a_purge_of_many_is_a_job_that_goes_on_to_the_dead() {
+fn a_purge_of_many_is_a_job_that_also_removes_dead_tasks() {
     let served = Served::memory();
     let mut lines = String::new();
     for n in 0..10_000 {
@@ -86,7 +86,7 @@ fn listed(served: &Served) -> Vec<String> {
 }
 
 #[test]
-fn a_queue_is_deleted_once_it_has_nothing() {
+fn only_an_empty_queue_is_deleted() {
     let served = Served::memory();
     let delete = || served.call("DELETE", "/v1/queues/q", "");
     served.expect(200, "PUT", "/v1/queues/q", r#"{"max_in_flight":3}"#);

@@ -1,4 +1,4 @@
-//! Holds every answer of every test against the description that the server gives of itself.
+//! Compares every answer of every test with the server's own description.
 
 use std::sync::LazyLock;
 
@@ -9,7 +9,7 @@ use crate::raw::Reply;
 
 static DOCUMENT: LazyLock<Value> = LazyLock::new(openapi::document);
 
-/// Checks an answer whose head and body are complete. Paths and methods that are not described are for the tests themselves to judge.
+/// Checks a complete answer. The tests themselves check paths and methods that are not described.
 pub(crate) fn check(method: &str, target: &str, reply: &Reply) {
     let path = target.split(['?', '#']).next().unwrap_or_default();
     let Some(operation) = operation(method, path) else { return };
@@ -51,9 +51,11 @@ fn operation(method: &str, path: &str) -> Option<&'static Value> {
     paths.iter().find(|(template, _)| fits(template))?.1.get(method)
 }
 
-/// Whether a value is what a schema says. Of objects nothing may be there that the schema has not: what is answered is described.
+/// Whether a value conforms to a schema. An object may have no member that the schema does not name, so each answer
+/// is described in full.
 ///
-/// It knows the keywords that the description uses, and fails at others. Patterns and lengths are for requests.
+/// The function knows the keywords that the description uses, and fails at others. Patterns and lengths concern
+/// requests only.
 fn matches(value: &Value, schema: &Value, place: &str) -> Result<(), String> {
     let wrong = |what: &str| Err(format!("`{place}` {what}: {value} is not {schema}"));
     if let Some(allowed) = schema.as_bool() {
@@ -67,7 +69,7 @@ fn matches(value: &Value, schema: &Value, place: &str) -> Result<(), String> {
                 let pointer = rule.as_str().expect("a text").trim_start_matches('#');
                 matches(value, DOCUMENT.pointer(pointer).expect("it is there"), place)?;
             }
-            // Which members go together, beside the properties that say what each of them is.
+            // This rule says which members occur together; the properties describe each member.
             "allOf" => {
                 rule.as_array().expect("a list").iter().try_for_each(|part| matches(value, part, place))?
             }
@@ -149,9 +151,9 @@ fn matches(value: &Value, schema: &Value, place: &str) -> Result<(), String> {
                 for (name, member) in members {
                     match known.get(name) {
                         Some(schema) => matches(member, schema, &format!("{place}.{name}"))?,
-                        // Beside a reference they are added to what that says.
+                        // In addition to a reference, these members extend the referenced schema.
                         None if schema.get("$ref").is_some() || known.is_empty() => {}
-                        // A rule of `allOf` or `oneOf` names a few members of the object that it stands in.
+                        // A rule of `allOf` or `oneOf` names only some members of its object.
                         None if schema.get("type").is_none() => {}
                         None => return wrong(&format!("has `{name}`, which is not described")),
                     }
@@ -169,7 +171,7 @@ fn matches(value: &Value, schema: &Value, place: &str) -> Result<(), String> {
 }
 
 #[test]
-fn what_is_not_described_is_found() {
+fn an_undescribed_answer_is_found() {
     let schema = &DOCUMENT["components"]["schemas"]["QueueCounts"];
     let good = serde_json::json!({
         "queue": "q", "scheduled": 0, "ready": 0, "leased": 0, "dead": 0, "paused": false,
@@ -188,7 +190,7 @@ fn what_is_not_described_is_found() {
 }
 
 #[test]
-fn the_server_gives_its_description_and_a_page_for_each_problem() {
+fn the_server_serves_its_description_and_a_page_for_each_problem() {
     let served = crate::served::Served::memory();
     assert_eq!(served.expect(200, "GET", "/openapi.json", ""), *DOCUMENT);
     for kind in tickwheel_api::ProblemKind::ALL {

@@ -39,7 +39,7 @@ fn a_queue_that_drains_goes_on_to_drain() {
 }
 
 #[test]
-fn a_drain_takes_no_words() {
+fn a_drain_takes_no_body() {
     let served = Served::start(virtual_memory()).expect("started");
     for path in ["/v1/drain", "/v1/resume"] {
         served.call("POST", &format!("{path}?queue=q"), "").assert_problem(400, "bad-request", "queue");

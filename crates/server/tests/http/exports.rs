@@ -1,4 +1,4 @@
-//! All tasks at once, out of a server and into one.
+//! Exports and imports of all tasks.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use tickwheel_server::{Config, Store, Tokens};
 use crate::raw::{Connection, Reply};
 use crate::served::{Served, on_any_port, until, virtual_memory};
 
-/// The lines of an export, which is whole.
+/// The lines of a complete export.
 fn export(served: &Served) -> Vec<Value> {
     exported(served.call("GET", "/v1/export", ""))
 }
@@ -29,7 +29,7 @@ fn text(lines: &[Value]) -> String {
     text
 }
 
-/// Imports; the end of the answer, and the lines before it.
+/// Imports a text. Returns the last line of the answer, and the lines before it.
 fn import(served: &Served, query: &str, text: &str) -> (Value, Vec<Value>) {
     let reply = served.call("POST", &format!("/v1/import{query}"), text);
     assert_eq!(reply.status, 200, "{}", reply.text());
@@ -42,7 +42,7 @@ fn kinds(lines: &[Value], kind: &str) -> Vec<Value> {
     lines.iter().filter_map(|line| line.get(kind)).cloned().collect()
 }
 
-/// Without what is of one moment: the header, cursors, and the state.
+/// The lines without those of one moment (the header and cursors), and without the state.
 fn plain(lines: &[Value]) -> Vec<Value> {
     let mut kept: Vec<Value> = lines
         .iter()
@@ -58,7 +58,7 @@ fn plain(lines: &[Value]) -> Vec<Value> {
     kept
 }
 
-/// A server with something of everything: settings, a pause, tasks in all states, failures, a timeline, schedules.
+/// A server with some of everything: settings, a pause, tasks in all states, failures, a timeline, schedules.
 fn full() -> Served {
     let served = Served::memory();
     served.expect(
@@ -103,7 +103,7 @@ fn full() -> Served {
 }
 
 #[test]
-fn what_is_exported_and_imported_is_exported_as_the_same() {
+fn an_imported_export_is_exported_with_equal_lines() {
     let source = full();
     let lines = export(&source);
     let end = &lines.last().expect("lines")["end"];
@@ -126,14 +126,14 @@ fn what_is_exported_and_imported_is_exported_as_the_same() {
     assert_eq!(done["next_line"], json!(lines.len() + 1));
     let again = export(&target);
     assert_eq!(plain(&again), plain(&lines));
-    // The dead stay dead with their failures, a paused queue stays paused, and attempts go on.
+    // Dead tasks stay dead with their failures, a paused queue stays paused, and attempts go on.
     let dead = kinds(&again, "dead");
     assert_eq!(
         (&dead[0]["failures"][0]["how"], &dead[0]["reason"]),
         (&json!("nacked"), &json!("max_attempts"))
     );
     assert_eq!(target.expect(200, "GET", "/v1/queues/held", "")["paused"], true);
-    // Into the same once more: skip changes nothing.
+    // The next import goes into the same server, and `skip` changes nothing.
     let (done, rows) = import(&target, "?existing=skip", &text(&lines));
     assert_eq!((&done["added"], &done["problem"]), (&json!(0), &Value::Null));
     assert_eq!(done["skipped"], json!(rows.len()));
@@ -142,9 +142,9 @@ fn what_is_exported_and_imported_is_exported_as_the_same() {
     assert_eq!((rows.len(), done["added"].as_u64()), (0, Some(0)));
 }
 
-/// A schedule goes on in the new place as it would have in the old one.
+/// A moved schedule goes on as it would have in the old server.
 #[test]
-fn a_schedule_that_was_moved_makes_the_same_tasks() {
+fn a_moved_schedule_makes_equal_tasks() {
     let (source, target) = (full(), Served::memory());
     target.advance("90m");
     import(&target, "", &text(&export(&source)));
@@ -166,7 +166,7 @@ fn a_schedule_that_was_moved_makes_the_same_tasks() {
 }
 
 #[test]
-fn each_choice_about_what_is_there() {
+fn each_choice_for_existing_data() {
     let lines = export(&full());
     let served = Served::memory();
     served.expect(201, "PUT", "/v1/queues/shop%2Fclose/tasks/lines", r#"{"delay":"5h"}"#);
@@ -178,7 +178,7 @@ fn each_choice_about_what_is_there() {
     let (settings, task, schedule) =
         (number("max_in_flight"), number("\"key\":\"lines\""), number("\"hourly\""));
 
-    // Refuse stops at the settings.
+    // `refuse` stops at the settings.
     let (done, _) = import(&served, "", &text(&lines));
     assert_eq!(
         (&done["next_line"], &done["problem"]["type"]),
@@ -195,7 +195,7 @@ fn each_choice_about_what_is_there() {
         |served: &Served| served.expect(200, "GET", "/v1/queues/shop%2Fclose", "")["max_in_flight"].clone();
     assert_eq!(settings_now(&served), 99);
 
-    // Skip leaves the three, and says so.
+    // `skip` leaves the three as they are, and says so.
     let (done, rows) = import(&served, "?existing=skip", &text(&lines));
     assert_eq!(done["problem"], Value::Null);
     let numbers: Vec<u64> = rows.iter().map(|row| row["number"].as_u64().expect("a number")).collect();
@@ -205,7 +205,7 @@ fn each_choice_about_what_is_there() {
     assert!(rows.iter().all(|row| row["result"] == "skipped"), "{rows:?}");
     assert_eq!(settings_now(&served), 99);
 
-    // Replace has what the file says.
+    // `replace` takes the contents of the file.
     let (done, rows) = import(&served, "?existing=replace", &text(&lines));
     assert_eq!((&done["problem"], &done["added"]), (&Value::Null, &json!(0)), "{done}");
     assert!(rows.iter().any(|row| row["number"] == task && row["result"] == "replaced"), "{rows:?}");
@@ -218,14 +218,14 @@ fn each_choice_about_what_is_there() {
         kinds(&lines, "task").into_iter().find(|task| task["key"] == "lines").expect("it is there")["due_at"]
     );
 
-    // What says the same is left alone, also where a pause of the file is over by now.
+    // Equal data is left alone, even if a pause of the file is over by now.
     for choice in ["refuse", "skip", "replace"] {
         let paused = r#"{"queue":{"queue":"shop/close","settings":{"max_in_flight":3,"rate":"5/s","retry":{"max_attempts":2,"backoff":"fixed","base":"0s"}},"paused":true,"paused_until":"2017-10-02T10:59:54Z","draining":false}}"#;
         let (done, _) = import(&served, &format!("?existing={choice}"), &format!("{HEAD}{paused}\n"));
         assert_eq!((&done["problem"], &done["skipped"]), (&Value::Null, &json!(1)), "{choice}: {done}");
     }
 
-    // A worker has one that is to be replaced.
+    // A worker has leased a task that is to be replaced.
     served.expect(200, "POST", "/v1/queues/wrap/resume", "");
     served.expect(201, "PUT", "/v1/queues/w/tasks/k", "{}");
     let of_w = text(&exported(served.call("GET", "/v1/export?queue=w", "")));
@@ -237,7 +237,7 @@ fn each_choice_about_what_is_there() {
 }
 
 #[test]
-fn a_bad_line_stops_before_it_and_nothing_behind_it_is_in() {
+fn a_bad_line_ends_the_import_and_no_later_line_is_stored() {
     let source = Served::memory();
     for n in 0..700 {
         source.expect(201, "PUT", &format!("/v1/queues/q/tasks/k{n:04}"), r#"{"delay":"1h"}"#);
@@ -272,7 +272,8 @@ fn a_bad_line_stops_before_it_and_nothing_behind_it_is_in() {
         let told = done["problem"]["detail"].as_str().expect("text");
         assert!(told.starts_with(&format!("line {number}: {detail}")), "{told}");
         assert_eq!(target.counts("q"), [600, 0, 0]);
-        // Without that line it goes on from there, with the header in front, and the numbers are those of the file.
+        // Without the bad line the import goes on there, with the header in front, and line numbers are those of the
+        // file.
         let rest = text(&[&lines[..1], &lines[at..]].concat());
         let (done, _) = import(&target, &format!("?first_line={number}"), &rest);
         assert_eq!(
@@ -311,7 +312,7 @@ fn an_export_goes_on_from_each_of_its_cursor_lines() {
     }
 }
 
-/// Two halves of two stores are no export, though the counts of the last line would agree.
+/// Two halves of two stores are not an export, though the counts in the last line would match.
 #[test]
 fn a_cursor_of_another_server_is_refused_by_name() {
     let (one, other) = (full(), full());
@@ -324,7 +325,7 @@ fn a_cursor_of_another_server_is_refused_by_name() {
 }
 
 #[test]
-fn an_export_of_one_queue_has_that_alone() {
+fn an_export_of_one_queue_has_only_that_queue() {
     let lines = exported(full().call("GET", "/v1/export?queue=shop%2Fclose", ""));
     assert_eq!(lines[0]["export"]["queue"], "shop/close");
     for line in &lines {
@@ -343,7 +344,7 @@ fn an_export_of_one_queue_has_that_alone() {
         "not-found",
         "there is no queue `nosuch`",
     );
-    // One with nothing but a schedule, or with settings, is there.
+    // A queue with only a schedule, or only settings, exists.
     served.expect(201, "PUT", "/v1/queues/timed/schedules/s", r#"{"every":"1h"}"#);
     served.expect(200, "PUT", "/v1/queues/set", r#"{"max_in_flight":9}"#);
     for queue in ["timed", "set"] {
@@ -385,9 +386,10 @@ fn a_token_exports_and_imports_within_its_scope() {
     assert_eq!(rows.last().expect("an end")["end"]["problem"], Value::Null);
 }
 
-/// Test tasks of 2090 in a server that people rely on, or all that is overdue in a test's past.
+/// Otherwise test tasks of 2090 could come into a production server, or a test's overdue tasks would all be due at
+/// once.
 #[test]
-fn a_file_of_another_clock_is_taken_only_if_that_is_said() {
+fn a_file_of_another_clock_is_taken_only_on_request() {
     let real = Served::start(on_any_port(Store::Memory)).expect("started");
     let virtual_lines = format!("{HEAD}{}", line("q", "a"));
     let real_lines = virtual_lines.replace("\"virtual_clock\":true", "\"virtual_clock\":false");
@@ -412,7 +414,7 @@ fn a_file_of_another_clock_is_taken_only_if_that_is_said() {
 }
 
 #[test]
-fn what_an_import_does_not_take() {
+fn refused_imports() {
     let served = Served::memory();
     let head = "{\"export\":{\"format\":1,\"at\":\"2030-01-01T00:00:00Z\",\"release\":\"0\",\"virtual_clock\":true}}\n";
     for (body, line, detail) in [
@@ -451,7 +453,7 @@ fn what_an_import_does_not_take() {
     served.call("POST", "/v1/import", head).assert_problem(503, "server-draining", "no new tasks");
 }
 
-/// From a directory into a directory, ids and all; a task of this server comes behind them.
+/// From a directory into a directory with all ids; a new task of the server gets a higher id.
 #[test]
 fn ids_are_kept_on_a_server_that_never_had_a_task() {
     let lines = export(&full());
@@ -476,7 +478,7 @@ fn ids_are_kept_on_a_server_that_never_had_a_task() {
     );
 }
 
-/// Puts tasks that are due in nine hours, with one batch.
+/// Puts tasks that are due in nine hours, in one batch.
 fn fill(served: &Served, queue: &str, tasks: usize) {
     let lines: String =
         (0..tasks).map(|n| format!("{{\"op\":\"put\",\"key\":\"k{n:05}\",\"delay\":\"9h\"}}\n")).collect();
@@ -484,9 +486,9 @@ fn fill(served: &Served, queue: &str, tasks: usize) {
     assert_eq!(served.call("POST", &batch, &lines).lines().len(), tasks);
 }
 
-/// A place in the store says when a task of somebody else is due, and how many there are.
+/// A place in the store tells when a task of another user is due, and how many tasks there are.
 #[test]
-fn a_cursor_tells_a_token_nothing_of_tasks_beyond_its_scope() {
+fn a_cursor_reveals_nothing_about_tasks_outside_of_the_scope() {
     let tokens = Tokens::parse(&format!("{ADMIN}\n{SHOP} rights=read scope=shop/\n")).expect("tokens");
     let served = Served::start(Config { tokens, ..virtual_memory() }).expect("started");
     let call = |token: &str, target: &str, body: &str| {
@@ -507,7 +509,7 @@ fn a_cursor_tells_a_token_nothing_of_tasks_beyond_its_scope() {
     };
     put("shop%2Fa", 0, 1_500);
     let (alone, before) = cursors();
-    // Pages of others lie before, between and behind.
+    // Pages of other users' tasks lie before, between and after.
     put("other", 0, 5_000);
     let (lines, after) = cursors();
     assert_eq!(plain(&lines), plain(&alone));
@@ -529,8 +531,8 @@ fn a_cursor_tells_a_token_nothing_of_tasks_beyond_its_scope() {
     }
 }
 
-/// A schedule makes a task between an export that broke off and the one that goes on. The task is due before the place that the export had come to, so no page has
-/// it: the schedule of the file must not say that its instant is over.
+/// A schedule makes a task between an export that broke off and its continuation. The task is due before the export's
+/// position, so no page has it. The schedule in the file must not say that this instant is decided.
 #[test]
 fn an_export_that_goes_on_loses_no_instant_of_a_schedule() {
     for spec in [
@@ -540,7 +542,7 @@ fn an_export_that_goes_on_loses_no_instant_of_a_schedule() {
     ] {
         let source = Served::memory();
         fill(&source, "far", 1_500);
-        // The export comes behind what is due within nine hours, and goes on two hours later.
+        // The export has passed the tasks that are due within nine hours, and continues two hours later.
         source.expect(201, "PUT", "/v1/queues/s/schedules/hourly", spec);
         source.advance("90s");
         let first = export(&source);
@@ -569,13 +571,13 @@ fn an_export_that_goes_on_loses_no_instant_of_a_schedule() {
             .filter(|task| task["queue"] == "s")
             .map(|task| task["key"].to_string())
             .collect();
-        // Of those that were missed the last is made up for; the others are there from the pages.
+        // The last of the missed instants is made up; the other tasks come from the pages.
         let last = made.iter().max().expect("one");
         assert!(there.contains(last), "{spec}: {there:?} without {last}");
     }
 }
 
-/// A request whose lines come one by one.
+/// A request whose lines are sent one by one.
 fn begin(served: &Served, query: &str) -> Connection {
     let mut connection = served.connect();
     let head = format!(
@@ -599,7 +601,7 @@ fn line(queue: &str, key: &str) -> String {
 const HEAD: &str =
     "{\"export\":{\"format\":1,\"at\":\"2030-01-01T00:00:00Z\",\"release\":\"0\",\"virtual_clock\":true}}\n";
 
-/// The rows of an answer whose head was read already; the end.
+/// The last line of an answer whose head was read already.
 fn end_of(connection: &mut Connection) -> Value {
     let mut body = Vec::new();
     while connection.chunk(&mut body) {}
@@ -608,7 +610,7 @@ fn end_of(connection: &mut Connection) -> Value {
     serde_json::from_str::<Value>(last).expect("JSON")["end"].take()
 }
 
-/// Settings go in with their line, so that what a test waits for tells that the lines before them are in.
+/// Settings are stored with their line, so when a test sees them, the lines before them are stored.
 const SETTINGS: &str = "{\"queue\":{\"queue\":\"mark\",\"draining\":true}}\n";
 
 #[test]
@@ -626,7 +628,7 @@ fn a_drain_stops_an_import_that_is_under_way() {
     assert_eq!(served.counts("q"), [1, 0, 0]);
 }
 
-/// A client that leaves takes nothing back, and what it had not sent whole is not in.
+/// A client that leaves takes nothing back, and a line that it had not sent completely is not stored.
 #[test]
 fn a_client_that_leaves_in_the_middle_leaves_whole_lines() {
     let served = Served::memory();
@@ -636,14 +638,14 @@ fn a_client_that_leaves_in_the_middle_leaves_whole_lines() {
     connection.send(chunk(&sent).as_bytes());
     until("the first lines are in", || served.expect(200, "GET", "/v1/queues/mark", "")["draining"] == true);
     drop(connection);
-    // Its place is free again, and the file goes in from the beginning.
+    // The place of the request is free again, and the file is imported from the beginning.
     let whole = format!("{HEAD}{}{SETTINGS}{}{}", line("q", "a"), line("q", "b"), half);
     let (done, _) = import(&served, "?existing=skip", &whole);
     assert_eq!(done["problem"], Value::Null, "{done}");
     assert_eq!(served.counts("q"), [3, 0, 0]);
 }
 
-/// A body that breaks off without a word: what was whole is in, and the answer says from where to go on.
+/// After a body that breaks off, complete lines are stored, and the answer says from where to continue.
 #[test]
 fn a_body_that_breaks_off_takes_in_no_half_line() {
     for broken in ["zz\r\n", "40\r\n"] {
@@ -660,7 +662,7 @@ fn a_body_that_breaks_off_takes_in_no_half_line() {
     }
 }
 
-/// Two clients import the same file at once: each line is in once.
+/// Two clients import one file at the same time: each line is stored once.
 #[test]
 fn two_imports_at_once_have_one_task_for_each_key() {
     let source = Served::memory();
@@ -679,7 +681,7 @@ fn two_imports_at_once_have_one_task_for_each_key() {
 }
 
 #[test]
-fn lines_may_end_as_other_systems_end_them_and_say_nothing_twice() {
+fn lines_may_have_other_line_ends_and_no_duplicate_members() {
     let served = Served::memory();
     let (a, b) = (line("q", "a"), line("q", "b"));
     let crlf = format!("{HEAD}\n{a}\n{b}").replace('\n', "\r\n");
@@ -720,9 +722,9 @@ fn lines_may_end_as_other_systems_end_them_and_say_nothing_twice() {
     assert_eq!((&end["next_line"], &end["problem"]["status"]), (&json!(3), &json!(413)), "{end}");
 }
 
-/// A worker has a task: its lease is not one that ended. The server's own queue is nobody's.
+/// A running lease is not exported as an ended attempt. The server's own queue is not exported.
 #[test]
-fn what_an_export_says_of_leases_and_jobs() {
+fn leases_and_jobs_in_an_export() {
     let served = Served::memory();
     served.expect(201, "PUT", "/v1/queues/q/tasks/k", "{}");
     assert_eq!(served.lease("q", 1)[0]["attempt"], 1);
@@ -739,7 +741,7 @@ fn what_an_export_says_of_leases_and_jobs() {
     assert!(!text(&lines).contains("$jobs"), "a job is no task of a user");
 }
 
-/// Settings are not in before the tasks of the lines before them are.
+/// Settings are stored only after the tasks of the lines before them.
 #[test]
 fn settings_wait_for_the_lines_before_them() {
     let served = Served::memory();
@@ -764,7 +766,7 @@ fn a_token_imports_no_more_tasks_than_it_may_have() {
         std::iter::once(HEAD.to_owned()).chain(keys.iter().map(|key| line("shop/q", key))).collect()
     };
     assert_eq!(call(&lines(&["a", "b"]))["added"], 2);
-    // The number is counted anew when it is old.
+    // The tasks are counted again when the last count is old.
     let mut end = Value::Null;
     until("the tasks are counted", || {
         end = call(&lines(&["c"]));

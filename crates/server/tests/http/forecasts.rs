@@ -1,4 +1,4 @@
-//! `/v1/forecast`: how many tasks fall due when.
+//! `/v1/forecast`: how many tasks become due, and when.
 
 use serde_json::{Value, json};
 use tickwheel_server::{Config, Store, Tokens};
@@ -11,9 +11,9 @@ fn buckets(answer: &Value) -> Vec<u64> {
 }
 
 #[test]
-fn it_counts_what_falls_due_in_each_bucket_of_a_queue_or_of_all() {
+fn a_forecast_counts_the_due_tasks_of_each_bucket() {
     let served = Served::memory();
-    // Time stands still at some moment: buckets of an hour begin within the next.
+    // The clock stands still at some moment: buckets of an hour begin within the next one.
     for (queue, key, delay) in [
         ("a", "1", "2h"),
         ("a", "2", "2h"),
@@ -35,7 +35,7 @@ fn it_counts_what_falls_due_in_each_bucket_of_a_queue_or_of_all() {
     assert_eq!((buckets(&of_a), &of_a["queue"]), (vec![2, 1], &json!("a")));
     let minutes = served.expect(200, "GET", "/v1/forecast", "");
     assert_eq!((buckets(&minutes), &minutes["bucket"]), (vec![3], &json!("1m")));
-    // What was moved, cancelled or has become ready is where it belongs.
+    // Tasks that were moved, cancelled or became ready are counted where they belong now.
     served.expect(200, "PATCH", "/v1/queues/a/tasks/1", r#"{"delay":"20h"}"#);
     served.expect(200, "DELETE", "/v1/queues/a/tasks/2", "");
     served.advance("3h");
@@ -44,9 +44,10 @@ fn it_counts_what_falls_due_in_each_bucket_of_a_queue_or_of_all() {
     assert_eq!(buckets(&served.expect(200, "GET", "/v1/forecast?queue=none", "")), [] as [u64; 0]);
 }
 
-/// More fresh tasks than one part of a count looks at, with as many bytes as a part reads: parts that overlap would count some twice.
+/// There are more tasks in the memtable than one part of a count looks at, with as many bytes as a part reads.
+/// Overlapping parts would count some twice.
 #[test]
-fn each_fresh_task_of_a_directory_is_counted_once() {
+fn each_task_in_the_memtable_is_counted_once() {
     const TASKS: u64 = 60_000;
     const LINES: u64 = 2_000;
     let dir = tempfile::tempdir().expect("a directory");
@@ -70,7 +71,7 @@ fn each_fresh_task_of_a_directory_is_counted_once() {
 }
 
 #[test]
-fn what_cannot_be_counted_is_refused() {
+fn an_invalid_forecast_is_refused() {
     let served = Served::memory();
     for (query, what) in [
         ("bucket=1", "no unit"),
@@ -86,7 +87,7 @@ fn what_cannot_be_counted_is_refused() {
 }
 
 #[test]
-fn a_scope_sees_its_own_queues_alone() {
+fn a_scope_sees_only_its_own_queues() {
     let tokens = Tokens::parse("worker-worker-worker-worker rights=read scope=shop/").expect("tokens");
     let served = Served::start(Config { tokens, ..virtual_memory() }).expect("started");
     let ask = |query: &str| {

@@ -2,7 +2,7 @@
 
 use crate::served::Served;
 
-/// The name as it stands in a path, every byte encoded.
+/// The name in a path, with every byte encoded.
 fn encoded(name: &str) -> String {
     name.bytes().map(|byte| format!("%{byte:02X}")).collect()
 }
@@ -49,7 +49,7 @@ fn a_slash_in_a_queue_name_is_encoded_like_any_other() {
 }
 
 #[test]
-fn names_that_cannot_be_are_refused_with_their_place() {
+fn invalid_names_are_refused_with_the_position() {
     let served = Served::memory();
     let long_key = "k".repeat(257);
     let long_queue = "q".repeat(201);

@@ -1,4 +1,4 @@
-//! The worker's side.
+//! The calls of workers.
 
 use std::thread;
 
@@ -75,7 +75,7 @@ fn an_ack_may_be_sent_again() {
 }
 
 #[test]
-fn a_text_that_is_no_token_refuses_the_call_and_nothing_is_done_for_the_others() {
+fn a_malformed_token_refuses_the_whole_call() {
     let served = Served::memory();
     served.expect(201, "PUT", "/v1/queues/q/tasks/a", "");
     let token = served.lease("q", 1)[0]["token"].clone();
@@ -131,7 +131,7 @@ fn a_waiting_worker_is_woken_by_time() {
 }
 
 #[test]
-fn a_worker_that_leaves_takes_nothing_with_it() {
+fn a_worker_that_leaves_gets_no_task() {
     let served = Served::memory();
     let mut worker = served.connect();
     worker.request("POST", "/v1/queues/q/lease", &[], br#"{"wait":"60s"}"#);

@@ -14,7 +14,7 @@ fn fill(served: &Served, queue: &str, tasks: usize) {
     assert_eq!(reply.lines().iter().filter(|line| line["status"] == 201).count(), tasks);
 }
 
-/// The keys of all pages, and how many pages there were.
+/// The keys of all pages, and the number of pages.
 fn walk(served: &Served, target: &str) -> (Vec<String>, usize) {
     let (mut keys, mut pages, mut cursor) = (Vec::new(), 0, String::new());
     loop {
@@ -89,7 +89,7 @@ fn keys_of(page: &serde_json::Value) -> Vec<String> {
 }
 
 #[test]
-fn a_list_by_tag_and_span_shows_those_tasks_alone() {
+fn a_list_by_tag_and_span_shows_only_those_tasks() {
     let served = Served::memory();
     for (key, at_ms, tags) in [
         ("a", 4_000_000_000_000_i64, "[\"vip\"]"),
@@ -111,7 +111,7 @@ fn a_list_by_tag_and_span_shows_those_tasks_alone() {
     );
     assert_eq!(list("due_from=4000000001000&tag=vip&state=scheduled"), ["c", "d"]);
     assert_eq!(list("tag=vip&state=ready"), Vec::<String>::new());
-    // Page by page, and a cursor belongs to its filter.
+    // The list has several pages, and a cursor belongs to its filter.
     let first = served.expect(200, "GET", "/v1/queues/close/tasks?tag=vip&limit=2", "");
     let cursor = first["next_cursor"].as_str().expect("there is more");
     let mut found = keys_of(&first);

@@ -1,4 +1,4 @@
-//! The page of figures: its formats, and what it says of each queue and route.
+//! The page of metrics: its formats, and the values of each queue and route.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
@@ -16,7 +16,8 @@ fn page(served: &Served, accept: &str) -> Reply {
     reply
 }
 
-/// One of each thing a page may show: all states of tasks, a schedule, refusals, answers of all classes, and a lease that waited.
+/// A server with everything that the page shows: all states of tasks, a schedule, refusals, answers of all classes,
+/// and a lease that waited.
 pub(crate) fn busy() -> Served {
     let served = Served::memory();
     for (key, body) in [("a", "{}"), ("b", "{}"), ("c", r#"{"delay":"1h"}"#), ("d", r#"{"delay":"1h"}"#)] {
@@ -33,7 +34,7 @@ pub(crate) fn busy() -> Served {
     served
 }
 
-/// The value of one series, whose labels are written as on the page.
+/// The value of one series, with its labels written as on the page.
 fn value(page: &str, series: &str) -> Option<f64> {
     let line = page.lines().find_map(|line| line.strip_prefix(series)?.strip_prefix(' '));
     line.map(|value| value.parse().expect("a number"))
@@ -47,7 +48,7 @@ fn assert_series(page: &str, expected: &[(&str, f64)]) {
 }
 
 #[test]
-fn the_format_is_what_the_client_likes_best() {
+fn the_format_is_the_one_that_the_client_prefers() {
     let served = Served::memory();
     for (accept, kind) in [
         ("*/*", OPEN),
@@ -74,13 +75,14 @@ fn both_formats_show_the_same_series() {
         let samples = text.lines().filter(|line| !line.starts_with('#'));
         samples.map(|line| line.rsplit_once(' ').expect("a value").0.to_owned()).collect()
     };
-    // The scrapes are calls themselves.
+    // The first scrape makes the series of its own route, because scrapes are calls, too.
     served.call("GET", "/metrics", "");
     assert_eq!(series("application/openmetrics-text"), series("text/plain"));
 }
 
-/// The rules of OpenMetrics that a reader may rely on: a family is described once and before its samples, whose names are its own with the
-/// suffix of its kind; its unit ends its name; no series is there twice; buckets rise to the count; nothing stands behind the end.
+/// Rules of OpenMetrics on which readers rely: A family is described once, before its samples. Their names are the
+/// family's name with the suffix of its kind, and the name ends with the unit. No series occurs twice. Buckets rise
+/// to the count. Nothing follows the end.
 #[test]
 fn the_page_is_openmetrics() {
     let text = page(&busy(), "application/openmetrics-text").text();
@@ -131,7 +133,7 @@ fn the_page_is_openmetrics() {
     assert!(families.len() > 40, "{} families", families.len());
 }
 
-/// `promtool`, if it is installed. Where all tools have to be there it is a failure if it is not.
+/// `promtool`, if it is installed. If all tools are required, its absence is a failure.
 pub(crate) fn promtool(words: &[&str]) -> Option<Command> {
     let known =
         Command::new("promtool").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
@@ -142,13 +144,13 @@ pub(crate) fn promtool(words: &[&str]) -> Option<Command> {
     }
     let skipped = "SKIPPED: promtool is not installed (apt-get install prometheus)";
     assert!(std::env::var_os("TICKWHEEL_REQUIRE_ALL").is_none_or(|value| value != "1"), "{skipped}");
-    // Not by `eprintln!`, which is not shown for a test that passes.
+    // `eprintln!` would not be shown for a test that passes.
     writeln!(std::io::stderr(), "\n!!!! {skipped}\n").expect("write to stderr");
     None
 }
 
 #[test]
-fn promtool_finds_nothing_to_say_of_the_page() {
+fn promtool_accepts_the_page() {
     let Some(mut promtool) = promtool(&["check", "metrics"]) else { return };
     let text = page(&busy(), "text/plain").text();
     let mut child = promtool
@@ -164,7 +166,7 @@ fn promtool_finds_nothing_to_say_of_the_page() {
 }
 
 #[test]
-fn each_queue_has_its_own_figures() {
+fn each_queue_has_its_own_metrics() {
     let served = busy();
     served.advance("2h");
     let text = page(&served, "text/plain").text();
@@ -188,9 +190,9 @@ fn each_queue_has_its_own_figures() {
     );
 }
 
-/// A pause is no trouble: whoever asks for late queues leaves out what is paused.
+/// A pause is no trouble: an alert for late queues leaves out paused ones.
 #[test]
-fn a_queue_that_is_paused_says_so() {
+fn a_paused_queue_has_a_gauge() {
     let served = busy();
     served.expect(200, "POST", "/v1/queues/q/pause", "");
     let text = page(&served, "text/plain").text();
@@ -204,7 +206,7 @@ fn a_queue_that_is_paused_says_so() {
     assert_series(&text, &[("tickwheel_queue_paused{queue=\"q\"}", 0.0)]);
 }
 
-/// Prometheus never counts what a series begins with.
+/// Prometheus ignores the first value of a series in a rate.
 #[test]
 fn a_queue_that_appears_between_two_scrapes_begins_at_0() {
     let served = busy();
@@ -218,9 +220,9 @@ fn a_queue_that_appears_between_two_scrapes_begins_at_0() {
     assert_series(&text, &[(&put("new"), 1.0), (&put("{other}"), 1.0), (&put("q"), 4.0)]);
 }
 
-/// An application that uses each queue once and deletes it: what they counted is not lost from the sum.
+/// An application uses each queue once and deletes it. Its counts stay in the sum.
 #[test]
-fn what_a_queue_counted_that_is_gone_is_with_the_others() {
+fn the_counts_of_a_deleted_queue_are_with_the_others() {
     let served = Served::memory();
     served.expect(201, "PUT", "/v1/queues/once/tasks/a", "");
     served.expect(200, "DELETE", "/v1/queues/once/tasks/a", "");
@@ -247,7 +249,7 @@ fn calls_are_counted_by_route_and_class() {
     assert!(!text.contains("nowhere") && !text.contains("nobody"), "no path and no key is a label:\n{text}");
 }
 
-/// That the wait is no time of the call is shown in `front`.
+/// A test of `front` shows that the wait is not in the time of the call.
 #[test]
 fn a_lease_that_may_wait_is_counted_with_its_wait() {
     let served = Served::memory();
@@ -268,7 +270,7 @@ fn a_lease_that_may_wait_is_counted_with_its_wait() {
 }
 
 #[test]
-fn the_page_says_which_program_it_is_and_what_it_takes() {
+fn the_page_shows_the_version_and_the_use_of_resources() {
     let served = Served::memory();
     let text = page(&served, "text/plain").text();
     let version = format!("tickwheel_build_info{{version=\"{}\",", env!("CARGO_PKG_VERSION"));

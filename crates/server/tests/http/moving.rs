@@ -1,4 +1,4 @@
-//! Moves of many tasks, and the jobs that do more of them than a call waits for.
+//! Moves of many tasks, and the jobs that take over when they are too many for a call.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use crate::bulk::over;
 use crate::served::{Served, on_any_port, virtual_memory};
 
 const MOVE: &str = "/v1/queues/q/move";
-/// The year 2100: nothing of it falls due in a test.
+/// The year 2100: no such task becomes due in a test.
 const BASE_MS: u64 = 4_102_444_800_000;
 const HOUR_MS: u64 = 3_600_000;
 
@@ -21,7 +21,7 @@ fn moved(served: &Served, body: &Value) -> Value {
     served.expect(200, "POST", MOVE, &body.to_string())
 }
 
-/// When the task of this key is due, as the server shows it.
+/// The due time of the task with this key, as the server shows it.
 fn due_at(served: &Served, key: &str) -> String {
     let task = served.expect(200, "GET", &format!("/v1/queues/q/tasks/{key}"), "");
     task["due_at"].as_str().expect("a time").to_owned()
@@ -32,7 +32,7 @@ fn at(ms: u64) -> String {
 }
 
 #[test]
-fn what_a_filter_finds_is_moved_and_all_else_of_it_stays() {
+fn the_tasks_of_the_filter_are_moved_and_keep_everything_else() {
     let served = Served::memory();
     let body = json!({"at_ms": BASE_MS, "tags": ["vip"], "payload": [1], "priority": 7});
     put(&served, "a", &body.to_string());
@@ -71,7 +71,7 @@ fn what_a_filter_finds_is_moved_and_all_else_of_it_stays() {
 }
 
 #[test]
-fn what_cannot_be_moved_is_counted_by_its_reason() {
+fn tasks_that_cannot_be_moved_are_counted_by_reason() {
     let served = Served::memory();
     put(&served, "leased", "");
     let leased = served.lease("q", 1);
@@ -92,7 +92,7 @@ fn what_cannot_be_moved_is_counted_by_its_reason() {
 }
 
 #[test]
-fn a_move_has_to_make_sense() {
+fn a_move_must_make_sense() {
     let served = Served::memory();
     put(&served, "a", r#"{"delay":"1h"}"#);
     for body in [
@@ -114,7 +114,7 @@ fn a_move_has_to_make_sense() {
 }
 
 #[test]
-fn a_token_puts_off_no_further_by_moves_than_by_puts() {
+fn max_delay_limits_moves_as_it_limits_puts() {
     let tokens = Tokens::parse("a-token-of-a-producer rights=produce,read max_delay=2h\n").expect("tokens");
     let served = Served::start(Config { tokens, ..virtual_memory() }).expect("started");
     let bearer = [("authorization", "Bearer a-token-of-a-producer")];
@@ -129,7 +129,8 @@ fn a_token_puts_off_no_further_by_moves_than_by_puts() {
     assert_eq!(some, json!({"matched": 2, "moved": 1, "skipped": {"too_far": 1}}));
 }
 
-/// 10,500 tasks, a second apart, so that those of the first pages land among those of later pages when they are moved by an hour.
+/// Puts 10,500 tasks at intervals of one second. When those of the first pages are moved by an hour, they land among
+/// those of later pages.
 fn put_a_row(served: &Served) {
     let mut lines = String::new();
     for n in 0..10_500 {
@@ -142,7 +143,7 @@ fn put_a_row(served: &Served) {
     assert_eq!(served.call("POST", "/v1/queues/q/batch", &lines).status, 200);
 }
 
-/// Compares each task of the row with where it was put, `hours` later.
+/// Checks that each task of the row is due `hours` after its first due time.
 #[track_caller]
 fn assert_row_is(served: &Served, hours: u64) {
     let (mut seen, mut cursor) = (0, String::new());
@@ -163,7 +164,7 @@ fn assert_row_is(served: &Served, hours: u64) {
 }
 
 #[test]
-fn a_job_moves_each_task_once_though_it_meets_those_it_has_moved() {
+fn a_job_moves_each_task_once_though_it_meets_moved_tasks() {
     let served = Served::memory();
     put_a_row(&served);
     let started = served.call("POST", MOVE, r#"{"filter":{},"by":"1h"}"#);
@@ -177,7 +178,8 @@ fn a_job_moves_each_task_once_though_it_meets_those_it_has_moved() {
     assert_row_is(&served, 1);
 }
 
-/// What a server leaves that was killed after it had moved tasks, and before it kept that: the record of the job stands at its beginning.
+/// Makes the directory look as if the server was killed after it had moved tasks and before it stored that: the job's
+/// record is at its beginning.
 fn as_if_not_kept(directory: &std::path::Path, job: &Value) {
     let queue = tickwheel_queue::Queue::open(directory).expect("opened");
     let id = job["id"].as_u64().expect("a number");

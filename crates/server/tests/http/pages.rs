@@ -1,4 +1,4 @@
-//! What browsers see, and proxies in front of the server.
+//! The server seen by browsers, and by proxies in front of it.
 
 use tickwheel_server::{Config, Tokens};
 
@@ -7,7 +7,7 @@ use crate::served::{Served, virtual_memory};
 
 const BROWSER: &str = "Accept: text/html,application/xhtml+xml,*/*;q=0.8\r\n";
 
-/// Asks as a browser or a proxy does, which the description of the API does not speak of.
+/// Sends a request as a browser or a proxy does; the API's description does not include such requests.
 fn get(served: &Served, path: &str, host: &str, headers: &str) -> Reply {
     let mut connection = served.connect();
     connection.send(format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n{headers}\r\n").as_bytes());
@@ -15,7 +15,7 @@ fn get(served: &Served, path: &str, host: &str, headers: &str) -> Reply {
 }
 
 #[test]
-fn a_browser_sees_what_this_is_and_programs_get_what_they_got() {
+fn browsers_get_a_page_and_programs_the_usual_answers() {
     for tokens in [Tokens::default(), Tokens::parse("secret").expect("tokens")] {
         let served = Served::start(Config { tokens, ..virtual_memory() }).expect("started");
         for path in ["/", "/problems/busy"] {
@@ -43,7 +43,7 @@ fn a_browser_sees_what_this_is_and_programs_get_what_they_got() {
 }
 
 #[test]
-fn a_proxy_that_keeps_the_host_gets_through_where_its_name_is_allowed() {
+fn a_proxy_that_keeps_the_host_needs_an_allowed_name() {
     let strict = Served::memory();
     get(&strict, "/v1/queues", "tasks.example", "").assert_problem(421, "foreign-host", "not allowed");
     let config = Config { allow_hosts: vec!["tasks.example".to_owned()], ..virtual_memory() };

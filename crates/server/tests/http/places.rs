@@ -1,4 +1,4 @@
-//! Connections and batches when there are as many as there may be.
+//! Connections and batches when their limits are reached.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -15,7 +15,7 @@ fn few(connections_max: usize, connections_kept: usize) -> Config {
     Config { connections_max, limits, ..virtual_memory() }
 }
 
-/// A connection that is known to be served, and idle.
+/// A connection that was served and is idle now.
 fn idle(served: &Served) -> Connection {
     let mut connection = served.connect();
     connection.request("GET", "/healthz", &[], b"");
@@ -23,7 +23,7 @@ fn idle(served: &Served) -> Connection {
     connection
 }
 
-/// As many connections with a call under way: a batch whose body goes on.
+/// Connections with a call under way: a batch whose body goes on.
 fn at_work(served: &Served, count: usize, headers: &str) -> Vec<Connection> {
     let begin = |_| {
         let mut connection = served.connect();
@@ -43,7 +43,8 @@ fn an_idle_connection_makes_way() {
     let served = Served::start(few(3, 1)).expect("started");
     let mut held = Vec::from([(); 3].map(|()| idle(&served)));
     held.push(idle(&served));
-    // The one that is idle the longest; but the server may see the ends of their answers in another order than their clients.
+    // The one that is idle the longest makes way; but the server may see the ends of the answers in another order
+    // than the clients.
     until("one has made way", || held.iter_mut().any(Connection::has_ended));
     held.retain_mut(|connection| !connection.has_ended());
     assert_eq!(held.len(), 3, "one alone");
@@ -52,14 +53,14 @@ fn an_idle_connection_makes_way() {
         let answer = connection.reply();
         assert_eq!((answer.status, answer.header("connection")), (200, None), "those that are there stay");
     }
-    // A flood of connections that ask for nothing keeps nobody out.
+    // Idle connections in great number block no other client.
     let flood: Vec<_> = (0..50).map(|_| served.connect()).collect();
     assert_eq!(served.call("GET", "/v1/queues", "").status, 200);
     drop(flood);
 }
 
 #[test]
-fn one_connection_too_many_is_told_to_come_back() {
+fn a_connection_above_the_limit_is_told_to_try_again() {
     let served = Served::start(few(2, 8)).expect("started");
     let mut workers = at_work(&served, 2, "");
     for _ in 0..3 {
@@ -71,7 +72,7 @@ fn one_connection_too_many_is_told_to_come_back() {
             refused.text()
         );
         assert_eq!((refused.header("retry-after"), refused.header("connection")), (Some("1"), Some("close")));
-        // Places are kept for those that look after the server.
+        // Reserved permits are for programs that monitor the server.
         for path in ["/healthz", "/readyz", "/metrics"] {
             let answer = served.call("GET", path, "");
             assert_eq!((answer.status, answer.header("connection")), (200, Some("close")), "{path}");
@@ -81,9 +82,9 @@ fn one_connection_too_many_is_told_to_come_back() {
     until("there is a place again", || served.call("PUT", "/v1/queues/q/tasks/a", "{}").status < 300);
 }
 
-/// Nor can connections that ask for nothing take the kept places.
+/// Idle connections cannot take the reserved permits either.
 #[test]
-fn kept_places_are_not_taken_by_those_that_ask_for_nothing() {
+fn idle_connections_take_no_reserved_permit() {
     let tokens = Tokens::parse("boss\nworker rights=consume,produce").expect("tokens");
     let served = Served::start(Config { tokens, ..few(2, 8) }).expect("started");
     let workers = at_work(&served, 2, "Authorization: Bearer worker\r\n");
@@ -100,9 +101,9 @@ fn kept_places_are_not_taken_by_those_that_ask_for_nothing() {
     drop((held, workers));
 }
 
-/// Where there are no tokens everybody may do everything, so `admin` opens no kept place.
+/// Without tokens every caller may do everything, so `admin` gives no right to a reserved permit.
 #[test]
-fn without_tokens_a_kept_place_is_for_health_and_figures_alone() {
+fn without_tokens_a_reserved_permit_is_for_health_and_metrics_only() {
     let served = Served::start(few(1, 8)).expect("started");
     let workers = at_work(&served, 1, "");
     let any = [("Authorization", "Bearer any")];
@@ -110,9 +111,9 @@ fn without_tokens_a_kept_place_is_for_health_and_figures_alone() {
     drop(workers);
 }
 
-/// Behind a proxy on this machine all clients have one address.
+/// Behind a proxy on this computer all clients have one address.
 #[test]
-fn a_proxy_on_this_machine_is_not_taken_for_one_client() {
+fn a_local_proxy_does_not_count_as_one_client() {
     let limits = Limits { batches: 4, batches_per_caller: 1, ..Limits::default() };
     let served = Served::start(Config { connections_per_address_max: 1, limits, ..virtual_memory() })
         .expect("started");
@@ -137,16 +138,16 @@ fn a_proxy_on_this_machine_is_not_taken_for_one_client() {
     assert_eq!(served.counts("q"), [0, 1, 0]);
 }
 
-/// The address of this machine in its network, if it has one.
+/// The address of this computer in its network, if it has one.
 fn own_address() -> Option<SocketAddr> {
     let socket = std::net::UdpSocket::bind("0.0.0.0:0").ok()?;
-    // Nothing is sent; the system only says from where it would be.
+    // Nothing is sent; the system only tells the local address that it would use.
     socket.connect("192.0.2.1:9").ok()?;
     socket.local_addr().ok().filter(|own| !own.ip().is_loopback() && !own.ip().is_unspecified())
 }
 
 #[test]
-fn another_machine_has_its_share_and_health_beyond_it() {
+fn another_computer_has_its_share_and_health_above_it() {
     // A container may have no network at all.
     let Some(own) = own_address() else { return };
     let config = Config {

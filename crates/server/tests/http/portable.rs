@@ -1,4 +1,4 @@
-//! Payloads that are JSON by the grammar and not to all readers.
+//! Payloads that follow JSON's grammar but that some readers reject.
 
 use serde_json::{Value, json};
 use tickwheel_api::{PayloadBody, PutBody};
@@ -15,7 +15,7 @@ const ODD: [(&str, &str, &str); 5] = [
     (r#"{"a":1,"\u0061":2}"#, r#"payload["\u0061"]"#, "is given twice"),
 ];
 
-/// A body with this as text.
+/// A body with this text as its payload.
 fn in_base64(payload: &str) -> String {
     let payload = PayloadBody { bytes: payload.into(), content_type: "text/plain".to_owned() };
     String::from_utf8(PutBody { payload, ..PutBody::default() }.to_json()).expect("JSON")
@@ -28,7 +28,7 @@ fn is_refused(problem: &Value, member: &str, words: &str) {
 }
 
 #[test]
-fn they_are_refused_on_every_way_in() {
+fn such_payloads_are_refused_in_every_call() {
     let served = Served::memory();
     served.expect(201, "PUT", "/v1/queues/q/tasks/live", r#"{"delay":"1h"}"#);
     for (payload, member, words) in ODD {
@@ -43,7 +43,7 @@ fn they_are_refused_on_every_way_in() {
         for (method, path) in [("PUT", "/v1/queues/q/tasks/a"), ("PATCH", "/v1/queues/q/tasks/live")] {
             is_refused(&served.expect(400, method, path, &plan), &member_of_plan, words);
         }
-        // It would be delivered as JSON too.
+        // With this content type the payload would be delivered as JSON, too.
         let packed = in_base64(payload).replace("text/plain", "application/json");
         is_refused(&served.expect(400, "PUT", "/v1/queues/q/tasks/a", &packed), member, words);
     }
@@ -55,7 +55,7 @@ fn they_are_refused_on_every_way_in() {
 }
 
 #[test]
-fn in_a_batch_their_line_alone_is_refused() {
+fn in_a_batch_only_the_line_is_refused() {
     let served = Served::memory();
     let lines = [
         r#"{"op":"put","key":"a","payload":1e-400}"#,
@@ -72,7 +72,7 @@ fn in_a_batch_their_line_alone_is_refused() {
 }
 
 #[test]
-fn a_lax_server_takes_and_delivers_them_as_they_are() {
+fn a_lax_server_takes_and_delivers_such_payloads_unchanged() {
     let served = Served::start(Config { lax_json: true, ..virtual_memory() }).expect("started");
     for (index, (payload, ..)) in ODD.iter().enumerate() {
         let body = format!(r#"{{"payload":{payload}}}"#);
@@ -82,7 +82,7 @@ fn a_lax_server_takes_and_delivers_them_as_they_are() {
             "{payload}"
         );
     }
-    // A strict reader of the answer is what such a payload breaks, so the answer is not held against the description.
+    // Such a payload breaks strict readers, so this answer is not compared with the description.
     let mut connection = served.connect();
     connection
         .send(b"POST /v1/queues/q/lease HTTP/1.1\r\nhost: localhost\r\ncontent-length: 9\r\n\r\n{\"max\":9}");

@@ -1,4 +1,4 @@
-//! HTTP by hand, so that a test can send what no client would.
+//! HTTP by hand, so that a test can send requests that no client would send.
 
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -8,13 +8,13 @@ use serde_json::Value;
 
 use crate::described;
 
-/// A test that would wait longer is a hang.
+/// The longest wait of a test for one answer.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(crate) struct Connection {
     stream: BufReader<TcpStream>,
     addr: SocketAddr,
-    /// Method and target of the last request that was one.
+    /// The method and target of the last well-formed request.
     asked: Option<(String, String)>,
 }
 
@@ -33,12 +33,12 @@ impl Connection {
         Self { stream: BufReader::new(stream), addr, asked: None }
     }
 
-    /// Sends these bytes. The server may have closed already: then its answer tells why, and this does not matter.
+    /// Sends bytes. An error is ignored: the server may have closed already, and its answer then tells why.
     pub(crate) fn send(&mut self, bytes: &[u8]) {
         let _sent = self.try_send(bytes);
     }
 
-    /// Whether these bytes could be sent.
+    /// Sends bytes, and returns whether that worked.
     pub(crate) fn try_send(&mut self, bytes: &[u8]) -> bool {
         self.stream.get_mut().write_all(bytes).is_ok()
     }
@@ -56,7 +56,7 @@ impl Connection {
         self.send(&[head.as_bytes(), b"\r\n", body].concat());
     }
 
-    /// No more will be sent.
+    /// Ends the client's stream.
     pub(crate) fn finish(&mut self) {
         self.stream.get_mut().shutdown(Shutdown::Write).expect("open until now");
     }
@@ -82,7 +82,7 @@ impl Connection {
         reply
     }
 
-    /// The head of the next answer; the body is still to be read.
+    /// The head of the next answer; the body must still be read.
     pub(crate) fn head(&mut self) -> Reply {
         let line = self.line();
         let status = line.split(' ').nth(1).and_then(|status| status.parse().ok());
@@ -126,7 +126,7 @@ impl Connection {
         text.lines().filter_map(|line| line.strip_prefix("HTTP/1.1 ")?.get(..3)?.parse().ok()).collect()
     }
 
-    /// Whether the server has closed by now, and said nothing.
+    /// Whether the server has closed by now without sending anything.
     pub(crate) fn has_ended(&mut self) -> bool {
         let stream = self.stream.get_ref();
         stream.set_nonblocking(true).expect("set");
@@ -135,7 +135,7 @@ impl Connection {
         ended
     }
 
-    /// Whether the server has closed and sent nothing more.
+    /// Whether the server closes and sends nothing more.
     pub(crate) fn is_closed(&mut self) -> bool {
         let mut rest = Vec::new();
         self.stream.read_to_end(&mut rest).is_ok() && rest.is_empty()
@@ -155,12 +155,12 @@ impl Reply {
         serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error}: {}", self.text()))
     }
 
-    /// The lines of a body of NDJSON.
+    /// The lines of an NDJSON body.
     pub(crate) fn lines(&self) -> Vec<Value> {
         self.text().lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect()
     }
 
-    /// Checks that it is a problem as RFC 9457 has it, with this status and slug, and that it helps.
+    /// Checks that the answer is a problem of RFC 9457 with this status and slug, and that it has a hint.
     pub(crate) fn assert_problem(&self, status: u16, slug: &str, context: &str) {
         let text = self.text();
         assert_eq!(self.status, status, "{context}: {text}");

@@ -1,11 +1,12 @@
-//! Bad input on every endpoint: a problem that says what, where and what to do; never a 5xx.
+//! Bad input for every endpoint gets a problem that says the mistake, its position and the correct form, and never a
+//! 5xx.
 
 use crate::served::Served;
 
 const TASK: &str = "/v1/queues/q/tasks/a";
 const TASKS: &str = "/v1/queues/q/tasks";
 
-/// Method, target, body, and the member, parameter or words that the refusal has to name.
+/// Method, target, body, and the member, parameter or words that the refusal must name.
 const BAD_REQUESTS: &[(&str, &str, &str, &str)] = &[
     ("PUT", TASK, "{", "JSON"),
     ("PUT", TASK, "[]", "object"),
@@ -98,7 +99,7 @@ const BAD_REQUESTS: &[(&str, &str, &str, &str)] = &[
 ];
 
 #[test]
-fn bad_requests_are_refused_with_their_place() {
+fn bad_requests_are_refused_with_the_position() {
     let served = Served::memory();
     for (method, target, body, place) in BAD_REQUESTS {
         let context = format!("{method} {target} {body}");
@@ -135,7 +136,7 @@ fn deep_and_large_bodies_are_refused() {
 }
 
 #[test]
-fn a_client_that_sends_on_can_read_why_it_was_refused() {
+fn a_client_that_keeps_sending_can_read_the_refusal() {
     let served = Served::memory();
     let mut connection = served.connect();
     let head = format!("PUT {TASK} HTTP/1.1\r\nHost: {}\r\nContent-Length: 20000000\r\n\r\n", served.addr);
@@ -243,7 +244,7 @@ fn unknown_paths_and_methods_are_named() {
 }
 
 #[test]
-fn too_far_a_due_time_is_refused_with_the_limit() {
+fn a_due_time_too_far_ahead_is_refused_with_the_limit() {
     let served = Served::memory();
     for body in [r#"{"delay":"40000d"}"#, r#"{"at":"9999-01-01T00:00:00Z"}"#] {
         served.call("PUT", TASK, body).assert_problem(400, "too-far", body);

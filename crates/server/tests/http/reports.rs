@@ -1,4 +1,4 @@
-//! What a server says about itself.
+//! Readiness, lists of queues, and metrics.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use crate::backups::with_place;
 use crate::served::Served;
 
 #[test]
-fn a_ready_server_says_so_and_what_it_promises() {
+fn a_ready_server_says_so_and_tells_its_durability() {
     let served = Served::memory();
     assert_eq!(served.expect(200, "GET", "/healthz", ""), json!({"status": "ok"}));
     let ready = served.expect(200, "GET", "/readyz", "");
@@ -73,7 +73,7 @@ fn queues_come_in_pages_and_by_prefix() {
     }
 }
 
-/// More queues than the engine counts at a time.
+/// The number of queues is larger than a page of the engine.
 #[test]
 fn a_list_of_many_queues_is_whole() {
     let served = Served::memory();
@@ -147,9 +147,9 @@ fn metrics_follow_what_happened() {
     assert!(!text.contains("nobody"), "no key is ever a label");
 }
 
-/// `docs/metrics.md` names each figure of the page with its kind and its labels, and no other.
+/// `docs/metrics.md` names each metric of the page with its kind and its labels, and no other metric.
 #[test]
-fn the_figures_are_those_that_are_described() {
+fn the_metrics_are_the_described_ones() {
     let (_place, served) = with_place();
     served.expect(201, "PUT", "/v1/queues/q/tasks/a", "{}");
     let page = served.call("GET", "/metrics", "").text();
@@ -165,7 +165,7 @@ fn the_figures_are_those_that_are_described() {
             let first = if kind == "histogram" { format!("{name}_bucket") } else { shown.clone() };
             let sample = page.lines().find_map(|line| line.strip_prefix(&first)?.strip_prefix('{'));
             let of_figure = |label: &&str| !label.is_empty() && !label.starts_with("le=");
-            // The value of a label may hold a brace: the pattern of a route does.
+            // The value of a label may contain a brace, as the pattern of a route does.
             let labels = sample.and_then(|rest| rest.rsplit_once("} ")).map_or("", |(labels, _)| labels);
             let names: Vec<&str> =
                 labels.split(',').filter(of_figure).filter_map(|one| one.split('=').next()).collect();

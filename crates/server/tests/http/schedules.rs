@@ -23,7 +23,7 @@ fn at_new_year() -> Served {
 }
 
 #[test]
-fn a_schedule_is_put_shown_changed_and_given_up() {
+fn a_schedule_is_put_shown_changed_and_deleted() {
     let served = at_new_year();
     let spec = r#"{"cron":"0 2 * * *","tz":"America/New_York","payload":{"report":"daily"},"tags":["r"]}"#;
     let reply = served.call("PUT", NIGHTLY, spec);
@@ -64,7 +64,7 @@ fn a_schedule_is_put_shown_changed_and_given_up() {
 }
 
 #[test]
-fn a_preview_says_what_happens_when_the_clocks_change() {
+fn a_preview_shows_the_changes_of_daylight_saving_time() {
     let served = at_new_year();
     served.expect(
         201,
@@ -92,7 +92,7 @@ fn a_preview_says_what_happens_when_the_clocks_change() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_and_named() {
+fn invalid_schedules_are_refused_with_the_member() {
     let served = at_new_year();
     for (body, what) in [
         ("", "does not say when"),
@@ -136,7 +136,7 @@ fn schedules_of_all_queues_are_listed_page_by_page() {
 }
 
 #[test]
-fn a_page_may_be_longer_than_what_the_engine_gives_at_once() {
+fn a_page_may_be_longer_than_a_page_of_the_engine() {
     let served = at_new_year();
     for index in 0..=600 {
         served.expect(201, "PUT", &format!("/v1/queues/q/schedules/{index:03}"), r#"{"every":"1h"}"#);
@@ -200,7 +200,7 @@ fn a_schedule_outlives_its_server() {
 }
 
 #[test]
-fn the_figures_tell_of_schedules() {
+fn schedules_are_in_the_metrics() {
     let served = at_new_year();
     served.expect(201, "PUT", "/v1/queues/q/schedules/s", r#"{"every":"1h","overlap":"skip"}"#);
     assert_eq!(served.metric("tickwheel_schedules"), 1.0);

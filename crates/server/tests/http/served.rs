@@ -11,17 +11,17 @@ use tokio::sync::oneshot;
 
 use crate::raw::{Connection, PATIENCE, Reply};
 
-/// Stops when it is dropped.
+/// A running server. Dropping it stops the server.
 pub(crate) struct Served {
     pub(crate) addr: SocketAddr,
-    /// The door for clients of beanstalkd.
+    /// The address of the door for clients of beanstalkd.
     pub(crate) beanstalk: Option<ListenAt>,
     pub(crate) drain: Drain,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// A virtual clock, tasks in memory, any free port.
+/// A configuration with a virtual clock, tasks in memory, and any free port.
 pub(crate) fn virtual_memory() -> Config {
     Config { virtual_clock: true, ..on_any_port(Store::Memory) }
 }
@@ -49,7 +49,7 @@ impl Served {
                     Ok(server) => {
                         let addr = match server.local_addr() {
                             ListenAt::Tcp(addr) => *addr,
-                            // Nobody is asked for there.
+                            // No test connects to this address.
                             ListenAt::Unix(_) => SocketAddr::from(([127, 0, 0, 1], 1)),
                         };
                         started
@@ -65,12 +65,12 @@ impl Served {
         Ok(Self { addr, beanstalk, drain, stop: Some(stop), thread: Some(thread) })
     }
 
-    /// Tells it to stop, and does not wait.
+    /// Tells the server to stop, without waiting.
     pub(crate) fn tell_to_stop(&mut self) {
         drop(self.stop.take());
     }
 
-    /// Stops it and waits until it has.
+    /// Stops the server and waits for its end.
     pub(crate) fn stop(mut self) {
         self.tell_to_stop();
         self.join();
@@ -86,7 +86,7 @@ impl Served {
         Connection::to(self.addr)
     }
 
-    /// One request on a connection of its own.
+    /// Sends one request on a new connection.
     pub(crate) fn call(&self, method: &str, target: &str, body: &str) -> Reply {
         self.call_with(method, target, &[], body)
     }
@@ -103,7 +103,7 @@ impl Served {
         connection.reply()
     }
 
-    /// A call that has to answer this status.
+    /// Sends a request whose answer must have this status.
     pub(crate) fn expect(&self, status: u16, method: &str, target: &str, body: &str) -> Value {
         let reply = self.call(method, target, body);
         assert_eq!(reply.status, status, "{method} {target} {body}: {}", reply.text());
@@ -122,7 +122,7 @@ impl Served {
         answer["tasks"].as_array().expect("an array").clone()
     }
 
-    /// Says `verb` about tokens; gives the results.
+    /// Calls `verb` with tokens, and returns the results.
     pub(crate) fn say(&self, queue: &str, verb: &str, tokens: &[&Value]) -> Vec<String> {
         let body = serde_json::json!({ "tokens": tokens }).to_string();
         let answer = self.expect(200, "POST", &format!("/v1/queues/{queue}/{verb}"), &body);
@@ -130,7 +130,7 @@ impl Served {
         results.iter().map(|result| result.as_str().expect("a string").to_owned()).collect()
     }
 
-    /// `[scheduled, ready, leased]` of a queue.
+    /// The counts `[scheduled, ready, leased]` of a queue.
     pub(crate) fn counts(&self, queue: &str) -> [u64; 3] {
         let counts = self.expect(200, "GET", &format!("/v1/queues/{queue}"), "");
         ["scheduled", "ready", "leased"].map(|state| counts[state].as_u64().expect("a count"))
@@ -143,13 +143,13 @@ impl Served {
         line.unwrap_or_else(|| panic!("no {name} in {page}")).parse().expect("a number")
     }
 
-    /// Asks again until this number of lease calls wait. An event of its own would be better; a scrape is what there is.
+    /// Scrapes until this number of lease calls wait. The server has no event for it.
     pub(crate) fn await_waiting(&self, count: f64) {
         until("as many leases wait", || self.metric("tickwheel_waiting_leases") == count);
     }
 }
 
-/// Looks again until it is so.
+/// Repeats a check until it is true.
 #[track_caller]
 pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let begun = Instant::now();

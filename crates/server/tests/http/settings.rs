@@ -18,7 +18,7 @@ fn leased_keys(served: &Served, max: usize) -> Vec<String> {
 }
 
 #[test]
-fn settings_are_laid_down_as_a_whole_and_shown_beside_the_counts() {
+fn settings_are_replaced_as_a_whole_and_shown_beside_the_counts() {
     let served = Served::memory();
     let unused = served.expect(200, "GET", QUEUE, "");
     let counts = json!({
@@ -43,7 +43,7 @@ fn settings_are_laid_down_as_a_whole_and_shown_beside_the_counts() {
 }
 
 #[test]
-fn a_patch_changes_what_it_names_and_an_empty_put_nothing() {
+fn a_patch_changes_only_named_settings_and_an_empty_put_nothing() {
     let served = Served::memory();
     served.expect(200, "PUT", QUEUE, r#"{"max_in_flight":2,"default_lease":"5m"}"#);
     let patched = served.expect(200, "PATCH", QUEUE, r#"{"max_in_flight":null,"rate":"5/s"}"#);
@@ -74,7 +74,7 @@ fn bad_settings_are_named_and_change_nothing() {
 }
 
 #[test]
-fn the_download_centre_hands_out_so_many_at_a_time() {
+fn in_flight_limits_hold_for_a_queue_and_its_groups() {
     let served = Served::memory();
     served.expect(
         200,
@@ -90,7 +90,7 @@ fn the_download_centre_hands_out_so_many_at_a_time() {
     assert_eq!(keys, ["a1", "b1"], "one for each user, and two in all");
     assert_eq!(served.counts("exports"), [0, 2, 2]);
     assert!(leased_keys(&served, 10).is_empty());
-    // A worker that takes long is not a reason to hand its task to another.
+    // A slow worker is not a reason to give its task to another.
     served.advance("9m");
     assert_eq!(served.say("exports", "ack", &[&first[1]["token"]]), ["acked"]);
     assert_eq!(leased_keys(&served, 10), ["c1"], "ann has one already");
@@ -114,7 +114,7 @@ fn a_rate_follows_the_servers_clock() {
 }
 
 #[test]
-fn a_paused_queue_hands_nothing_out_and_a_drained_one_takes_nothing_in() {
+fn a_paused_queue_leases_nothing_and_a_draining_one_takes_no_task() {
     let served = Served::memory();
     put(&served, "k", "");
     assert_eq!(served.expect(200, "POST", &format!("{QUEUE}/pause"), "")["paused"], true);
@@ -138,7 +138,7 @@ fn a_paused_queue_hands_nothing_out_and_a_drained_one_takes_nothing_in() {
 }
 
 #[test]
-fn a_full_backlog_says_when_to_come_back() {
+fn a_full_backlog_says_when_to_try_again() {
     let served = Served::memory();
     served.expect(200, "PUT", QUEUE, r#"{"max_backlog":1}"#);
     put(&served, "k", r#"{"delay":"1h"}"#);

@@ -13,7 +13,7 @@ fn at(path: &Path) -> Config {
     Config { listen: ListenAt::Unix(path.to_owned()), ..virtual_memory() }
 }
 
-/// One request on a connection of its own; gives the whole answer.
+/// Sends one request on a new connection, and returns the whole answer.
 fn ask(path: &Path, request: &str, host: &str) -> String {
     let mut socket = UnixStream::connect(path).expect("connected");
     socket.set_read_timeout(Some(PATIENCE)).expect("set");
@@ -26,10 +26,10 @@ fn ask(path: &Path, request: &str, host: &str) -> String {
 }
 
 #[test]
-fn a_path_is_one_servers_and_goes_with_it() {
+fn a_path_belongs_to_one_server_and_is_removed_with_it() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("http");
-    // A socket that a killed server left there is in nobody's way.
+    // A socket that a killed server left is replaced.
     drop(UnixListener::bind(&path).expect("bound"));
     let served = Served::start(at(&path)).expect("started");
     for host in ["localhost", "tasks.example", "anything:1"] {

@@ -1,4 +1,4 @@
-//! Starting, and refusing to.
+//! Starts, and refused starts.
 
 use tickwheel_server::{Config, StartError, Store};
 

@@ -9,7 +9,7 @@ use crate::raw::Connection;
 use crate::served::{Served, on_any_port};
 
 #[test]
-fn waiting_workers_are_answered_and_let_go() {
+fn waiting_workers_are_answered_and_disconnected() {
     let mut served = Served::memory();
     thread::scope(|scope| {
         let addr = served.addr;
@@ -27,7 +27,7 @@ fn waiting_workers_are_answered_and_let_go() {
 }
 
 #[test]
-fn a_call_under_way_is_finished_and_then_nobody_gets_in() {
+fn a_call_under_way_is_finished_and_then_no_client_is_admitted() {
     let mut served = Served::memory();
     let mut idle = served.connect();
     idle.request("GET", "/healthz", &[], b"");

@@ -33,7 +33,7 @@ fn a_put_creates_then_replaces_and_says_which() {
 }
 
 #[test]
-fn a_get_gives_the_payload_back_to_the_byte() {
+fn a_get_returns_the_payload_byte_for_byte() {
     let served = Served::memory();
     let payload = r#"{ "b" : 1.0,"a":[1e2, "\u00fc" ] }"#;
     served.expect(201, "PUT", TASK, &format!(r#"{{"delay":"30m","payload":{payload}}}"#));
@@ -49,7 +49,7 @@ fn a_get_gives_the_payload_back_to_the_byte() {
 }
 
 #[test]
-fn no_body_at_all_is_due_now_with_a_payload_of_null() {
+fn a_put_without_a_body_is_due_now_with_a_null_payload() {
     let served = Served::memory();
     assert_eq!(state(&served.expect(201, "PUT", TASK, "")), "ready");
     let leased = served.lease("close", 1);
@@ -69,7 +69,7 @@ fn instants_are_kept_exactly_and_come_back_in_utc() {
 }
 
 #[test]
-fn modes_say_what_must_be_there() {
+fn modes_say_what_must_exist() {
     let served = Served::memory();
     served.call("PUT", &format!("{TASK}?mode=replace"), "{}").assert_problem(404, "not-found", "replace");
     let made = served.expect(201, "PUT", &format!("{TASK}?mode=create"), r#"{"delay":"1h"}"#);
@@ -100,7 +100,7 @@ fn a_change_for_another_version_changes_nothing() {
 }
 
 #[test]
-fn a_patch_keeps_what_it_does_not_name() {
+fn a_patch_keeps_members_that_it_does_not_name() {
     let served = Served::memory();
     let made = served.expect(201, "PUT", TASK, r#"{"delay":"1h","payload":{"n":1}}"#);
     let patched = served.expect(200, "PATCH", TASK, r#"{"payload":{"n":2}}"#);
@@ -184,7 +184,7 @@ fn one_idempotency_key_makes_one_task() {
     assert_eq!(post("a-2", "{}").status, 201);
     assert_eq!(served.counts("close"), [1, 1, 0]);
 
-    // A retry after the task was done must not make a second one.
+    // A retry after the task was done must not make a second task.
     let token = served.lease("close", 1)[0]["token"].clone();
     assert_eq!(served.say("close", "ack", &[&token]), ["acked"]);
     post("a-2", "{}").assert_problem(404, "done", "a retry of what is done");
@@ -231,7 +231,7 @@ fn a_smaller_priority_is_leased_first() {
 }
 
 #[test]
-fn a_delay_level_is_the_delay_that_the_server_says() {
+fn a_delay_level_is_the_configured_delay() {
     let served = Served::memory();
     let now = served.advance("0s")["now"].as_str().expect("an instant").to_owned();
     assert_eq!(served.expect(201, "PUT", TASK, r#"{"at":"1970-01-01T00:00:00Z"}"#)["state"], "ready");
@@ -270,14 +270,14 @@ fn a_debounced_task_moves_with_each_put_but_not_for_ever() {
         served.advance("8s");
         assert_eq!(put().status, 200);
     }
-    // 24 s after the first: 10 s more would be 34 s.
+    // 24 s have passed since the first put; 10 s more would be 34 s.
     served.advance("999ms");
     assert_eq!(state(&served.expect(200, "GET", TASK, "")), "scheduled");
     served.advance("1ms");
     let leased = served.lease("close", 1);
     assert_eq!(leased.len(), 1, "25 s after the first put it is due");
     assert_eq!(served.say("close", "ack", &[&leased[0]["token"]]), ["acked"]);
-    // A new row.
+    // A put after the task was done makes a new task, with a new debounce.
     assert_eq!(put().status, 201);
     served.advance("9999ms");
     assert_eq!(served.counts("close"), [1, 0, 0]);

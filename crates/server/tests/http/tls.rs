@@ -1,4 +1,4 @@
-//! TLS: who may read along, and who is told that they have to speak it.
+//! TLS: its versions, and the answers to clients without it.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -25,7 +25,7 @@ fn certificate(directory: &Path) -> (TlsFiles, RootCertStore) {
     (files, roots)
 }
 
-/// Asks over TLS of this version; gives the version and the whole answer.
+/// Sends a request over this version of TLS, and returns the negotiated version and the whole answer.
 fn ask(
     addr: SocketAddr,
     roots: &RootCertStore,
@@ -65,7 +65,7 @@ fn both_versions_of_tls_are_spoken_and_plain_http_is_told_so() {
 }
 
 #[test]
-fn others_are_served_with_tokens_and_tls_and_not_with_less() {
+fn other_computers_are_served_only_with_tokens_and_tls() {
     let directory = tempfile::tempdir().expect("a directory");
     let (files, roots) = certificate(directory.path());
     let open = || Config { listen: "0.0.0.0:0".parse().expect("an address"), ..virtual_memory() };
@@ -90,7 +90,7 @@ fn others_are_served_with_tokens_and_tls_and_not_with_less() {
 }
 
 #[test]
-fn files_that_are_no_certificate_are_refused_at_the_start() {
+fn invalid_certificate_files_are_refused_at_the_start() {
     let files = TlsFiles { certificates: "no-such-file".into(), key: "no-such-file".into() };
     let Err(error) = Served::start(Config { tls: Some(files), ..virtual_memory() }) else {
         panic!("started")

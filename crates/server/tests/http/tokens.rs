@@ -1,4 +1,4 @@
-//! Who may do what.
+//! Tokens: rights, scopes and quotas.
 
 use serde_json::{Value, json};
 use tickwheel_server::{Config, StartError, Tokens, hashed};
@@ -47,7 +47,7 @@ fn without_a_token_only_health_is_shown() {
 }
 
 #[test]
-fn a_token_does_what_its_rights_and_its_scope_say() {
+fn rights_and_scope_decide_what_a_token_may_do() {
     let served = served();
     for queue in ["close", "shop%2Forders", "other"] {
         let target = format!("/v1/queues/{queue}/tasks/k");
@@ -133,7 +133,7 @@ fn tokens_come_from_a_file_and_a_file_without_any_is_refused() {
 }
 
 #[test]
-fn a_token_has_its_limits_and_others_do_not_feel_them() {
+fn the_quota_of_a_token_does_not_affect_others() {
     let line = format!("{WORKER} scope=shop/ tasks=3 max_delay=2h bytes=1000/h rate=9/h");
     let tokens = Tokens::parse(&format!("{ADMIN}\n{line}\n")).expect("tokens");
     let served = Served::start(Config { tokens, ..virtual_memory() }).expect("started");
@@ -173,7 +173,7 @@ fn a_token_has_its_limits_and_others_do_not_feel_them() {
 }
 
 #[test]
-fn a_token_with_all_its_tasks_may_change_those_there_are() {
+fn a_token_with_all_its_tasks_may_still_change_them() {
     let tokens = Tokens::parse(&format!("{WORKER} tasks=2\n")).expect("tokens");
     let served = Served::start(Config { tokens, ..virtual_memory() }).expect("started");
     let put = |target: &str| call(&served, WORKER, "PUT", &format!("/v1/queues/q/tasks/{target}"), "{}");
@@ -190,7 +190,7 @@ fn a_token_with_all_its_tasks_may_change_those_there_are() {
 }
 
 #[test]
-fn a_token_sends_so_many_bytes_and_may_still_ask() {
+fn a_token_without_bytes_left_may_still_read() {
     let tokens = Tokens::parse(&format!("{WORKER} bytes=1000/h\n")).expect("tokens");
     let served = Served::start(Config { tokens, ..virtual_memory() }).expect("started");
     let body = format!(r#"{{"payload":"{}"}}"#, "x".repeat(3_000));

@@ -1,4 +1,4 @@
-//! W3C trace context: what a put was traced by comes back with its task.
+//! W3C trace context: the trace of a put comes back with its task.
 
 use std::sync::mpsc;
 use std::time::Duration;
@@ -17,24 +17,24 @@ fn shown(task: &Value) -> (&Value, &Value) {
 }
 
 #[test]
-fn it_comes_back_with_the_task_and_is_that_of_the_last_put() {
+fn the_trace_of_the_last_put_comes_back_with_the_task() {
     let served = Served::memory();
     let headers = [("traceparent", PARENT), ("tracestate", STATE)];
     assert_eq!(served.call_with("PUT", TASK, &headers, r#"{"delay":"1s"}"#).status, 201);
     let traced = (&json!(PARENT), &json!(STATE));
     assert_eq!(shown(&served.expect(200, "GET", TASK, "")), traced);
-    // Neither a patch nor its sender makes the task another's work.
+    // A patch does not change the trace of a task.
     let other = [("traceparent", "00-11111111111111111111111111111111-2222222222222222-00")];
     assert_eq!(served.call_with("PATCH", TASK, &other, r#"{"delay":"0s"}"#).status, 200);
     assert_eq!(shown(&served.lease("close", 1)[0]), traced);
-    // A malformed one refuses nothing and is not kept.
+    // A malformed header refuses nothing and is not stored.
     let bad = [("traceparent", "nonsense"), ("tracestate", STATE)];
     assert_eq!(served.call_with("PUT", &format!("{TASK}?revoke=true"), &bad, "").status, 200);
     assert_eq!(shown(&served.lease("close", 1)[0]), (&Value::Null, &Value::Null));
 }
 
 #[test]
-fn all_puts_of_a_batch_have_that_of_its_request() {
+fn all_puts_of_a_batch_have_the_trace_of_its_request() {
     let served = Served::memory();
     let lines = "{\"op\":\"put\",\"key\":\"a\"}\n{\"op\":\"put\",\"key\":\"b\"}\n";
     served.call_with("POST", "/v1/queues/close/batch", &[("traceparent", PARENT)], lines);
@@ -46,7 +46,7 @@ fn all_puts_of_a_batch_have_that_of_its_request() {
 }
 
 #[test]
-fn it_survives_a_restart() {
+fn a_trace_survives_a_restart() {
     let directory = tempfile::tempdir().expect("a directory");
     let config = || on_any_port(Store::Dir(directory.path().join("data")));
     let served = Served::start(config()).expect("started");
@@ -58,7 +58,7 @@ fn it_survives_a_restart() {
 }
 
 #[test]
-fn spans_tell_of_requests_and_link_a_delivery_to_what_scheduled_it() {
+fn requests_have_spans_and_a_delivery_links_to_its_put() {
     const WORKER: &str = "00-11111111111111111111111111111111-2222222222222222-01";
     let (sender, spans) = mpsc::channel();
     let sink = SpanSink::new(move |span| sender.send(span).expect("the test waits for it"));

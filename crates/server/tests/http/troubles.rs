@@ -1,12 +1,12 @@
-//! What goes wrong in real life, end to end: dead workers, clients that say everything twice, keys used again at once, very many queues, days that
-//! the calendar does not always have.
+//! Real-life troubles, end to end: dead workers, clients that send everything twice, keys that are used again at
+//! once, very many queues, days that the calendar does not always have.
 
 use serde_json::{Value, json};
 
 use crate::raw::Reply;
 use crate::served::Served;
 
-/// Says everything twice, as a client does whose first answer was lost; gives both answers.
+/// Sends a request twice, as a client does whose first answer was lost. Returns both answers.
 fn twice(served: &Served, method: &str, target: &str, headers: &[(&str, &str)], body: &str) -> [Reply; 2] {
     [(); 2].map(|()| served.call_with(method, target, headers, body))
 }
@@ -16,7 +16,7 @@ fn result(reply: &Reply) -> Value {
 }
 
 #[test]
-fn a_client_that_says_everything_twice_gets_one_task_and_one_delivery() {
+fn a_client_that_sends_everything_twice_gets_one_task_and_one_delivery() {
     let served = Served::memory();
     let put = twice(&served, "PUT", "/v1/queues/q/tasks/k", &[], r#"{"delay":"1s"}"#);
     assert_eq!(put.each_ref().map(|reply| reply.status), [201, 200]);
@@ -51,7 +51,7 @@ fn a_client_that_says_everything_twice_gets_one_task_and_one_delivery() {
 }
 
 #[test]
-fn work_of_dead_workers_comes_to_others_and_ends_where_its_policy_says() {
+fn tasks_of_dead_workers_go_to_others_and_end_by_their_policy() {
     let served = Served::memory();
     for n in 0..20 {
         served.expect(201, "PUT", &format!("/v1/queues/q/tasks/{n}"), r#"{"retry":{"max_attempts":3}}"#);
@@ -60,7 +60,7 @@ fn work_of_dead_workers_comes_to_others_and_ends_where_its_policy_says() {
         let taken = served.lease("q", 100);
         assert_eq!(taken.len(), 20, "attempt {attempt}");
         assert!(taken.iter().all(|task| task["attempt"] == attempt), "{taken:?}");
-        // They die, all of them, and their leases run out.
+        // All workers die, and their leases end.
         served.advance("31s");
     }
     assert_eq!(served.lease("q", 100).len(), 0);
@@ -113,7 +113,7 @@ fn ten_thousand_queues_are_counted_listed_and_served() {
 }
 
 #[test]
-fn the_last_day_of_february_comes_when_it_does() {
+fn the_last_day_of_february_follows_the_calendar() {
     let served = Served::memory();
     let body = r#"{"cron":"0 12 29 2 *","start":"2027-01-01T00:00:00Z"}"#;
     served.expect(201, "PUT", "/v1/queues/q/schedules/leap", body);

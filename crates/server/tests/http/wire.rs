@@ -1,4 +1,4 @@
-//! Bytes that are no proper request.
+//! Bytes that are not a proper request.
 
 use tickwheel_server::{Config, Tokens};
 
@@ -7,7 +7,7 @@ use crate::served::{Served, virtual_memory};
 const GET: &str = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n";
 const PUT: &str = "PUT /v1/queues/q/tasks/a HTTP/1.1\r\nHost: localhost\r\n";
 
-/// Sends bytes, and gives status and problem slug of the one answer, after which the connection must be closed.
+/// Sends bytes, and returns the status and problem slug of the only answer. The connection must be closed after it.
 fn refused(served: &Served, bytes: &[u8]) -> (u16, String) {
     let mut connection = served.connect();
     connection.send(bytes);
@@ -126,7 +126,7 @@ fn extensions_and_trailers_are_skipped_and_frame_nothing() {
     let put = format!("{PUT}Trailer: Content-Length\r\nTransfer-Encoding: chunked\r\n\r\n{chunks}");
     connection.send(format!("{put}{put}{GET}\r\n").as_bytes());
     assert_eq!([(); 3].map(|()| connection.reply().status), [201, 200, 200]);
-    // The gate and the parser behind it have limits of their own, and both end the connection.
+    // The connection framer and the parser behind it have their own limits, and both end the connection.
     for long in ["x".repeat(9 << 10), "x".repeat(17 << 10)] {
         for chunks in
             [format!("2;{long}\r\n{{}}\r\n0\r\n\r\n"), format!("2\r\n{{}}\r\n0\r\nX: {long}\r\n\r\n")]
@@ -182,7 +182,7 @@ fn a_client_that_sends_no_more_still_gets_its_answers() {
 }
 
 #[test]
-fn old_clients_are_served_and_then_left() {
+fn old_clients_are_served_and_then_disconnected() {
     let served = Served::memory();
     let mut connection = served.connect();
     connection.send(b"GET /healthz HTTP/1.0\r\n\r\n");
@@ -191,7 +191,7 @@ fn old_clients_are_served_and_then_left() {
 }
 
 #[test]
-fn a_client_may_ask_before_it_sends_its_body() {
+fn a_client_may_wait_for_100_continue() {
     let served = Served::memory();
     let mut connection = served.connect();
     connection.send(format!("{PUT}Content-Length: 2\r\nExpect: 100-continue\r\n\r\n").as_bytes());
@@ -202,7 +202,8 @@ fn a_client_may_ask_before_it_sends_its_body() {
     connection.reply().assert_problem(413, "body-too-large", "before a byte of it is sent");
 }
 
-/// Each refusal that does not look at the body: the next call on the connection works, or the answer said that it would not.
+/// After each refusal without a look at the body, the next call on the connection works, or the answer said that it
+/// would not.
 #[test]
 fn after_each_early_answer_the_connection_works_or_is_said_to_end() {
     let tokens = "all\nreader rights=read\nslow rate=1/m\nscoped scope=a/";
@@ -224,7 +225,7 @@ fn after_each_early_answer_the_connection_works_or_is_said_to_end() {
         (400, "PUT", "/v1/queues/q/tasks/a?x=1", bearer("all")),
         (200, "GET", "/healthz", String::new()),
     ];
-    // The first call of this one is taken, and each of the next is one too many.
+    // The first call of this token is accepted, and each further call is above its rate.
     let mut slow = served.connect();
     slow.send(format!("GET {task} HTTP/1.1\r\nHost: localhost\r\n{}\r\n", bearer("slow")).as_bytes());
     assert_eq!(slow.reply().status, 404);
@@ -251,7 +252,7 @@ fn after_each_early_answer_the_connection_works_or_is_said_to_end() {
             let mut answer = connection.reply();
             let continues = answer.status == 100;
             if continues {
-                // A handler looked at the body before it refused.
+                // A handler read the body before it refused.
                 connection.send(body);
                 answer = connection.reply();
             }
@@ -267,9 +268,9 @@ fn after_each_early_answer_the_connection_works_or_is_said_to_end() {
 }
 
 #[test]
-fn bytes_without_sense_never_break_the_server() {
+fn nonsense_bytes_never_break_the_server() {
     let served = Served::memory();
-    // Words of the protocol in arbitrary order: deterministic, and closer to the edges than random bytes.
+    // Words of the protocol in arbitrary order are deterministic, and reach more edge cases than random bytes.
     const WORDS: [&str; 16] = [
         "GET ",
         "PUT ",

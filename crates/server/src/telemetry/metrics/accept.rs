@@ -83,7 +83,7 @@ impl Liked {
             }
             _ => return,
         };
-        // Of two ranges that are equally exact, the one with the higher weight counts.
+        // If two ranges are equally exact, the one with the higher weight counts.
         if (exactness, range.weight) > (self.exactness, self.weight) {
             (self.exactness, self.weight) = (exactness, range.weight);
         }

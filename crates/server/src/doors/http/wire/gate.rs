@@ -97,7 +97,7 @@ impl Stage {
     }
 }
 
-/// What the read timer limits.
+/// The limit that the read timer enforces.
 #[derive(Copy, Clone, PartialEq, Eq)]
 enum Wait {
     Nothing,

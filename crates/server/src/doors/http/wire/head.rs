@@ -23,9 +23,9 @@ const EMPTY_LINES_MAX: usize = 2;
 /// The framing of a request's body.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Framing {
-    /// The body ends with its last chunk.
+    /// The body ends after this many bytes.
     Length(u64),
-    /// After the last chunk.
+    /// The body ends with its last chunk.
     Chunked,
 }
 

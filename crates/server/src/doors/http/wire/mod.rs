@@ -4,9 +4,9 @@
 //! socket -> Gate (strict framing, size and time limits) -> hyper (HTTP/1.1) -> the routes
 //! ```
 //!
-//! The [`Gate`](gate::Gate), the connection framer, passes the head of a request on only as a whole, and only if its
-//! framing has exactly one reading. So no two parsers on the way can disagree about the end of a request. A refused
-//! request gets a problem from the framer itself, and the connection is closed.
+//! The connection framer, [`gate::Gate`], passes the head of a request on only as a whole, and only if its framing
+//! has exactly one reading. So no two parsers on the way can disagree about the end of a request. A refused request
+//! gets a problem from the framer itself, and the connection is closed.
 
 mod chunks;
 mod connection;

@@ -27,7 +27,7 @@ const REST_TIME_MAX: Duration = Duration::from_millis(100);
 #[derive(Clone, Default)]
 pub(super) struct Rest(Arc<Mutex<Option<Left>>>);
 
-/// What prevents the next request.
+/// The obstacle for the next request.
 enum Left {
     Unread(Unread),
     /// The body broke off, or its chunks are malformed, so its end cannot be found.
