@@ -25,7 +25,7 @@ impl Producer {
         }
     }
 
-    /// Whether this caller has a share of its own. Callers without one share all places among them.
+    /// Whether this caller has a share of its own. Otherwise only the number of all places limits it.
     pub(crate) fn has_share(self) -> bool {
         self != Self::Local
     }

@@ -135,7 +135,7 @@ impl Permits {
     }
 
     /// Takes a permit, or a reserved one if there is no other and the connection is no session. `None`: there is none
-    /// at all; the log then says so.
+    /// at all. The log says when only reserved permits are left.
     pub(crate) fn enter(&self, idle: Idle) -> Option<Permit> {
         let mut state = self.state();
         let is_session = idle == Idle::Stays;

@@ -25,8 +25,8 @@ pub struct Limits {
     pub jobs: usize,
     /// Running jobs of one token, or of one address of another computer if there are no tokens. Default: 16.
     pub jobs_per_caller: usize,
-    /// Memory for the names of the tubes that beanstalkd clients watch, all connections together (bytes). One
-    /// connection may use a quarter of it. A watch beyond the limit is answered `OUT_OF_MEMORY`. Default: 32 MiB.
+    /// Memory for the tubes that beanstalkd clients watch, all connections together (bytes). One connection may use a
+    /// quarter of it. A watch beyond the limit is answered `OUT_OF_MEMORY`. Default: 32 MiB.
     pub watched_bytes: usize,
 }
 

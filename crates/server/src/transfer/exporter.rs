@@ -213,8 +213,8 @@ impl Exporter {
                 self.write_cursor(Place { due_at: task.due_at, put_seq: task.put_seq }, out);
             }
         }
-        // The place after a page may be that of a task outside of the token's scope, so a token with a scope gets no
-        // cursor.
+        // The place after a page may be that of a task outside of the token's scope. So a token with a scope gets
+        // its cursor at the last task that it may see.
         if let Some(next) = next.filter(|_| self.grant.is_unscoped()) {
             self.write_cursor(next, out);
         }
@@ -257,8 +257,8 @@ impl Exporter {
     }
 }
 
-/// Whether a cursor may name the place of this task. Dead tasks are ordered by the time when they will be forgotten,
-/// which is not shown.
+/// Whether the due time of this task is its place in the order. A dead task has the place of the instant at which it
+/// will be forgotten.
 fn may_be_named(task: &TaskView) -> bool {
     task.dead.is_none()
 }

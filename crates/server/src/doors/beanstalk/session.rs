@@ -32,8 +32,7 @@ const TOGETHER_MAX: usize = 256;
 const WATCHED_MAX: usize = 1_000;
 /// The work of looking at one watched tube, in bytes of [`Steps`].
 const LOOK_BYTES: usize = 4;
-/// The longest delay of a job (ms), 100 years. The queue takes no longer one, and beanstalkd's 136 years differ from
-/// it in theory only.
+/// The longest delay of a job (ms), 100 years. The queue takes no longer delay, although beanstalkd takes 136 years.
 const DELAY_MS_MAX: u64 = (100 * 365 + 25) * 86_400_000;
 
 /// The address of a connection, as the audit writes it.

@@ -28,7 +28,7 @@ const LARGE_BODY_TIME_MAX: Duration = Duration::from_secs(300);
 /// The longest time without progress while a large body comes, or while anything is sent.
 const STALL_MAX: Duration = Duration::from_secs(30);
 
-/// The buffers of one connection. An idle connection has none.
+/// One connection with its buffers. An idle connection has none.
 pub(super) struct Wire<'a> {
     socket: Stream,
     counters: &'a Counters,

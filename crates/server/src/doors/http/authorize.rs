@@ -21,9 +21,10 @@ fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
     (scheme.eq_ignore_ascii_case(b"bearer ") && !token.is_empty()).then_some(token)
 }
 
-/// The right that a request needs. An unknown path below `queues`, `clock` and `backups` needs `admin` everywhere, so
-/// that a forgotten route admits no caller without it. Another unknown path has no route: a caller with any token
-/// gets that answer, not one about a missing right. Tests check that each route below `/v1` has its right here.
+/// The right that a request needs. An unknown path below `queues` needs `admin` in its queue, and one below `clock`
+/// or `backups` needs it everywhere, so that a forgotten route admits no other caller. Any other unknown path has no
+/// route: a caller with any token gets that answer, not one about a missing right. Tests check that each route below
+/// `/v1` has its right here.
 pub(crate) fn need(method: &Method, path: &str) -> Need {
     let reads = method.is_safe();
     let segments: Vec<&str> = path.split('/').skip(1).collect();
@@ -82,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_route_needs_all_rights() {
+    fn an_unknown_route_needs_admin() {
         let of = |method: &str, path: &str| need(&method.parse().expect("a method"), path);
         let unknown = of("GET", "/v1/queues/shop%2Fq/no-such-thing");
         assert_eq!(unknown, Need::In(Right::Admin, "shop/q".to_owned()));

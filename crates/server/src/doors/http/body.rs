@@ -39,8 +39,7 @@ pub(crate) const NDJSON_TYPES: [&str; 6] = [
     "application/x-www-form-urlencoded",
 ];
 
-/// A whole JSON body, not yet parsed. Dropping it frees its place; a handler with a long wait does so before the
-/// wait.
+/// A whole JSON body, not yet parsed. Dropping it frees its place, so a handler drops it before a long wait.
 pub(crate) struct JsonBytes {
     bytes: Vec<u8>,
     _place: Option<Place>,
@@ -60,7 +59,6 @@ impl JsonBytes {
     ///
     /// # Errors
     /// The errors of `read`, or the server stops.
-    /// Those of `read`; the server stops.
     pub(crate) async fn read<T: Send + 'static>(
         &mut self,
         read: impl FnOnce(&[u8]) -> Result<T, BadRequest> + Send + 'static,

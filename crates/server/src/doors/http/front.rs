@@ -103,8 +103,8 @@ impl Front {
         if self.access_log { access_log::log(answer, subject, self.clock, begun) } else { answer }
     }
 
-    /// Refuses a connection with a reserved permit, unless the call is one for which it is meant, or another permit
-    /// is free by now.
+    /// Refuses a call on a connection with a reserved permit, unless the permit is meant for such calls, or another
+    /// permit is free by now.
     fn admit(&self, parts: &Parts, standing: &Standing) -> Result<(), Refusal> {
         let looks_after =
             matches!(parts.uri.path(), "/healthz" | "/readyz" | "/metrics") && parts.method.is_safe();

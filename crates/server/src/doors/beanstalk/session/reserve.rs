@@ -71,8 +71,8 @@ impl Session<'_> {
         }
     }
 
-    /// Returns at least one job, or the end of the wait: when the client's time is over, when one of its own jobs has
-    /// little time left, or when the client sends nothing more.
+    /// Returns at least one job, or the answer that says why there is none. The wait ends when the client's time is
+    /// over, when one of its own jobs has little time left, or when the client sends nothing more.
     async fn wait_for(
         &mut self,
         max: usize,

@@ -150,7 +150,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Gate<S> {
         }
     }
 
-    /// Whether an answer is not yet fully written; if so, the task is woken when it is.
+    /// Whether an answer is still being written; if so, the task is woken at its end.
     fn is_answering(&self, cx: &Context<'_>) -> bool {
         self.turn.is_answering(cx) || self.unflushed
     }

@@ -38,7 +38,7 @@ impl Turn {
         self.lock().answering = true;
     }
 
-    /// Whether the answer is not yet complete; if so, `cx` is woken at its end.
+    /// Whether the answer is still being written; if so, `cx` is woken at its end.
     pub(crate) fn is_answering(&self, cx: &Context<'_>) -> bool {
         let mut state = self.lock();
         if state.answering {
