@@ -1,119 +1,81 @@
 //! Backups that a running server makes of itself.
 
-use crate::time;
-use serde::{Deserialize, Serialize};
+use crate::body::body;
+use crate::choice::choice;
+use crate::kind::{choice, count, instant, list, object, text};
+use crate::part::{has, may};
 
-/// How a backup goes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum BackupState {
-    /// The backup is under way.
-    Running,
-    /// The backup is whole: it is synced, and every record of it was read and checked.
-    Done,
-    /// The backup failed. `error` says why, and nothing is left of it.
-    Failed,
-    /// A caller or a stop of the server ended it; nothing is left of it.
-    Stopped,
-}
-
-impl BackupState {
-    /// All of them.
-    pub const ALL: [Self; 4] = [Self::Running, Self::Done, Self::Failed, Self::Stopped];
-
-    /// The word on the wire.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Running => "running",
-            Self::Done => "done",
-            Self::Failed => "failed",
-            Self::Stopped => "stopped",
-        }
+choice! {
+    /// How a backup goes.
+    pub enum BackupState {
+        /// The backup is under way.
+        Running = "running",
+        /// The backup is whole: it is synced, and every record of it was read and checked.
+        Done = "done",
+        /// The backup failed. `error` says why, and nothing is left of it.
+        Failed = "failed",
+        /// A caller or a stop of the server ended it; nothing is left of it.
+        Stopped = "stopped",
     }
 }
 
-/// The step that a running backup is at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum BackupPhase {
-    /// The files are copied.
-    Copying,
-    /// The copy is read, and every record is checked.
-    Checking,
-}
-
-impl BackupPhase {
-    /// All of them.
-    pub const ALL: [Self; 2] = [Self::Copying, Self::Checking];
-
-    /// The word on the wire.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Copying => "copying",
-            Self::Checking => "checking",
-        }
+choice! {
+    /// The step that a running backup is at.
+    pub enum BackupPhase {
+        /// The files are copied.
+        Copying = "copying",
+        /// The copy is read, and every record is checked.
+        Checking = "checking",
     }
 }
 
-/// A backup: the answer 202 of `POST /v1/backups`, and to `GET` and `DELETE /v1/backups/{id}`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct BackupBody {
-    /// Its number. A later backup has a higher one.
-    pub id: u64,
-    /// The name of its directory in that of `serve --backup-dir`. Until it is whole it is called `NAME.unfinished` there.
-    pub name: String,
-    /// How it goes.
-    pub state: BackupState,
-    /// The step that the backup is at while it runs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub phase: Option<BackupPhase>,
-    /// When it was begun, ms since 1970 by the clock of the server's system.
-    #[serde(rename = "begun_at", with = "time::rfc3339")]
-    pub begun_at_ms: i64,
-    /// Everything that was acknowledged before this instant is in it, ms since 1970. Absent until the files are held still.
-    #[serde(
-        rename = "as_of",
-        default,
-        with = "time::rfc3339_option",
-        skip_serializing_if = "Option::is_none"
-    )]
-    pub as_of_ms: Option<i64>,
-    /// When it was over, ms since 1970.
-    #[serde(
-        rename = "ended_at",
-        default,
-        with = "time::rfc3339_option",
-        skip_serializing_if = "Option::is_none"
-    )]
-    pub ended_at_ms: Option<i64>,
-    /// Its files; 0 until they are known.
-    pub files: u64,
-    /// Bytes of them; 0 until they are known.
-    pub bytes: u64,
-    /// Bytes that the current phase has processed; equal to `bytes` once the backup is whole.
-    pub bytes_done: u64,
-    /// Live tasks in it, once it is whole.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tasks: Option<u64>,
-    /// Tasks in it that were given up and are kept, once it is whole.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub dead: Option<u64>,
-    /// Why it is not whole.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error: Option<String>,
+body! {
+    /// A backup that the server makes of itself. What is not known yet is left out.
+    ///
+    /// The answer 202 of `POST /v1/backups`, and to `GET` and `DELETE /v1/backups/{id}`.
+    pub struct BackupBody: answer "Backup" {
+        /// Its number. A later backup has a higher one.
+        id: u64 = has(count());
+        /// Its directory in that of `--backup-dir`. Until it is whole it is called `NAME.unfinished` there.
+        name: String = has(text(255, ""));
+        /// How it goes. Of one that is `failed` or `stopped` nothing is left.
+        state: BackupState = has(choice());
+        /// While it is under way: it copies the files, or reads the copy and checks every record.
+        phase: Option<BackupPhase> = may(choice());
+        /// When it was begun, by the clock of the server's system, also beside a virtual clock.
+        begun_at_ms as "begun_at": i64 = has(instant());
+        /// Everything that was acknowledged before this instant is in it; with `--ack memory` what was not written yet is missing.
+        ///
+        /// Absent until the files are held still.
+        as_of_ms as "as_of": Option<i64> = may(instant());
+        /// When it was over.
+        ended_at_ms as "ended_at": Option<i64> = may(instant());
+        /// Its files; 0 until they are known.
+        files: u64 = has(count());
+        /// Bytes of them; 0 until they are known.
+        bytes: u64 = has(count());
+        /// Bytes that the current phase has processed; equal to `bytes` once the backup is whole.
+        bytes_done: u64 = has(count());
+        /// Live tasks in it.
+        tasks: Option<u64> = may(count());
+        /// Tasks in it that were given up and are kept.
+        dead: Option<u64> = may(count());
+        /// Why it is not whole.
+        error: Option<String> = may(text(65_536, ""));
+    }
 }
 
-/// The answer to `GET /v1/backups`: `{"backups": [...]}`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct BackupsBody {
-    /// The one under way, the whole ones, and those of the last ones since the start of the server that failed or were stopped; the newest
-    /// first. Of those in the directory up to 100 are shown.
-    pub backups: Vec<BackupBody>,
-    /// How many older directories with names of backups there are that are not shown; absent if there are none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub older: Option<u64>,
+body! {
+    /// Backups.
+    ///
+    /// The answer to `GET /v1/backups`: the one under way, the whole ones, and those of the last ones since the start of the server that failed
+    /// or were stopped.
+    pub struct BackupsBody: answer "Backups" {
+        /// The newest first; of those in the directory up to 100.
+        backups: Vec<BackupBody> = has(list(object(), ""));
+        /// How many older directories with names of backups there are that are not shown.
+        older: Option<u64> = may(count());
+    }
 }
 
 #[cfg(test)]

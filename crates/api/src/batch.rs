@@ -2,52 +2,161 @@
 
 use crate::INTEGER_MAX;
 use crate::bad_request::BadRequest;
+use crate::body::{Body, Meaning, Slots, body, means, named};
 use crate::cancel::CancelOutcome;
-use crate::json::{self, Members, Shape, find_text};
+use crate::json::{self, find_text};
+use crate::kind::{Kind, boxed, choice, flag, instant, key, number, object, one_of};
+use crate::openapi::schema::{self, Member};
+use crate::part::{Group, has, may, some, unless};
 use crate::problem::Problem;
 use crate::problem_kind::ProblemKind;
-use crate::put::{LATER, PatchBody, PutBody};
-use crate::query::{MODES, PutMode};
-use crate::value;
-use crate::{time, timeline};
-use serde::ser::{SerializeMap, Serializer};
-use serde::{Deserialize, Serialize};
+use crate::put::{OF_TASK, PatchBody, PutBody};
+use crate::query::PutMode;
+use serde::ser::SerializeMap;
+use serde_json::json;
 use std::fmt;
 
-pub(crate) const SHAPE: Shape = Shape {
-    known: &[
-        "op",
-        "key",
-        "delay",
-        "at",
-        "at_ms",
-        "level",
-        "timeline",
-        "payload",
-        "payload_base64",
-        "content_type",
-        "tags",
-        "priority",
-        "group",
-        "retry",
-        "expire_after",
-        "mode",
-        "max_wait",
-        "if_match",
-        "revoke",
-    ],
-    later: &LATER,
+body! {
+    /// One line of a batch: a put or patch has the members of its route, too.
+    pub(crate) struct LineMembers: line_members "BatchLine" {
+        /// What to do.
+        op: Op = has(one_of(OPS));
+        /// With which task.
+        key: String = has(key("order:1"));
+        /// Of a put: as the parameter of its route.
+        mode: Option<PutMode> = may(choice());
+        /// Only if the task has this version.
+        if_match: Option<u64> = may(number(0, INTEGER_MAX).described(|| schema::integer(1, INTEGER_MAX)));
+        /// Take the task out of a worker's hands.
+        revoke: bool = unless(false, flag());
+        /// What a put or a patch says of the task. The operation says how it is read.
+        change: Change = some(ChangeMembers);
+    }
     elsewhere: &[
         ("queue", "it stands in the path: POST /v1/queues/{q}/batch"),
         ("due_at", "write `at` or `at_ms`; `due_at` is the name in answers"),
         ("version", "write `if_match`; `version` is the name in answers"),
-    ],
-};
+    ];
+    rules: OF_TASK;
+}
 
-/// Members that only a put has.
-const OF_PUT: [&str; 2] = ["mode", "max_wait"];
-/// Members that a cancel has.
-const OF_CANCEL: [&str; 4] = ["op", "key", "if_match", "revoke"];
+/// What a line does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Op {
+    Put,
+    Patch,
+    Cancel,
+}
+
+const OPS: &[(&str, Op)] = &[("put", Op::Put), ("patch", Op::Patch), ("cancel", Op::Cancel)];
+
+/// The body of a put or a patch on a line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Change {
+    /// There is none, or it is not read yet.
+    None,
+    Put(PutBody),
+    Patch(PatchBody),
+}
+
+/// The members of a put; those of a patch are among them, in the same places.
+struct ChangeMembers;
+
+impl Group for ChangeMembers {
+    type Value = Change;
+
+    fn count(&self) -> usize {
+        PutBody::count()
+    }
+
+    fn find(&self, name: &str) -> Option<usize> {
+        PutBody::find(name)
+    }
+
+    fn read(&self, _: Slots<'_, '_>) -> Result<Option<Change>, BadRequest> {
+        Ok(Some(Change::None))
+    }
+
+    fn write<M: SerializeMap>(&self, change: &Change, map: &mut M, one_line: bool) -> Result<(), M::Error> {
+        match change {
+            Change::None => Ok(()),
+            Change::Put(body) => body.write(map, one_line),
+            Change::Patch(body) => body.write(map, one_line),
+        }
+    }
+
+    fn members(&self) -> Vec<Member> {
+        PutBody::members()
+    }
+}
+
+impl Op {
+    /// Whether a line with this operation may have this member.
+    fn takes(self, name: &str) -> bool {
+        match self {
+            Self::Put => true,
+            Self::Patch => {
+                name != "mode" && (PatchBody::find(name).is_some() || PutBody::find(name).is_none())
+            }
+            Self::Cancel => ["op", "key", "if_match", "revoke"].contains(&name),
+        }
+    }
+
+    fn refuse_others(self, slots: Slots<'_, '_>) -> Result<(), BadRequest> {
+        let others = |at: usize| slots[at].is_some();
+        if !(0..LineMembers::count()).any(others) {
+            return Ok(());
+        }
+        match named::<LineMembers>(slots).into_iter().find(|name| !self.takes(name)) {
+            None => Ok(()),
+            Some(name) => {
+                let op = if self == Self::Patch { "patch" } else { "cancel" };
+                Err(BadRequest::member(name, format!("means nothing to a {op}"), "leave it out"))
+            }
+        }
+    }
+}
+
+impl Meaning for BatchLine {
+    type Members = LineMembers;
+
+    fn of_members(
+        members: LineMembers,
+        _: Option<Self>,
+        slots: Slots<'_, '_>,
+    ) -> Result<Option<Self>, BadRequest> {
+        let LineMembers { op, key, mode, if_match, revoke, .. } = members;
+        let change = &slots[LineMembers::count() - PutBody::count()..];
+        let op = match op {
+            Op::Put => {
+                let (body, mode) = (PutBody::read(change)?, mode.unwrap_or_default());
+                body.check(mode)?;
+                BatchOp::Put { body, mode }
+            }
+            Op::Patch => {
+                op.refuse_others(slots)?;
+                BatchOp::Patch(PatchBody::read(change)?)
+            }
+            Op::Cancel => {
+                op.refuse_others(slots)?;
+                BatchOp::Cancel
+            }
+        };
+        Ok(Some(Self { key, if_match, revoke, op }))
+    }
+
+    fn to_members(&self) -> LineMembers {
+        let (op, mode, change) = match self.op.clone() {
+            BatchOp::Put { body, mode } => {
+                (Op::Put, Some(mode).filter(|mode| *mode != PutMode::default()), Change::Put(body))
+            }
+            BatchOp::Patch(body) => (Op::Patch, None, Change::Patch(body)),
+            BatchOp::Cancel => (Op::Cancel, None, Change::None),
+        };
+        let Self { key, if_match, revoke, .. } = self;
+        LineMembers { op, key: key.clone(), mode, if_match: *if_match, revoke: *revoke, change }
+    }
+}
 
 /// One line of a batch: `{"op": "put", "key": "a", "delay": "30m", "payload": {}}`, `{"op": "patch", ...}`,
 /// `{"op": "cancel", "key": "b"}`.
@@ -124,43 +233,7 @@ impl BatchLine {
     /// As [`PutBody::parse`] and [`PatchBody::parse`]; no `op` or `key`; a member that the operation does not
     /// have.
     pub fn parse(bytes: &[u8]) -> Result<Self, BadBatchLine> {
-        Self::read(bytes).map_err(|refusal| BadBatchLine { key: find_text(bytes, "key"), refusal })
-    }
-
-    fn read(bytes: &[u8]) -> Result<Self, BadRequest> {
-        #[derive(Clone, Copy)]
-        enum Op {
-            Put,
-            Patch,
-            Cancel,
-        }
-        const OPS: [(&str, Op); 3] = [("put", Op::Put), ("patch", Op::Patch), ("cancel", Op::Cancel)];
-
-        let members = Members::read(bytes, &SHAPE)?;
-        let op = value::word("op", members.required("op", r#""op": "put""#)?, &OPS)?;
-        let key = value::text("key", members.required("key", r#""key": "order:1""#)?, "order:1")?;
-        let if_match = members
-            .get("if_match")
-            .map(|raw| value::integer("if_match", raw, 0..=INTEGER_MAX))
-            .transpose()?;
-        let revoke =
-            members.get("revoke").map(|raw| value::boolean("revoke", raw)).transpose()?.unwrap_or(false);
-        let op = match op {
-            Op::Put => {
-                let (body, mode) = (PutBody::of(&members)?, mode(&members)?);
-                body.check(mode)?;
-                BatchOp::Put { body, mode }
-            }
-            Op::Patch => {
-                refuse_others(&members, "patch", |name| !OF_PUT.contains(&name))?;
-                BatchOp::Patch(PatchBody::of(&members)?)
-            }
-            Op::Cancel => {
-                refuse_others(&members, "cancel", |name| OF_CANCEL.contains(&name))?;
-                BatchOp::Cancel
-            }
-        };
-        Ok(Self { key, if_match, revoke, op })
+        Self::of_bytes(bytes).map_err(|refusal| BadBatchLine { key: find_text(bytes, "key"), refusal })
     }
 
     /// The line as [`parse`](Self::parse) reads it, without a line end, and with none inside: a payload of
@@ -172,97 +245,30 @@ impl BatchLine {
     }
 }
 
-impl Serialize for BatchLine {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
-        let name = match &self.op {
-            BatchOp::Put { .. } => "put",
-            BatchOp::Patch(_) => "patch",
-            BatchOp::Cancel => "cancel",
-        };
-        map.serialize_entry("op", name)?;
-        map.serialize_entry("key", &self.key)?;
-        match &self.op {
-            BatchOp::Put { body, mode } => {
-                body.write_due(&mut map)?;
-                if body.timeline.is_empty() {
-                    body.payload.write_on_one_line(&mut map)?;
-                } else {
-                    timeline::write_on_one_line(&body.timeline, &mut map)?;
-                }
-                body.write_max_wait(&mut map)?;
-                body.terms.write(&mut map)?;
-                if *mode != PutMode::default() {
-                    map.serialize_entry("mode", mode.name())?;
-                }
-            }
-            BatchOp::Patch(body) => {
-                body.write_due(&mut map)?;
-                if let Some(payload) = &body.payload {
-                    payload.write_on_one_line(&mut map)?;
-                }
-                if let Some(timeline) = &body.timeline {
-                    timeline::write_on_one_line(timeline, &mut map)?;
-                }
-                body.terms.write(&mut map)?;
-            }
-            BatchOp::Cancel => {}
-        }
-        if let Some(version) = self.if_match {
-            map.serialize_entry("if_match", &version)?;
-        }
-        if self.revoke {
-            map.serialize_entry("revoke", &true)?;
-        }
-        map.end()
+means!(export BatchLine);
+
+body! {
+    /// The result of one line, in the order of the request.
+    ///
+    /// | operation | line |
+    /// |---|---|
+    /// | put, patch | `{"key":"a","status":201,"version":42,"due_at":"..."}` |
+    /// | cancel | `{"key":"b","status":404,"result":"not_found"}` |
+    /// | any that failed | `{"key":"c","status":412,"problem":{...}}` |
+    pub struct BatchResult: row "BatchResult" {
+        /// The key of the line, if it had one, as it stood there.
+        key: Option<String> = may(key("order:1").described(|| json!({ "type": "string" })));
+        /// The status that the operation alone would have answered.
+        status: u16 = has(number(200, 599));
+        /// The task's version after a put or patch.
+        version: Option<u64> = may(number(1, INTEGER_MAX));
+        /// When it is due after a put or patch.
+        due_at_ms as "due_at": Option<i64> = may(instant());
+        /// What a cancel found.
+        result: Option<CancelOutcome> = may(choice());
+        /// What went wrong.
+        problem: Option<Box<Problem>> = may(boxed(object()));
     }
-}
-
-fn mode(members: &Members<'_>) -> Result<PutMode, BadRequest> {
-    let Some(raw) = members.get("mode") else { return Ok(PutMode::default()) };
-    value::word("mode", raw, &MODES)
-}
-
-fn refuse_others(members: &Members<'_>, op: &str, allowed: impl Fn(&str) -> bool) -> Result<(), BadRequest> {
-    match members.names().find(|name| !allowed(name)) {
-        None => Ok(()),
-        Some(name) => Err(BadRequest::member(name, format!("means nothing to a {op}"), "leave it out")),
-    }
-}
-
-/// One line of a batch's answer. Lines come in the order of the request.
-///
-/// | operation | line |
-/// |---|---|
-/// | put, patch | `{"key":"a","status":201,"version":42,"due_at":"..."}` |
-/// | cancel | `{"key":"b","status":404,"result":"not_found"}` |
-/// | any that failed | `{"key":"c","status":412,"problem":{...}}` |
-///
-/// `key` is absent only if the line of the request had none that could be read.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct BatchResult {
-    /// The task's key.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub key: Option<String>,
-    /// The status that the operation alone would have answered.
-    pub status: u16,
-    /// The task's version after a put or patch.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub version: Option<u64>,
-    /// When the task is due after a put or patch, in ms since 1970.
-    #[serde(
-        rename = "due_at",
-        default,
-        with = "time::rfc3339_option",
-        skip_serializing_if = "Option::is_none"
-    )]
-    pub due_at_ms: Option<i64>,
-    /// What a cancel found.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub result: Option<CancelOutcome>,
-    /// What went wrong.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub problem: Option<Box<Problem>>,
 }
 
 impl BatchResult {
@@ -288,12 +294,5 @@ impl BatchResult {
     pub fn refusal(&self) -> Option<ProblemKind> {
         let of_cancel = || self.result.and_then(CancelOutcome::problem_kind);
         self.problem.as_ref().map_or_else(of_cancel, |problem| problem.kind())
-    }
-
-    /// The line, with its line end.
-    pub fn to_line(&self) -> Vec<u8> {
-        let mut line = json::write(self);
-        line.push(b'\n');
-        line
     }
 }

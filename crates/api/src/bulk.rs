@@ -1,99 +1,44 @@
 //! What is done to many tasks at once: a cancel, a move, a purge.
 
-use crate::bad_request::{BadRequest, Place, inside};
+use crate::bad_request::BadRequest;
+use crate::body::{Meaning, Slots, body, two_of};
 use crate::due::{at, at_ms};
-use crate::duration;
-use crate::filter::{TaskFilter, instant, tag};
-use crate::json::{self, Members, Shape};
+use crate::filter::{TaskFilter, filter};
+use crate::kind::{Kind, count, duration, flag, object};
+use crate::openapi::schema::{self, Rule};
+use crate::part::{has, may, members_of, or, some, unless};
 use crate::task::TaskState;
-use crate::value;
-use serde::ser::{SerializeMap, Serializer};
-use serde::{Deserialize, Serialize};
+use crate::{duration, value};
+use serde::ser::Serializer;
+use serde_json::Value as Json;
 use serde_json::value::RawValue;
-use std::collections::BTreeMap;
 
 /// A call does up to this many tasks while its caller waits. If there are more, or if finding them takes long, a job does it.
 pub const BULK_MAX: usize = 10_000;
 
-pub(crate) const CANCEL: Shape = Shape {
-    known: &["filter", "dry_run", "revoke"],
-    later: &[],
+const IN_FILTER: &str = "it stands in `filter`";
+const ALL_TASKS: &str = "a purge takes all tasks; POST /v1/queues/{q}/cancel takes a filter";
+
+body! {
+    /// Which tasks are cancelled.
+    ///
+    /// The body of `POST /v1/queues/{q}/cancel`: `{"filter": {"tag": "vip", "due_to": "2030-01-01T00:00:00Z"}, "dry_run": true}`.
+    #[derive(Default)]
+    pub struct BulkCancelBody: request "BulkCancel" {
+        /// Which; `{}` is every task that is not dead, and has to be written.
+        filter: TaskFilter = has(filter());
+        /// Say only how many there are.
+        dry_run: bool = or(false, flag());
+        /// Take those out of workers' hands that are leased.
+        revoke: bool = or(false, flag());
+    }
     elsewhere: &[
-        ("state", "it stands in `filter`"),
-        ("tag", "it stands in `filter`"),
-        ("due_from", "it stands in `filter`"),
-        ("due_to", "it stands in `filter`"),
+        ("state", IN_FILTER),
+        ("tag", IN_FILTER),
+        ("due_from", IN_FILTER),
+        ("due_to", IN_FILTER),
         ("key", "one task is cancelled with DELETE /v1/queues/{q}/tasks/{key}"),
-    ],
-};
-
-pub(crate) const MOVE: Shape = Shape {
-    known: &["filter", "delay", "at", "at_ms", "by", "dry_run", "revoke"],
-    later: &[],
-    elsewhere: &[
-        ("state", "it stands in `filter`"),
-        ("tag", "it stands in `filter`"),
-        ("due_from", "it stands in `filter`"),
-        ("due_to", "it stands in `filter`"),
-        ("level", "write the delay itself as `delay`"),
-        ("due_at", "write `at` or `at_ms`; `due_at` is the name in answers"),
-        ("key", "one task is moved with PATCH /v1/queues/{q}/tasks/{key}"),
-    ],
-};
-
-pub(crate) const PURGE: Shape = Shape {
-    known: &["dry_run", "revoke"],
-    later: &[],
-    elsewhere: &[
-        ("filter", "a purge takes all tasks; POST /v1/queues/{q}/cancel takes a filter"),
-        ("state", "a purge takes all tasks; POST /v1/queues/{q}/cancel takes a filter"),
-        ("tag", "a purge takes all tasks; POST /v1/queues/{q}/cancel takes a filter"),
-    ],
-};
-
-pub(crate) const FILTER: Shape = Shape {
-    known: &["state", "due_from", "due_to", "tag"],
-    later: &["group", "key_prefix"],
-    elsewhere: &[("tags", "write one `tag`"), ("queue", "it stands in the path")],
-};
-
-/// The body of `POST /v1/queues/{q}/cancel`: `{"filter": {"tag": "vip", "due_to": "2030-01-01T00:00:00Z"}, "dry_run": true}`.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct BulkCancelBody {
-    /// Which tasks; `{}` is every task that is not dead, and has to be written.
-    pub filter: TaskFilter,
-    /// Say only how many there are.
-    pub dry_run: bool,
-    /// Take those out of workers' hands that are leased.
-    pub revoke: bool,
-}
-
-impl BulkCancelBody {
-    /// Reads the body of a request.
-    ///
-    /// # Errors
-    ///
-    /// Text that is no JSON object; no `filter`; unknown or repeated members; values of the wrong kind.
-    pub fn parse(bytes: &[u8]) -> Result<Self, BadRequest> {
-        let members = Members::read(bytes, &CANCEL)?;
-        let filter = filter_of(&members)?;
-        let Flags { dry_run, revoke } = Flags::read(&members)?;
-        Ok(Self { filter, dry_run, revoke })
-    }
-
-    /// The body as [`parse`](Self::parse) reads it.
-    pub fn to_json(&self) -> Vec<u8> {
-        json::write(self)
-    }
-}
-
-impl Serialize for BulkCancelBody {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("filter", &written(&self.filter))?;
-        Flags { dry_run: self.dry_run, revoke: self.revoke }.write(&mut map)?;
-        map.end()
-    }
+    ];
 }
 
 /// Where tasks are moved to.
@@ -107,238 +52,191 @@ pub enum MoveTo {
     By(i64),
 }
 
-/// The body of `POST /v1/queues/{q}/move`: `{"filter": {"tag": "vip"}, "by": "1h", "dry_run": true}`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BulkMoveBody {
-    /// Which tasks; `{}` is every task that is not dead, and has to be written. Dead tasks do not move.
-    pub filter: TaskFilter,
-    /// Where to.
-    pub to: MoveTo,
-    /// Say only how many there are.
-    pub dry_run: bool,
-    /// Take those out of workers' hands that are leased.
-    pub revoke: bool,
-}
-
-impl BulkMoveBody {
-    /// Reads the body of a request.
+body! {
+    /// Which tasks are moved, and where to: one of `delay`, `at`, `at_ms` and `by`.
     ///
-    /// # Errors
-    ///
-    /// As [`BulkCancelBody::parse`]; no time, two of them, or a filter for dead tasks.
-    pub fn parse(bytes: &[u8]) -> Result<Self, BadRequest> {
-        let members = Members::read(bytes, &MOVE)?;
-        let filter = filter_of(&members)?;
-        if filter.state == Some(TaskState::Dead) {
-            let hint = "give dead tasks another life first: POST /v1/queues/{q}/dead/redrive";
-            return Err(BadRequest::member("filter.state", "`dead` tasks have no time to move", hint));
-        }
-        let to = MoveTo::of(&members)?;
-        let Flags { dry_run, revoke } = Flags::read(&members)?;
-        Ok(Self { filter, to, dry_run, revoke })
+    /// The body of `POST /v1/queues/{q}/move`: `{"filter": {"tag": "vip"}, "by": "1h", "dry_run": true}`.
+    pub struct BulkMoveBody: request "BulkMove" {
+        /// Which; `{}` is every task that is not dead, and has to be written. Dead tasks do not move.
+        filter: TaskFilter = has(filter().checked(can_move).described(|| schema::of("MoveFilter")));
+        /// Where to.
+        to: MoveTo = some(members_of());
+        /// Say only how many there are.
+        dry_run: bool = or(false, flag());
+        /// Take those out of workers' hands that are leased.
+        revoke: bool = or(false, flag());
     }
-
-    /// The body as [`parse`](Self::parse) reads it.
-    pub fn to_json(&self) -> Vec<u8> {
-        json::write(self)
-    }
+    elsewhere: &[
+        ("state", IN_FILTER),
+        ("tag", IN_FILTER),
+        ("due_from", IN_FILTER),
+        ("due_to", IN_FILTER),
+        ("level", "write the delay itself as `delay`"),
+        ("due_at", "write `at` or `at_ms`; `due_at` is the name in answers"),
+        ("key", "one task is moved with PATCH /v1/queues/{q}/tasks/{key}"),
+    ];
+    rules: &[Rule::One(&["delay", "at", "at_ms", "by"])];
 }
 
-impl Serialize for BulkMoveBody {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("filter", &written(&self.filter))?;
-        match self.to {
-            MoveTo::After(ms) => map.serialize_entry("delay", &duration::format(ms))?,
-            MoveTo::At(ms) => map.serialize_entry("at_ms", &ms)?,
-            MoveTo::By(ms) => map.serialize_entry("by", &duration::format_signed(ms))?,
-        }
-        Flags { dry_run: self.dry_run, revoke: self.revoke }.write(&mut map)?;
-        map.end()
+fn can_move(path: &str, filter: &TaskFilter) -> Result<(), BadRequest> {
+    if filter.state != Some(TaskState::Dead) {
+        return Ok(());
     }
+    let hint = "give dead tasks another life first: POST /v1/queues/{q}/dead/redrive";
+    Err(BadRequest::member(format!("{path}.state"), "`dead` tasks have no time to move", hint))
 }
 
-impl MoveTo {
-    fn of(members: &Members<'_>) -> Result<Self, BadRequest> {
-        let mut named = members.names().filter(|name| ["delay", "at", "at_ms", "by"].contains(name));
-        let (first, second) = (named.next(), named.next());
-        let Some(first) = first else {
-            let hint = "name one of `delay`, `at` and `at_ms`, one instant for all, or `by`, which moves each from its own time";
-            return Err(BadRequest::body("says no time", hint));
-        };
-        if let Some(second) = second {
-            let what = format!("`{first}` and `{second}` both say where the tasks are moved to");
-            return Err(BadRequest::member(second, what, "keep one of them"));
+body! {
+    /// Where tasks are moved to: one of the members.
+    #[derive(Default)]
+    pub(crate) struct MoveMembers: group {
+        /// All are due at one instant: so long after the server has the request.
+        delay: Option<u64> = may(duration());
+        /// Due then, RFC 3339. The past is now.
+        at: Option<i64> = may(at());
+        /// Due then, milliseconds since 1970.
+        at_ms: Option<i64> = may(at_ms());
+        /// Each is due so much later than before, or earlier: `1h`, `-1h`. What would be due before now is due now.
+        by: Option<i64> = may(SignedDuration);
+    }
+    first: |slots| one_place(two_of::<Self>(slots));
+}
+
+fn one_place(named: Option<(&str, &str)>) -> Result<(), BadRequest> {
+    let Some((first, second)) = named else { return Ok(()) };
+    let what = format!("`{first}` and `{second}` both say where the tasks are moved to");
+    Err(BadRequest::member(second, what, "keep one of them"))
+}
+
+impl Meaning for MoveTo {
+    type Members = MoveMembers;
+
+    fn of_members(
+        members: MoveMembers,
+        _: Option<Self>,
+        _: Slots<'_, '_>,
+    ) -> Result<Option<Self>, BadRequest> {
+        let MoveMembers { delay, at, at_ms, by } = members;
+        let to = delay.map(Self::After).or(at.or(at_ms).map(Self::At)).or(by.map(Self::By));
+        let hint = "name one of `delay`, `at` and `at_ms`, one instant for all, or `by`, which moves each from its own time";
+        to.map(Some).ok_or_else(|| BadRequest::body("says no time", hint))
+    }
+
+    fn to_members(&self) -> MoveMembers {
+        let none = MoveMembers::default();
+        match *self {
+            Self::After(ms) => MoveMembers { delay: Some(ms), ..none },
+            Self::At(ms) => MoveMembers { at_ms: Some(ms), ..none },
+            Self::By(ms) => MoveMembers { by: Some(ms), ..none },
         }
-        let raw = members.get(first).expect("the name was found among the members");
-        Ok(match first {
-            "delay" => Self::After(value::duration_ms(first, raw)?),
-            "at" => Self::At(at(first, raw)?),
-            "at_ms" => Self::At(at_ms(first, raw)?),
-            _ => Self::By(by(first, raw)?),
-        })
     }
 }
 
 /// A duration that may be negative, and is not zero.
-fn by(name: &'static str, raw: &RawValue) -> Result<i64, BadRequest> {
-    let text = value::text(name, raw, "1h")?;
-    match duration::parse_signed(&text) {
-        Ok(0) => {
-            let hint = "write how much later, such as `1h`, or how much earlier, such as `-1h`";
-            Err(BadRequest::member(name, "moves nothing", hint))
+struct SignedDuration;
+
+impl Kind for SignedDuration {
+    type Value = i64;
+
+    fn read(&self, path: &str, raw: &RawValue) -> Result<i64, BadRequest> {
+        let text = value::text(path, raw, "1h")?;
+        match duration::parse_signed(&text) {
+            Ok(0) => {
+                let hint = "write how much later, such as `1h`, or how much earlier, such as `-1h`";
+                Err(BadRequest::member(path, "moves nothing", hint))
+            }
+            Ok(ms) => Ok(ms),
+            Err(error) => Err(BadRequest::member(path, error.to_string(), error.hint())),
         }
-        Ok(ms) => Ok(ms),
-        Err(error) => Err(BadRequest::member(name, error.to_string(), error.hint())),
+    }
+
+    fn write<S: Serializer>(&self, ms: &i64, serializer: S, _: bool) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&duration::format_signed(*ms))
+    }
+
+    fn schema(&self) -> Json {
+        schema::signed_duration()
+    }
+
+    fn example(&self) -> String {
+        "\"1h\"".to_owned()
     }
 }
 
-/// The body of `POST /v1/queues/{q}/purge`: `{"dry_run": true}`; no body at all is a purge.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct PurgeBody {
-    /// Say only how many tasks there are.
-    pub dry_run: bool,
-    /// Take those out of workers' hands that are leased.
-    pub revoke: bool,
-}
-
-impl PurgeBody {
-    /// Reads the body of a request.
+body! {
+    /// What becomes of the tasks of a queue.
     ///
-    /// # Errors
+    /// The body of `POST /v1/queues/{q}/purge`: `{"dry_run": true}`; no body at all is a purge.
+    #[derive(Copy, Default)]
+    pub struct PurgeBody: request "Purge" {
+        /// Say only how many there are.
+        dry_run: bool = or(false, flag());
+        /// Take those out of workers' hands that are leased.
+        revoke: bool = or(false, flag());
+    }
+    elsewhere: &[("filter", ALL_TASKS), ("state", ALL_TASKS), ("tag", ALL_TASKS)];
+}
+
+body! {
+    /// What a cancel of many found and did.
     ///
-    /// Text that is no JSON object; unknown or repeated members; values of the wrong kind.
-    pub fn parse(bytes: &[u8]) -> Result<Self, BadRequest> {
-        let members = Members::read(bytes, &PURGE)?;
-        let Flags { dry_run, revoke } = Flags::read(&members)?;
-        Ok(Self { dry_run, revoke })
-    }
-
-    /// The body as [`parse`](Self::parse) reads it.
-    pub fn to_json(&self) -> Vec<u8> {
-        json::write(self)
-    }
-}
-
-impl Serialize for PurgeBody {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
-        Flags { dry_run: self.dry_run, revoke: self.revoke }.write(&mut map)?;
-        map.end()
+    /// `{"matched": 3, "cancelled": 3}`; a dry run cancels none.
+    #[derive(Copy)]
+    pub struct BulkCancelAnswer: answer "BulkCancelled" {
+        /// Tasks that the filter found.
+        matched: u64 = has(count());
+        /// Those of them that it ended.
+        ///
+        /// The others were leased, or somebody changed them meanwhile.
+        cancelled: u64 = has(count());
     }
 }
 
-/// A filter as [`filter_of`] reads it.
-fn written(filter: &TaskFilter) -> BTreeMap<&'static str, String> {
-    filter.parameters().into_iter().collect()
-}
-
-/// The members that all these bodies have.
-struct Flags {
-    dry_run: bool,
-    revoke: bool,
-}
-
-impl Flags {
-    fn read(members: &Members<'_>) -> Result<Self, BadRequest> {
-        let flag = |name| members.get(name).map_or(Ok(false), |raw| value::boolean(name, raw));
-        Ok(Self { dry_run: flag("dry_run")?, revoke: flag("revoke")? })
-    }
-
-    fn write<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
-        map.serialize_entry("dry_run", &self.dry_run)?;
-        map.serialize_entry("revoke", &self.revoke)
+body! {
+    /// What a move of many found and did.
+    ///
+    /// `{"matched": 3, "moved": 3}`; a dry run moves none.
+    #[derive(Copy)]
+    pub struct BulkMoveAnswer: answer "BulkMoved" {
+        /// Tasks that the filter found.
+        matched: u64 = has(count());
+        /// Those of them that it moved.
+        moved: u64 = has(count());
+        /// Why it did not move the others.
+        skipped: SkippedBody = unless(SkippedBody::default(), object());
     }
 }
 
-fn filter_of(members: &Members<'_>) -> Result<TaskFilter, BadRequest> {
-    let raw = members.required("filter", r#""filter": {"tag": "vip"}"#)?;
-    filter(raw).map_err(|refused| inside("filter", as_member(refused)))
+body! {
+    /// What a purge found and did.
+    ///
+    /// `{"matched": 3, "purged": 3}`; a dry run purges none.
+    #[derive(Copy)]
+    pub struct PurgeAnswer: answer "Purged" {
+        /// Tasks that the queue had, live and dead.
+        matched: u64 = has(count());
+        /// Those of them that it removed.
+        purged: u64 = has(count());
+        /// Why it did not remove the others.
+        skipped: SkippedBody = unless(SkippedBody::default(), object());
+    }
 }
 
-fn filter(raw: &RawValue) -> Result<TaskFilter, BadRequest> {
-    let hint = "write an object, for example `{\"tag\": \"vip\"}`, or `{}` for every task that is not dead";
-    let members = Members::of_value(raw, &FILTER, hint)?;
-    let words = TaskState::ALL.map(|state| (state.name(), state));
-    let time = |name: &'static str| {
-        // As in a query: RFC 3339, or milliseconds since 1970 as a number.
-        let given = members.get(name).map(|raw| match raw.get().starts_with('"') {
-            true => value::text(name, raw, "2030-01-01T00:00:00Z"),
-            false => Ok(value::whole(raw.get()).to_owned()),
-        });
-        given.map(|text| text.and_then(|text| instant(name, &text))).transpose()
-    };
-    let wanted = members.get("tag").map(|raw| value::text("tag", raw, "vip").and_then(|text| tag(&text)));
-    let filter = TaskFilter {
-        state: members.get("state").map(|raw| value::word("state", raw, &words)).transpose()?,
-        due_from_ms: time("due_from")?,
-        due_to_ms: time("due_to")?,
-        tag: wanted.transpose()?,
-    };
-    filter.check()
-}
-
-/// What was said of a parameter of a query is said of a member.
-fn as_member(refused: BadRequest) -> BadRequest {
-    let place = match refused.place {
-        Place::Parameter(name) => Place::Member(name),
-        other => other,
-    };
-    BadRequest { place, ..refused }
-}
-
-/// The answer to a cancel of many: `{"matched": 3, "cancelled": 3}`; a dry run cancels none.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct BulkCancelAnswer {
-    /// How many tasks the filter found.
-    pub matched: u64,
-    /// How many of them were cancelled or revoked. The others were leased, or somebody changed them meanwhile.
-    pub cancelled: u64,
-}
-
-/// The answer to a move of many: `{"matched": 3, "moved": 3}`; a dry run moves none.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct BulkMoveAnswer {
-    /// How many tasks the filter found.
-    pub matched: u64,
-    /// How many of them were moved.
-    pub moved: u64,
-    /// Why the others were not.
-    #[serde(default, skip_serializing_if = "SkippedBody::is_empty")]
-    pub skipped: SkippedBody,
-}
-
-/// The answer to a purge: `{"matched": 3, "purged": 3}`; a dry run purges none.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PurgeAnswer {
-    /// How many tasks the queue had, live and dead.
-    pub matched: u64,
-    /// How many of them were removed.
-    pub purged: u64,
-    /// Why the others were not.
-    #[serde(default, skip_serializing_if = "SkippedBody::is_empty")]
-    pub skipped: SkippedBody,
-}
-
-/// Why tasks that were found were left as they are, and how many for each reason. A reason without tasks is left out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub struct SkippedBody {
-    /// A worker had them, and the request has no `revoke`.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub leased: u64,
-    /// They were changed, or ended, after they were found.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub changed: u64,
-    /// They have a timeline, which is replaced as a whole.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub timeline: u64,
-    /// They would have expired before the new time.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub expires_first: u64,
-    /// The new time is later than the server, or the token, allows.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub too_far: u64,
+body! {
+    /// How many tasks were found and left as they are, by the reason. A reason without tasks is left out.
+    #[derive(Copy, Default)]
+    pub struct SkippedBody: answer "Skipped" {
+        /// A worker has them, and the request has no `revoke`.
+        leased: u64 = unless(0, count());
+        /// They were changed, or ended, after they were found.
+        changed: u64 = unless(0, count());
+        /// They have a timeline, which is replaced as a whole.
+        timeline: u64 = unless(0, count());
+        /// They would have expired before the new time.
+        expires_first: u64 = unless(0, count());
+        /// The new time is later than the server, or the token, allows.
+        too_far: u64 = unless(0, count());
+    }
 }
 
 impl SkippedBody {
@@ -371,11 +269,6 @@ impl SkippedBody {
         self.expires_first += expires_first;
         self.too_far += too_far;
     }
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives it a reference")]
-fn is_zero(count: &u64) -> bool {
-    *count == 0
 }
 
 #[cfg(test)]

@@ -1,40 +1,30 @@
 //! The definite answers to a cancel.
 
 use crate::ProblemKind;
-use serde::{Deserialize, Serialize};
+use crate::body::body;
+use crate::choice::choice;
+use crate::kind::{Kind, choice};
+use crate::openapi::schema::one_of;
+use crate::part::has;
 
-/// What a cancel found. Exactly one of them, decided at one point in time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum CancelOutcome {
-    /// 200: no delivery of the task starts from now on.
-    Cancelled,
-    /// 200, with `revoke=true`: a worker has the task; its token answers `revoked` from now on, and the task
-    /// does not come back.
-    Revoked,
-    /// 409: a worker has the task. It stays there; `revoke=true` takes it.
-    Leased,
-    /// 404: the last task of this key was acked.
-    Done,
-    /// 404: no live task has this key, and none was done lately.
-    NotFound,
+choice! {
+    /// What a cancel found. Exactly one of them, decided at one point in time.
+    pub enum CancelOutcome {
+        /// 200: no delivery of the task starts from now on.
+        Cancelled = "cancelled",
+        /// 200, with `revoke=true`: a worker has the task; its token answers `revoked` from now on, and the task
+        /// does not come back.
+        Revoked = "revoked",
+        /// 409: a worker has the task. It stays there; `revoke=true` takes it.
+        Leased = "leased",
+        /// 404: the last task of this key was acked.
+        Done = "done",
+        /// 404: no live task has this key, and none was done lately.
+        NotFound = "not_found",
+    }
 }
 
 impl CancelOutcome {
-    /// Every outcome.
-    pub const ALL: [Self; 5] = [Self::Cancelled, Self::Revoked, Self::Leased, Self::Done, Self::NotFound];
-
-    /// The name on the wire: `not_found`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Cancelled => "cancelled",
-            Self::Revoked => "revoked",
-            Self::Leased => "leased",
-            Self::Done => "done",
-            Self::NotFound => "not_found",
-        }
-    }
-
     /// The problem that it is for whoever asked; `None` if it took effect.
     pub fn problem_kind(self) -> Option<ProblemKind> {
         match self {
@@ -55,10 +45,14 @@ impl CancelOutcome {
     }
 }
 
-/// The body of a cancel that took effect: `{"result": "cancelled"}`. The other outcomes are a
-/// [`Problem`](crate::Problem) with the same member.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CancelAnswer {
-    /// `cancelled` or `revoked`.
-    pub result: CancelOutcome,
+body! {
+    /// The task is not delivered any more.
+    ///
+    /// The body of a cancel that took effect: `{"result": "cancelled"}`. The other outcomes are a [`Problem`](crate::Problem) with the same
+    /// member.
+    #[derive(Copy)]
+    pub struct CancelAnswer: answer "Cancelled" {
+        /// `revoked`: a worker had it.
+        result: CancelOutcome = has(choice().described(|| one_of(&["cancelled", "revoked"])));
+    }
 }

@@ -1,50 +1,32 @@
 //! Moving the virtual clock.
 
-use crate::bad_request::BadRequest;
-use crate::json::{self, Members, Shape};
-use crate::value;
-use serde::{Deserialize, Serialize};
+use crate::body::body;
+use crate::kind::{duration, instant};
+use crate::part::has;
 
 /// 36,525 days: the farthest a task can be due, so one call can reach any task.
 const ADVANCE_MS_MAX: u64 = 36_525 * 86_400_000;
 
-pub(crate) const SHAPE: Shape = Shape {
-    known: &["by"],
-    later: &["to"],
-    elsewhere: &[("delay", "write `by`"), ("at", "say how far, not until when: `by`")],
-};
-
-/// The body of `POST /v1/clock/advance`: `{"by": "15d"}`. `by` is required and may be `0s`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct AdvanceBody {
-    /// How far the clock moves, in ms, at most 100 years.
-    #[serde(rename = "by", with = "crate::duration::text")]
-    pub by_ms: u64,
+body! {
+    /// How far the clock moves.
+    ///
+    /// The body of `POST /v1/clock/advance`: `{"by": "15d"}`.
+    #[derive(Copy)]
+    pub struct AdvanceBody: request "Advance" {
+        /// `0s` to 100 years.
+        by_ms as "by": u64 = has(duration().within(0, ADVANCE_MS_MAX));
+    }
+    later: &["to"];
+    elsewhere: &[("delay", "write `by`"), ("at", "say how far, not until when: `by`")];
 }
 
-impl AdvanceBody {
-    /// Reads the body of a request.
+body! {
+    /// The virtual clock.
     ///
-    /// # Errors
-    ///
-    /// Text that is no JSON object; unknown or repeated members; no `by`, or one that is no duration of 0 to
-    /// 100 years.
-    pub fn parse(bytes: &[u8]) -> Result<Self, BadRequest> {
-        let members = Members::read(bytes, &SHAPE)?;
-        let raw = members.required("by", r#""by": "15d""#)?;
-        Ok(Self { by_ms: value::duration_ms_within("by", raw, 0..=ADVANCE_MS_MAX)? })
+    /// The answer of the virtual clock: `{"now": "2017-10-17T10:56:33.000Z"}`.
+    #[derive(Copy)]
+    pub struct NowBody: answer "Now" {
+        /// The server's time.
+        now_ms as "now": i64 = has(instant());
     }
-
-    /// The body as [`parse`](Self::parse) reads it.
-    pub fn to_json(&self) -> Vec<u8> {
-        json::write(self)
-    }
-}
-
-/// The answer of the virtual clock: `{"now": "2017-10-17T10:56:33.000Z"}`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NowBody {
-    /// The server's time, in ms since 1970.
-    #[serde(rename = "now", with = "crate::time::rfc3339")]
-    pub now_ms: i64,
 }

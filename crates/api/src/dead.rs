@@ -2,19 +2,49 @@
 
 use crate::INTEGER_MAX;
 use crate::bad_request::BadRequest;
-use crate::json::{self, Members, Shape};
-use crate::value;
-use serde::ser::SerializeMap;
-use serde::{Deserialize, Serialize, Serializer};
+use crate::body::{Meaning, Slots, body, means, two_of};
+use crate::choice::choice;
+use crate::kind::{Kind, choice, count, flag, key, list, number};
+use crate::openapi::schema::Rule;
+use crate::part::{has, may};
 
 /// Tasks that one call names, or redrives if it names none.
 pub const REDRIVE_MAX: usize = 1_000;
 
-pub(crate) const SHAPE: Shape = Shape {
-    known: &["key", "id", "keys", "ids"],
-    later: &["tag", "reason"],
-    elsewhere: &[("queue", "it stands in the path: POST /v1/queues/{q}/dead/redrive")],
-};
+body! {
+    /// Which dead tasks live again: one of the members, or none for all, 1,000 at most a call.
+    #[derive(Default)]
+    pub(crate) struct RedriveMembers: members "Redrive" {
+        /// The dead task that this key leads to.
+        key: Option<String> = may(key("order:1"));
+        /// The dead task with this id.
+        id: Option<u64> = may(number(1, INTEGER_MAX));
+        /// Several keys.
+        keys: Option<Vec<String>> = may(list(key("order:1"), "write a list").of(1, REDRIVE_MAX).checked(are_few));
+        /// Several ids.
+        ids: Option<Vec<u64>> = may(list(number(1, INTEGER_MAX), "write a list").of(1, REDRIVE_MAX).checked(are_few));
+    }
+    later: &["tag", "reason"];
+    elsewhere: &[("queue", "it stands in the path: POST /v1/queues/{q}/dead/redrive")];
+    rules: &[Rule::OneOrNone(&["key", "id", "keys", "ids"])];
+    first: |slots| one_of_them(two_of::<Self>(slots));
+}
+
+fn one_of_them(named: Option<(&str, &str)>) -> Result<(), BadRequest> {
+    let Some((first, second)) = named else { return Ok(()) };
+    let what = format!("`{first}` and `{second}` both say which tasks are meant");
+    Err(BadRequest::member(second, what, "keep one of them"))
+}
+
+#[expect(clippy::ptr_arg, reason = "a rule is given the value as it is")]
+fn are_few<T>(path: &str, tasks: &Vec<T>) -> Result<(), BadRequest> {
+    if (1..=REDRIVE_MAX).contains(&tasks.len()) {
+        return Ok(());
+    }
+    let what = format!("names {} tasks, not from 1 to {REDRIVE_MAX}", tasks.len());
+    let hint = "send more than 1000 in several calls, or no member at all for every dead task";
+    Err(BadRequest::member(path, what, hint))
+}
 
 /// The body of `POST /v1/queues/{q}/dead/redrive`: `{"key": "order:1"}` or `{"id": 7}` for one, `{"keys": [...]}` or `{"ids": [...]}` for up
 /// to 1,000, and an empty one for all, up to 1,000 a call.
@@ -33,91 +63,61 @@ pub enum RedriveBody {
     Ids(Vec<u64>),
 }
 
-impl RedriveBody {
-    /// Reads the body of a request.
-    ///
-    /// # Errors
-    ///
-    /// Text that is no JSON object; more than one of the members; a list that is empty or too long.
-    pub fn parse(bytes: &[u8]) -> Result<Self, BadRequest> {
-        let members = Members::read(bytes, &SHAPE)?;
-        let mut names = members.names();
-        let Some(name) = names.next() else { return Ok(Self::All) };
-        if let Some(second) = names.next() {
-            let what = format!("`{name}` and `{second}` both say which tasks are meant");
-            return Err(BadRequest::member(second, what, "keep one of them"));
+impl Meaning for RedriveBody {
+    type Members = RedriveMembers;
+
+    fn of_members(
+        members: RedriveMembers,
+        _: Option<Self>,
+        _: Slots<'_, '_>,
+    ) -> Result<Option<Self>, BadRequest> {
+        let RedriveMembers { key, id, keys, ids } = members;
+        let one = key.map(Self::Key).or(id.map(Self::Id));
+        Ok(Some(one.or(keys.map(Self::Keys)).or(ids.map(Self::Ids)).unwrap_or(Self::All)))
+    }
+
+    fn to_members(&self) -> RedriveMembers {
+        let none = RedriveMembers::default();
+        match self.clone() {
+            Self::All => none,
+            Self::Key(key) => RedriveMembers { key: Some(key), ..none },
+            Self::Id(id) => RedriveMembers { id: Some(id), ..none },
+            Self::Keys(keys) => RedriveMembers { keys: Some(keys), ..none },
+            Self::Ids(ids) => RedriveMembers { ids: Some(ids), ..none },
         }
-        let raw = members.get(name).expect("the name was found among the members");
-        let list = || {
-            let rows = value::array(name, raw, "write a list")?;
-            match rows.len() {
-                1..=REDRIVE_MAX => Ok(rows.into_iter().enumerate()),
-                count => Err(BadRequest::member(
-                    name,
-                    format!("names {count} tasks, not from 1 to {REDRIVE_MAX}"),
-                    "send more than 1000 in several calls, or no member at all for every dead task",
-                )),
-            }
-        };
-        Ok(match name {
-            "key" => Self::Key(value::text(name, raw, "order:1")?),
-            "id" => Self::Id(value::integer(name, raw, 1..=INTEGER_MAX)?),
-            "keys" => {
-                let key = |(index, raw)| value::text(&format!("keys[{index}]"), raw, "order:1");
-                Self::Keys(list()?.map(key).collect::<Result<_, _>>()?)
-            }
-            _ => {
-                let id = |(index, raw)| value::integer(&format!("ids[{index}]"), raw, 1..=INTEGER_MAX);
-                Self::Ids(list()?.map(id).collect::<Result<_, _>>()?)
-            }
-        })
-    }
-
-    /// The body as [`parse`](Self::parse) reads it.
-    pub fn to_json(&self) -> Vec<u8> {
-        json::write(self)
     }
 }
 
-impl Serialize for RedriveBody {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
-        match self {
-            Self::All => {}
-            Self::Key(key) => map.serialize_entry("key", key)?,
-            Self::Id(id) => map.serialize_entry("id", id)?,
-            Self::Keys(keys) => map.serialize_entry("keys", keys)?,
-            Self::Ids(ids) => map.serialize_entry("ids", ids)?,
-        }
-        map.end()
+means!(request RedriveBody);
+
+choice! {
+    /// What became of one task that was to be redriven.
+    pub enum RedriveOutcome {
+        /// It is ready again.
+        Redriven = "redriven",
+        /// It is not dead, or not there.
+        NotFound = "not_found",
+        /// A live task has its key.
+        Live = "live",
+        /// The queue has as many live tasks as its settings allow.
+        BacklogFull = "backlog_full",
     }
 }
 
-/// What became of one task that was to be redriven.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum RedriveOutcome {
-    /// It is ready again.
-    Redriven,
-    /// It is not dead, or not there.
-    NotFound,
-    /// A live task has its key.
-    Live,
-    /// The queue has as many live tasks as its settings allow.
-    BacklogFull,
-}
-
-/// The answer to a redrive of several: `{"matched": 3, "redriven": 2, "results": ["redriven", "live", "redriven"], "more": false}`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RedriveAnswer {
-    /// How many tasks were meant, as far as they were looked at.
-    pub matched: usize,
-    /// How many of them are ready again.
-    pub redriven: usize,
-    /// One for each task that the request named, in its order, or that was found.
-    pub results: Vec<RedriveOutcome>,
-    /// Whether there are more dead tasks that this call did not look at.
-    pub more: bool,
+body! {
+    /// What became of the dead.
+    ///
+    /// The answer to a redrive of several: `{"matched": 3, "redriven": 2, "results": ["redriven", "live", "redriven"], "more": false}`.
+    pub struct RedriveAnswer: answer "Redriven" {
+        /// Tasks that were looked at.
+        matched: usize = has(count());
+        /// Those that are ready again.
+        redriven: usize = has(count());
+        /// One for each, in order.
+        results: Vec<RedriveOutcome> = has(list(choice(), ""));
+        /// Whether there are dead tasks that this call did not look at.
+        more: bool = has(flag());
+    }
 }
 
 #[cfg(test)]

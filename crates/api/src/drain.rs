@@ -1,10 +1,16 @@
 //! A server that takes no new tasks.
 
-use serde::{Deserialize, Serialize};
+use crate::body::body;
+use crate::kind::flag;
+use crate::part::has;
 
-/// The answer of `POST /v1/drain` and `POST /v1/resume`: `{"draining": true}`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DrainBody {
-    /// Whether the server takes no new tasks, while all else goes on.
-    pub draining: bool,
+body! {
+    /// Whether the server drains.
+    ///
+    /// The answer of `POST /v1/drain` and `POST /v1/resume`: `{"draining": true}`.
+    #[derive(Copy)]
+    pub struct DrainBody: answer "Drained" {
+        /// Whether no new tasks are taken while all else goes on.
+        draining: bool = has(flag());
+    }
 }

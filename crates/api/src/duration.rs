@@ -308,38 +308,6 @@ pub fn format_signed(ms: i64) -> String {
     format!("{sign}{}", format(ms.unsigned_abs()))
 }
 
-/// A duration in ms as a member of JSON, the way people write it.
-pub(crate) mod text {
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference to the field")]
-    pub(crate) fn serialize<S: Serializer>(ms: &u64, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&super::format(*ms))
-    }
-
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
-        super::parse(&String::deserialize(deserializer)?).map_err(serde::de::Error::custom)
-    }
-}
-
-/// The same for one that may be absent.
-pub(crate) mod option {
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    #[expect(clippy::ref_option, reason = "serde calls it with a reference to the field")]
-    pub(crate) fn serialize<S: Serializer>(ms: &Option<u64>, serializer: S) -> Result<S::Ok, S::Error> {
-        match ms {
-            Some(ms) => super::text::serialize(ms, serializer),
-            None => serializer.serialize_none(),
-        }
-    }
-
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
-        let text = Option::<String>::deserialize(deserializer)?;
-        text.map(|text| super::parse(&text).map_err(serde::de::Error::custom)).transpose()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

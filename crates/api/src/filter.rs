@@ -1,21 +1,111 @@
 //! Which tasks of a queue are meant: by state, due time and tag.
 
-use crate::bad_request::{BadRequest, shown};
+use crate::bad_request::{BadRequest, Place, shown};
+use crate::body::{Body, body};
+use crate::kind::{Kind, choice, object};
+use crate::openapi::schema::{self, Schema};
+use crate::part::may;
 use crate::task::TaskState;
 use crate::terms::TAG_BYTES_MAX;
-use crate::time;
+use crate::{time, value};
+use serde::Serializer;
+use serde_json::value::RawValue;
+use serde_json::{Value as Json, json};
 
-/// Tasks of a queue that have all of these; what is `None` does not matter. All `None`: every task that is not dead.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct TaskFilter {
-    /// In this state.
-    pub state: Option<TaskState>,
-    /// Due then or later, ms since 1970.
-    pub due_from_ms: Option<i64>,
-    /// Due then or earlier, ms since 1970.
-    pub due_to_ms: Option<i64>,
-    /// With this tag.
-    pub tag: Option<String>,
+body! {
+    /// Tasks that have all of these.
+    ///
+    /// What is `None` does not matter. All `None`: every task of the queue that is not dead.
+    #[derive(Default)]
+    pub struct TaskFilter: request "Filter" {
+        /// In this state.
+        state: Option<TaskState> = may(choice());
+        /// Due then or later.
+        due_from_ms as "due_from": Option<i64> = may(TimeOrMs);
+        /// Due then or earlier.
+        due_to_ms as "due_to": Option<i64> = may(TimeOrMs);
+        /// With this tag.
+        tag: Option<String> = may(Tag);
+    }
+    example: r#"{"tag": "vip"}"#;
+    later: &["group", "key_prefix"];
+    elsewhere: &[("tags", "write one `tag`"), ("queue", "it stands in the path")];
+    check: |filter: &Self, _| filter.clone().check().map(drop).map_err(as_member);
+}
+
+/// The kind of the member `filter`.
+pub(crate) fn filter() -> impl Kind<Value = TaskFilter> {
+    object().hinted(|refused, raw| match raw.starts_with('{') {
+        true => refused.hint.clone(),
+        false => format!("{}, or `{{}}` for every task that is not dead", refused.hint),
+    })
+}
+
+/// Of tasks that can be moved: the dead have no time.
+pub(crate) fn move_filter() -> Schema {
+    let states = [TaskState::Scheduled, TaskState::Ready, TaskState::Leased].map(TaskState::name);
+    let mut filter = TaskFilter::schema();
+    filter.members[0].schema = schema::one_of(&states);
+    Schema { name: "MoveFilter", ..filter }
+}
+
+/// An instant as in a query: RFC 3339, or milliseconds since 1970 as a number.
+struct TimeOrMs;
+
+impl Kind for TimeOrMs {
+    type Value = i64;
+
+    fn read(&self, path: &str, raw: &RawValue) -> Result<i64, BadRequest> {
+        let text = match raw.get().starts_with('"') {
+            true => value::text(path, raw, "2030-01-01T00:00:00Z")?,
+            false => value::whole(raw.get()).to_owned(),
+        };
+        instant(path, &text).map_err(as_member)
+    }
+
+    fn write<S: Serializer>(&self, ms: &i64, serializer: S, _: bool) -> Result<S::Ok, S::Error> {
+        time::rfc3339::serialize(ms, serializer)
+    }
+
+    fn schema(&self) -> Json {
+        json!({ "anyOf": [schema::time(), schema::time_ms()] })
+    }
+
+    fn example(&self) -> String {
+        "\"2030-01-01T00:00:00Z\"".to_owned()
+    }
+}
+
+/// A tag to look for.
+struct Tag;
+
+impl Kind for Tag {
+    type Value = String;
+
+    fn read(&self, path: &str, raw: &RawValue) -> Result<String, BadRequest> {
+        value::text(path, raw, "vip").and_then(|text| tag(&text).map_err(as_member))
+    }
+
+    fn write<S: Serializer>(&self, tag: &String, serializer: S, _: bool) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(tag)
+    }
+
+    fn schema(&self) -> Json {
+        schema::word(TAG_BYTES_MAX)
+    }
+
+    fn example(&self) -> String {
+        "\"vip\"".to_owned()
+    }
+}
+
+/// What was said of a parameter of a query is said of a member.
+fn as_member(refused: BadRequest) -> BadRequest {
+    let place = match refused.place {
+        Place::Parameter(name) => Place::Member(name),
+        other => other,
+    };
+    BadRequest { place, ..refused }
 }
 
 impl TaskFilter {
@@ -51,7 +141,7 @@ impl TaskFilter {
 }
 
 /// An instant: RFC 3339, or whole milliseconds since 1970.
-pub(crate) fn instant(name: &'static str, given: &str) -> Result<i64, BadRequest> {
+pub(crate) fn instant(name: &str, given: &str) -> Result<i64, BadRequest> {
     let digits = !given.is_empty() && given.bytes().all(|b| b.is_ascii_digit());
     if !digits {
         return time::parse(given)

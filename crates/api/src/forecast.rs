@@ -1,9 +1,12 @@
 //! How many tasks fall due when.
 
 use crate::bad_request::BadRequest;
+use crate::body::body;
+use crate::duration;
+use crate::kind::{Kind, count, duration, instant, list, object, text};
+use crate::openapi::schema;
+use crate::part::{has, may};
 use crate::query::{Parameters, Query};
-use crate::{duration, time};
-use serde::{Deserialize, Serialize};
 
 /// A forecast has at most so many buckets: a week by the minute.
 pub const FORECAST_BUCKETS_MAX: u64 = 10_080;
@@ -76,35 +79,35 @@ impl ForecastQuery {
     }
 }
 
-/// The answer to `GET /v1/forecast`: `{"queue", "bucket", "from", "to", "tasks", "buckets": [{"at", "tasks"}]}`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ForecastBody {
-    /// The queue, if it was asked for one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub queue: Option<String>,
-    /// How long a bucket is, ms.
-    #[serde(rename = "bucket", with = "crate::duration::text")]
-    pub bucket_ms: u64,
-    /// Where the first bucket begins, ms since 1970: now is in it, and of it only counts what is still to come.
-    #[serde(rename = "from", with = "time::rfc3339")]
-    pub from_ms: i64,
-    /// Where the last one ends.
-    #[serde(rename = "to", with = "time::rfc3339")]
-    pub to_ms: i64,
-    /// How many tasks fall due in all of them.
-    pub tasks: u64,
-    /// Those buckets that have any, in the order of time.
-    pub buckets: Vec<BucketBody>,
+body! {
+    /// How many tasks fall due when.
+    ///
+    /// The answer to `GET /v1/forecast`: `{"queue", "bucket", "from", "to", "tasks", "buckets": [{"at", "tasks"}]}`.
+    pub struct ForecastBody: answer "Forecast" {
+        /// The queue, if it was asked for one.
+        queue: Option<String> = may(text(200, ""));
+        /// How long a bucket is.
+        bucket_ms as "bucket": u64 = has(duration().described(|| schema::text(64)));
+        /// Where the first bucket begins: now is in it, and of it only counts what is still to come.
+        from_ms as "from": i64 = has(instant());
+        /// Where the last one ends.
+        to_ms as "to": i64 = has(instant());
+        /// How many fall due in all of them.
+        tasks: u64 = has(count());
+        /// Those that have any, in the order of time.
+        buckets: Vec<BucketBody> = has(list(object(), ""));
+    }
 }
 
-/// One bucket of a forecast.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct BucketBody {
-    /// Where it begins, ms since 1970.
-    #[serde(rename = "at", with = "time::rfc3339")]
-    pub at_ms: i64,
-    /// How many tasks fall due in it.
-    pub tasks: u64,
+body! {
+    /// One of them.
+    #[derive(Copy)]
+    pub struct BucketBody: answer "Bucket" {
+        /// Where it begins.
+        at_ms as "at": i64 = has(instant());
+        /// How many fall due in it.
+        tasks: u64 = has(count());
+    }
 }
 
 #[cfg(test)]

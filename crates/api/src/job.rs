@@ -1,65 +1,41 @@
 //! Jobs: work on many tasks that goes on after its call was answered.
 
+use crate::bad_request::BadRequest;
+use crate::body::{Meaning, Slots, body, means};
 use crate::bulk::SkippedBody;
-use serde::{Deserialize, Serialize};
+use crate::choice::choice;
+use crate::kind::{choice, count, flag, list, object, text};
+use crate::part::{has, may, shown, unless};
 
-/// How a job goes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum JobState {
-    /// It is under way, or waits for its turn among the jobs.
-    Running,
-    /// It has looked at all there is.
-    Done,
-    /// A caller stopped it; what it has done stays.
-    Stopped,
-    /// It could not go on, see `error`; what it has done stays.
-    Failed,
-}
-
-impl JobState {
-    /// All of them.
-    pub const ALL: [Self; 4] = [Self::Running, Self::Done, Self::Stopped, Self::Failed];
-
-    /// The word on the wire.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Running => "running",
-            Self::Done => "done",
-            Self::Stopped => "stopped",
-            Self::Failed => "failed",
-        }
+choice! {
+    /// How a job goes.
+    pub enum JobState {
+        /// It is under way, or waits for its turn among the jobs.
+        Running = "running",
+        /// It has looked at all there is.
+        Done = "done",
+        /// A caller stopped it; what it has done stays.
+        Stopped = "stopped",
+        /// It could not go on, see `error`; what it has done stays.
+        Failed = "failed",
     }
 }
 
-/// What a job does with the tasks that it finds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum JobAction {
-    /// It cancels them. A job of a server that knew no other action says nothing of it.
-    #[default]
-    Cancel,
-    /// It gives them another time.
-    Move,
-    /// It removes all tasks of the queue.
-    Purge,
+choice! {
+    /// What a job does with the tasks that it finds.
+    #[derive(Default)]
+    pub enum JobAction {
+        /// It cancels them. A job of a server that knew no other action says nothing of it.
+        #[default]
+        Cancel = "cancel",
+        /// It gives them another time.
+        Move = "move",
+        /// It removes all tasks of the queue.
+        Purge = "purge",
+    }
 }
 
 impl JobAction {
-    /// All of them.
-    pub const ALL: [Self; 3] = [Self::Cancel, Self::Move, Self::Purge];
-
-    /// The word on the wire.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Cancel => "cancel",
-            Self::Move => "move",
-            Self::Purge => "purge",
-        }
-    }
-
     /// The member that counts those for which it is done.
     #[must_use]
     pub fn counted(self) -> &'static str {
@@ -74,8 +50,7 @@ impl JobAction {
 /// Work on many tasks that goes on by itself, after a restart too: the answer 202 of the call, and to `GET` and `DELETE /v1/jobs/{id}`.
 ///
 /// Of a server that was killed, the page of up to 1,000 tasks that it was at may be missing in `matched`, in `done` and in `skipped`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "Wire", into = "Wire")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobBody {
     /// Its number.
     pub id: u64,
@@ -101,48 +76,66 @@ pub struct JobBody {
     pub error: Option<String>,
 }
 
-/// A job as it stands on the wire: of the three counts it has the one of its action.
-#[derive(Serialize, Deserialize)]
-struct Wire {
-    id: u64,
-    queue: String,
-    #[serde(default)]
-    action: JobAction,
-    state: JobState,
-    dry_run: bool,
-    of: u64,
-    looked_at: u64,
-    matched: u64,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    cancelled: Option<u64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    moved: Option<u64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    purged: Option<u64>,
-    #[serde(default, skip_serializing_if = "SkippedBody::is_empty")]
-    skipped: SkippedBody,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    error: Option<String>,
-}
-
-impl From<Wire> for JobBody {
-    fn from(wire: Wire) -> Self {
-        let Wire { id, queue, action, state, dry_run, of, looked_at, matched, skipped, error, .. } = wire;
-        let counted = match action {
-            JobAction::Cancel => wire.cancelled,
-            JobAction::Move => wire.moved,
-            JobAction::Purge => wire.purged,
-        };
-        let done = counted.unwrap_or_default();
-        Self { id, queue, action, state, dry_run, of, looked_at, matched, done, skipped, error }
+body! {
+    /// Work that goes on after its call was answered, and after a restart of the server. Of a server that was killed the page of up to 1,000 tasks that it was at may be missing in its counts.
+    ///
+    /// Of the three counts it has the one of its action.
+    pub(crate) struct JobMembers: group "Job" {
+        /// Its number.
+        id: u64 = has(count());
+        /// The queue.
+        queue: String = has(text(200, ""));
+        /// What it does.
+        action: JobAction = shown(JobAction::Cancel, choice());
+        /// How it goes. A job that waits for its turn is `running`, too.
+        state: JobState = has(choice());
+        /// Whether it only counts.
+        dry_run: bool = has(flag());
+        /// Tasks that the queue had at its start.
+        of: u64 = has(count());
+        /// Those of them that it has looked at.
+        looked_at: u64 = has(count());
+        /// Tasks that it found. A task that is put off, or dies, while the job is at work may be found twice.
+        matched: u64 = has(count());
+        /// Those of them that it ended, if it cancels.
+        cancelled: Option<u64> = may(count());
+        /// Those of them that it moved, if it moves.
+        moved: Option<u64> = may(count());
+        /// Those of them that it removed, if it purges.
+        purged: Option<u64> = may(count());
+        /// Why it did not do it to the others.
+        skipped: SkippedBody = unless(SkippedBody::default(), object());
+        /// Why it could not go on.
+        error: Option<String> = may(text(4_096, ""));
     }
 }
 
-impl From<JobBody> for Wire {
-    fn from(job: JobBody) -> Self {
-        let JobBody { id, queue, action, state, dry_run, of, looked_at, matched, done, skipped, error } = job;
+impl Meaning for JobBody {
+    type Members = JobMembers;
+
+    fn of_members(
+        members: JobMembers,
+        _: Option<Self>,
+        _: Slots<'_, '_>,
+    ) -> Result<Option<Self>, BadRequest> {
+        let JobMembers { id, queue, action, state, dry_run, of, looked_at, matched, skipped, error, .. } =
+            members;
+        let counted = match action {
+            JobAction::Cancel => members.cancelled,
+            JobAction::Move => members.moved,
+            JobAction::Purge => members.purged,
+        };
+        let done = counted.unwrap_or_default();
+        Ok(Some(Self { id, queue, action, state, dry_run, of, looked_at, matched, done, skipped, error }))
+    }
+
+    fn to_members(&self) -> JobMembers {
+        let Self { id, queue, action, state, dry_run, of, looked_at, matched, done, skipped, error } =
+            self.clone();
         let of_action = |of: JobAction| (action == of).then_some(done);
-        Self {
+        let (cancelled, moved) = (of_action(JobAction::Cancel), of_action(JobAction::Move));
+        let purged = of_action(JobAction::Purge);
+        JobMembers {
             id,
             queue,
             action,
@@ -151,20 +144,25 @@ impl From<JobBody> for Wire {
             of,
             looked_at,
             matched,
-            cancelled: of_action(JobAction::Cancel),
-            moved: of_action(JobAction::Move),
-            purged: of_action(JobAction::Purge),
+            cancelled,
+            moved,
+            purged,
             skipped,
             error,
         }
     }
 }
 
-/// The answer to `GET /v1/jobs`: `{"jobs": [...]}`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct JobsBody {
-    /// Those under way and the last 100 that are over, the newest first.
-    pub jobs: Vec<JobBody>,
+means!(answer JobBody);
+
+body! {
+    /// Jobs.
+    ///
+    /// The answer to `GET /v1/jobs`: those under way and the last 100 that are over.
+    pub struct JobsBody: answer "Jobs" {
+        /// The newest first.
+        jobs: Vec<JobBody> = has(list(object(), ""));
+    }
 }
 
 #[cfg(test)]

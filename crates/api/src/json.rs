@@ -2,16 +2,18 @@
 
 use crate::JSON_DEPTH_MAX;
 use crate::bad_request::{BadRequest, nearest, shown};
-use crate::value;
+use crate::body::NameSeed;
 use serde::de::{self, DeserializeSeed, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::fmt;
 
-/// Which members a request may have.
-pub(crate) struct Shape {
-    /// The members it understands.
-    pub(crate) known: &'static [&'static str],
+/// The members that a request may have.
+pub(crate) struct Known {
+    /// The place of the member with this name.
+    pub(crate) find: fn(&str) -> Option<usize>,
+    /// All names, in the order of their places.
+    pub(crate) names: fn() -> Vec<&'static str>,
     /// Members that the documents promise and this version does not have: refused as such, not as a slip of
     /// the pen.
     pub(crate) later: &'static [&'static str],
@@ -19,53 +21,75 @@ pub(crate) struct Shape {
     pub(crate) elsewhere: &'static [(&'static str, &'static str)],
 }
 
-/// The members of one JSON object, as the bytes the caller sent.
+/// Reads `bytes` as one object, each value into the slot of its member. No bytes at all (or only white space) are an object without
+/// members, because the members of most requests all have defaults and many clients cannot send an empty object.
 ///
-/// `RawValue` keeps each value as it stands in the text: a payload is never re-encoded, and a number is read
-/// by the rule of its member, not through a float.
-#[derive(Debug)]
-pub(crate) struct Members<'a> {
-    found: Vec<(&'static str, &'a RawValue)>,
+/// `RawValue` keeps each value as it stands in the text: a payload is never re-encoded, and a number is read by the rule of its member,
+/// not through a float.
+pub(crate) fn read_members<'a>(
+    bytes: &'a [u8],
+    known: &Known,
+    slots: &mut [Option<&'a RawValue>],
+) -> Result<(), BadRequest> {
+    if bytes.trim_ascii().is_empty() {
+        return Ok(());
+    }
+    check_depth(bytes)?;
+    check_object(bytes)?;
+    let mut refused = None;
+    let reader = SlotsReader { known, slots, refused: &mut refused };
+    let mut json = serde_json::Deserializer::from_slice(bytes);
+    let read = reader.deserialize(&mut json).and_then(|()| json.end());
+    read.map_err(|error| refused.unwrap_or_else(|| malformed(&error)))
 }
 
-impl<'a> Members<'a> {
-    /// Reads `bytes` as one object. No bytes at all (or only white space) are an object without members,
-    /// because the members of most requests all have defaults and many clients cannot send an empty object.
-    pub(crate) fn read(bytes: &'a [u8], shape: &Shape) -> Result<Self, BadRequest> {
-        if bytes.trim_ascii().is_empty() {
-            return Ok(Self { found: Vec::new() });
+/// Reads the object. A refusal of ours goes out through `refused`, since an error of `serde` is only text.
+struct SlotsReader<'s, 'a> {
+    known: &'s Known,
+    slots: &'s mut [Option<&'a RawValue>],
+    refused: &'s mut Option<BadRequest>,
+}
+
+impl<'de> DeserializeSeed<'de> for SlotsReader<'_, 'de> {
+    type Value = ();
+
+    fn deserialize<D: de::Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for SlotsReader<'_, 'de> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        let known = self.known;
+        let place = |name: &str| (known.find)(name).ok_or_else(|| known.refusal(name));
+        while let Some(place) = map.next_key_seed(NameSeed(place))? {
+            let refusal = match place {
+                Ok(at) if self.slots[at].is_some() => {
+                    BadRequest::member((known.names)()[at], "is given twice", "leave one of them out")
+                }
+                Ok(at) => {
+                    self.slots[at] = Some(map.next_value()?);
+                    continue;
+                }
+                Err(refusal) => refusal,
+            };
+            *self.refused = Some(refusal);
+            return Err(de::Error::custom("refused"));
         }
-        check_depth(bytes)?;
-        check_object(bytes)?;
-        let mut refused = None;
-        let reader = MembersReader { shape, refused: &mut refused };
-        let mut json = serde_json::Deserializer::from_slice(bytes);
-        let read = reader.deserialize(&mut json).and_then(|members| json.end().map(|()| members));
-        read.map_err(|error| refused.unwrap_or_else(|| malformed(&error)))
+        Ok(())
     }
+}
 
-    /// Reads an object that is a member of another. Wrap what it refuses with [`inside`](crate::bad_request::inside).
-    pub(crate) fn of_value(raw: &'a RawValue, shape: &Shape, hint: &str) -> Result<Self, BadRequest> {
-        if !raw.get().starts_with('{') {
-            return Err(BadRequest::body(format!("expected an object, got {}", value::kind(raw)), hint));
-        }
-        Self::read(raw.get().as_bytes(), shape)
-    }
-
-    /// The value of the member, if it is there.
-    pub(crate) fn get(&self, name: &str) -> Option<&'a RawValue> {
-        self.found.iter().find(|(found, _)| *found == name).map(|(_, value)| *value)
-    }
-
-    /// The value of the member, or a refusal that shows how one would look.
-    pub(crate) fn required(&self, name: &'static str, example: &str) -> Result<&'a RawValue, BadRequest> {
-        self.get(name)
-            .ok_or_else(|| BadRequest::member(name, "is missing", format!("add for example `{example}`")))
-    }
-
-    /// The names that are there, in the caller's order.
-    pub(crate) fn names(&self) -> impl Iterator<Item = &'static str> + '_ {
-        self.found.iter().map(|(name, _)| *name)
+impl Known {
+    /// The refusal of a member that is not known.
+    fn refusal(&self, name: &str) -> BadRequest {
+        unknown(name, &(self.names)(), self.later, self.elsewhere)
     }
 }
 
@@ -154,59 +178,16 @@ fn shown_reason(why: &str) -> String {
     reason
 }
 
-/// Reads the object. A refusal of ours goes out through `refused`, since an error of `serde` is only text.
-struct MembersReader<'s> {
-    shape: &'s Shape,
-    refused: &'s mut Option<BadRequest>,
-}
-
-impl<'de> DeserializeSeed<'de> for MembersReader<'_> {
-    type Value = Members<'de>;
-
-    fn deserialize<D: de::Deserializer<'de>>(self, deserializer: D) -> Result<Members<'de>, D::Error> {
-        deserializer.deserialize_map(self)
-    }
-}
-
-impl<'de> Visitor<'de> for MembersReader<'_> {
-    type Value = Members<'de>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a JSON object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members<'de>, A::Error> {
-        let mut found: Vec<(&'static str, &'de RawValue)> = Vec::new();
-        // Every pass either adds a new known name or ends the loop: the list stays as short as the shape.
-        while let Some(name) = map.next_key::<Cow<'de, str>>()? {
-            let known = self.shape.known.iter().find(|known| **known == name);
-            let refusal = match known {
-                None => unknown(&name, self.shape),
-                Some(known) if found.iter().any(|(earlier, _)| earlier == known) => {
-                    BadRequest::member(*known, "is given twice", "leave one of them out")
-                }
-                Some(known) => {
-                    found.push((known, map.next_value()?));
-                    continue;
-                }
-            };
-            *self.refused = Some(refusal);
-            return Err(de::Error::custom("refused"));
-        }
-        Ok(Members { found })
-    }
-}
-
-fn unknown(name: &str, shape: &Shape) -> BadRequest {
-    if shape.later.contains(&name) {
+fn unknown(name: &str, known: &[&str], later: &[&str], elsewhere: &[(&str, &str)]) -> BadRequest {
+    if later.contains(&name) {
         return BadRequest::member(name, "is not supported by this version", "leave it out");
     }
-    if let Some((_, place)) = shape.elsewhere.iter().find(|(known, _)| *known == name) {
+    if let Some((_, place)) = elsewhere.iter().find(|(other, _)| *other == name) {
         return BadRequest::member(name, "is not a member of this request", *place);
     }
-    let hint = match nearest(name, shape.known) {
+    let hint = match nearest(name, known) {
         Some(close) => format!("did you mean `{close}`?"),
-        None => format!("it may have {}", list(shape.known)),
+        None => format!("it may have {}", list(known)),
     };
     BadRequest::member(shown(name), "is not a member of this request", hint)
 }
@@ -260,35 +241,39 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const SHAPE: Shape = Shape {
-        known: &["delay", "at", "payload"],
+    const NAMES: [&str; 3] = ["delay", "at", "payload"];
+    const KNOWN: Known = Known {
+        find: |name| NAMES.iter().position(|known| *known == name),
+        names: || NAMES.to_vec(),
         later: &["tags"],
         elsewhere: &[("mode", "it is a query parameter: `?mode=create`")],
     };
 
+    fn read(bytes: &[u8]) -> Result<[Option<&RawValue>; 3], BadRequest> {
+        let mut slots = [None; 3];
+        read_members(bytes, &KNOWN, &mut slots)?;
+        Ok(slots)
+    }
+
     fn refused(text: &str) -> (String, String) {
-        let refused = Members::read(text.as_bytes(), &SHAPE).expect_err(text);
+        let refused = read(text.as_bytes()).expect_err(text);
         (refused.to_string(), refused.hint)
     }
 
     #[test]
     fn empty_bodies_have_no_members() {
         for text in ["", "  \r\n", "{}", " { } "] {
-            let members = Members::read(text.as_bytes(), &SHAPE).expect(text);
-            assert_eq!(members.names().count(), 0);
+            let slots = read(text.as_bytes()).expect(text);
+            assert!(slots.iter().all(Option::is_none), "{text}");
         }
     }
 
     #[test]
     fn values_are_kept_to_the_byte() {
         let text = br#" {"payload" : {"b":1.0, "a":1e999,"b":"\ud800"} , "d\u0065lay":"1s"}"#;
-        let members = Members::read(text, &SHAPE).expect("known members");
-        assert_eq!(
-            members.get("payload").expect("it is there").get(),
-            r#"{"b":1.0, "a":1e999,"b":"\ud800"}"#
-        );
-        assert_eq!(members.names().collect::<Vec<_>>(), ["payload", "delay"]);
-        assert!(members.get("at").is_none());
+        let [delay, at, payload] = read(text).expect("known members").map(|slot| slot.map(RawValue::get));
+        assert_eq!(payload, Some(r#"{"b":1.0, "a":1e999,"b":"\ud800"}"#));
+        assert_eq!((delay, at), (Some("\"1s\""), None));
     }
 
     #[test]
@@ -333,10 +318,9 @@ mod tests {
         ] {
             assert_eq!(refused(text).0, what);
         }
-        let not_utf8 = Members::read(b"{\"payload\":\"\xff\"}", &SHAPE).expect_err("not UTF-8");
+        let not_utf8 = read(b"{\"payload\":\"\xff\"}").expect_err("not UTF-8");
         assert_eq!(not_utf8.to_string(), "the body: is not JSON: invalid unicode code point at column 13");
-        let long = Members::read(format!("{{\"at\":x{}}}", "x".repeat(10_000)).as_bytes(), &SHAPE)
-            .expect_err("no value");
+        let long = read(format!("{{\"at\":x{}}}", "x".repeat(10_000)).as_bytes()).expect_err("no value");
         assert!(long.what.len() < 300, "{}", long.what.len());
     }
 
@@ -344,7 +328,7 @@ mod tests {
     fn nesting_stops_at_its_limit() {
         let nested =
             |levels: usize| format!("{{\"payload\":{}{}}}", "[".repeat(levels - 1), "]".repeat(levels - 1));
-        Members::read(nested(JSON_DEPTH_MAX).as_bytes(), &SHAPE).expect("64 levels are allowed");
+        read(nested(JSON_DEPTH_MAX).as_bytes()).expect("64 levels are allowed");
         for text in [
             nested(JSON_DEPTH_MAX + 1),
             nested(1_000_000),
@@ -354,9 +338,9 @@ mod tests {
             assert!(refused(&text).0.starts_with("the body: nests deeper than 64 levels at byte "));
         }
         let brackets_in_text = format!(r#"{{"payload":"\"{}"}}"#, "[".repeat(1_000));
-        Members::read(brackets_in_text.as_bytes(), &SHAPE).expect("brackets in a string are text");
+        read(brackets_in_text.as_bytes()).expect("brackets in a string are text");
         let side_by_side = format!("{{\"payload\":[{}[]]}}", "[],".repeat(1_000));
-        Members::read(side_by_side.as_bytes(), &SHAPE).expect("many, but not deep");
+        read(side_by_side.as_bytes()).expect("many, but not deep");
     }
 
     #[test]
@@ -371,7 +355,7 @@ mod tests {
         #[test]
         fn never_panics(bytes in proptest::collection::vec(any::<u8>(), 0..64), close in r#"[\[\]{}",:a-z0-9\\ ]{0,40}"#) {
             for bytes in [bytes.as_slice(), close.as_bytes()] {
-                let _ = Members::read(bytes, &SHAPE);
+                let _ = read(bytes);
                 let _ = find_text(bytes, "key");
             }
         }

@@ -1,9 +1,8 @@
 //! The body that asks for tasks to work on.
 
-use crate::bad_request::BadRequest;
-use crate::json::{self, Members, Shape};
-use crate::value;
-use serde::Serialize;
+use crate::body::body;
+use crate::kind::{duration, number};
+use crate::part::{may, or};
 
 /// The shortest lease: 1 s. A shorter one would end before its answer has reached a worker over a slow line.
 pub const LEASE_MS_MIN: u64 = 1_000;
@@ -15,59 +14,25 @@ pub const LEASE_TASKS_MAX: u64 = 1_000;
 /// The longest wait for a task: 60 s, below the idle limit of most proxies.
 pub const WAIT_MS_MAX: u64 = 60_000;
 
-pub(crate) const SHAPE: Shape = Shape {
-    known: &["max", "lease", "wait"],
-    later: &["group", "tags"],
-    elsewhere: &[("queue", "it stands in the path: POST /v1/queues/{q}/lease")],
-};
-
-/// The body of `POST /v1/queues/{q}/lease`: `{"max": 10, "lease": "30s", "wait": "20s"}`, every member
-/// optional.
-///
-/// An empty body asks for one task, without waiting.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct LeaseBody {
-    /// At most so many tasks: 1 to 1,000, by default 1.
-    pub max: usize,
-    /// How long the lease holds, in ms: 1 s to 12 h, by default as the queue's settings say, else 30 s.
-    #[serde(rename = "lease", skip_serializing_if = "Option::is_none", with = "crate::duration::option")]
-    pub lease_ms: Option<u64>,
-    /// How long the call waits for the first task, in ms of real time: 0 to 60 s, by default 0.
-    #[serde(rename = "wait", with = "crate::duration::text")]
-    pub wait_ms: u64,
+body! {
+    /// How many tasks, for how long, and how long to wait for them.
+    ///
+    /// The body of `POST /v1/queues/{q}/lease`: `{"max": 10, "lease": "30s", "wait": "20s"}`, every member optional. An empty body asks for
+    /// one task, without waiting.
+    pub struct LeaseBody: request "Lease" {
+        /// At most so many. Default: 1.
+        max: usize = or(1, number(1, LEASE_TASKS_MAX));
+        /// They are this worker's for so long, 1 s to 12 h. Default: that of the queue, 30 s.
+        lease_ms as "lease": Option<u64> = may(duration().within(LEASE_MS_MIN, LEASE_MS_MAX));
+        /// If none is ready, wait for one so long, up to 60 s. Default: `0s`.
+        wait_ms as "wait": u64 = or(0, duration().like("0s").within(0, WAIT_MS_MAX));
+    }
+    later: &["group", "tags"];
+    elsewhere: &[("queue", "it stands in the path: POST /v1/queues/{q}/lease")];
 }
 
 impl Default for LeaseBody {
     fn default() -> Self {
         Self { max: 1, lease_ms: None, wait_ms: 0 }
-    }
-}
-
-impl LeaseBody {
-    /// Reads the body of a request.
-    ///
-    /// # Errors
-    ///
-    /// Text that is no JSON object; unknown or repeated members; values of the wrong kind or outside their
-    /// limits.
-    pub fn parse(bytes: &[u8]) -> Result<Self, BadRequest> {
-        let members = Members::read(bytes, &SHAPE)?;
-        let mut body = Self::default();
-        if let Some(raw) = members.get("max") {
-            let max = value::integer("max", raw, 1..=LEASE_TASKS_MAX)?;
-            body.max = usize::try_from(max).expect("1,000 fits");
-        }
-        if let Some(raw) = members.get("lease") {
-            body.lease_ms = Some(value::duration_ms_within("lease", raw, LEASE_MS_MIN..=LEASE_MS_MAX)?);
-        }
-        if let Some(raw) = members.get("wait") {
-            body.wait_ms = value::duration_ms_within("wait", raw, 0..=WAIT_MS_MAX)?;
-        }
-        Ok(body)
-    }
-
-    /// The body as [`parse`](Self::parse) reads it.
-    pub fn to_json(&self) -> Vec<u8> {
-        json::write(self)
     }
 }

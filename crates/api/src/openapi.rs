@@ -3,13 +3,11 @@
 //! [`document`] gives it as OpenAPI 3.1, for programs; [`reference`](reference()) as a page, for people. Both are made of one list,
 //! [`operations`], and of the limits and words that the readers of requests use; that servers do as it says is for their tests.
 
-mod answers;
-mod exports;
+mod bodies;
 mod operation;
 mod parameter;
 mod reference;
-mod requests;
-mod schema;
+pub(crate) mod schema;
 
 use serde_json::{Map, Value, json};
 
@@ -17,13 +15,9 @@ pub use operation::{Needs, Operation, operations};
 pub use reference::reference;
 
 use crate::{BATCH_CONTENT_TYPE, PROBLEM_CONTENT_TYPE, ProblemKind};
+use bodies::schemas;
 use operation::{Answer, Content};
-use schema::{Schema, of};
-
-/// The schemas, in the order of the documents.
-fn schemas() -> Vec<Schema> {
-    [requests::requests(), answers::answers(), exports::exports()].into_iter().flatten().collect()
-}
+use schema::of;
 
 /// The description as OpenAPI 3.1. Cost: some milliseconds.
 ///

@@ -2,12 +2,16 @@
 
 use crate::JSON_DEPTH_MAX;
 use crate::bad_request::{BadRequest, shown};
-use crate::json::{Members, too_deep_at};
+use crate::body::Slots;
+use crate::json::too_deep_at;
+use crate::openapi::schema::{Member, any, may, text};
+use crate::part::{Absence, Group};
 use crate::portable;
 use crate::value;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::ser::SerializeMap;
+use serde_json::json;
 use serde_json::value::RawValue;
 
 /// The content type of a payload sent as the member `payload`.
@@ -18,6 +22,9 @@ pub const CONTENT_TYPE_OCTETS: &str = "application/octet-stream";
 
 /// A content type has 1 to 255 bytes: two registered names of 127, the longest allowed, and the slash.
 pub const CONTENT_TYPE_BYTES_MAX: usize = 255;
+
+/// The longest content type in an export.
+const ANY_CONTENT_TYPE_BYTES_MAX: usize = 4_096;
 
 /// The payload of a task.
 ///
@@ -73,11 +80,42 @@ impl PayloadBody {
         let fault = self.as_json().and_then(|json| portable::fault(json.get().as_bytes()));
         fault.map_or(Ok(()), |fault| Err(fault.refusal("payload")))
     }
+}
 
-    /// The payload among the members of a request, `None` if it has none.
-    pub(crate) fn of(members: &Members<'_>) -> Result<Option<Self>, BadRequest> {
-        let (json, base64) = (members.get("payload"), members.get("payload_base64"));
-        match (json, base64, members.get("content_type")) {
+/// The members that carry a payload, in requests.
+pub(crate) fn payload() -> Payload {
+    Payload { content_type: content_type_text, members: in_requests }
+}
+
+/// The members that carry a payload, in answers. A program that embeds the queue may have chosen any content type.
+pub(crate) fn kept_payload() -> Payload {
+    Payload { content_type: any_content_type, members: in_answers }
+}
+
+/// The members that carry a payload, in exports.
+pub(crate) fn exported_payload() -> Payload {
+    Payload { content_type: any_content_type, members: in_exports }
+}
+
+/// See [`payload`].
+pub(crate) struct Payload {
+    content_type: fn(&RawValue) -> Result<String, BadRequest>,
+    members: fn() -> Vec<Member>,
+}
+
+impl Group for Payload {
+    type Value = PayloadBody;
+
+    fn count(&self) -> usize {
+        3
+    }
+
+    fn find(&self, name: &str) -> Option<usize> {
+        ["payload", "payload_base64", "content_type"].iter().position(|known| *known == name)
+    }
+
+    fn read(&self, slots: Slots<'_, '_>) -> Result<Option<PayloadBody>, BadRequest> {
+        match (slots[0], slots[1], slots[2]) {
             (None, None, None) => Ok(None),
             (Some(_), Some(_), _) => Err(BadRequest::member(
                 "payload_base64",
@@ -89,53 +127,106 @@ impl PayloadBody {
                 "goes with `payload_base64` only",
                 "leave it out (`payload` is always application/json), or send the payload as `payload_base64`",
             )),
-            (Some(json), None, None) => Ok(Some(Self::json(json.get().as_bytes().to_vec()))),
+            (Some(json), None, None) => Ok(Some(PayloadBody::json(json.get().as_bytes().to_vec()))),
             (None, Some(base64), content_type) => {
                 let bytes = base64_bytes(base64)?;
                 let content_type =
-                    content_type.map_or_else(|| Ok(CONTENT_TYPE_OCTETS.to_owned()), content_type_text)?;
-                Ok(Some(Self { bytes, content_type }))
+                    content_type.map_or_else(|| Ok(CONTENT_TYPE_OCTETS.to_owned()), self.content_type)?;
+                Ok(Some(PayloadBody { bytes, content_type }))
             }
         }
     }
 
-    /// Writes the one or two members that carry the payload.
-    pub(crate) fn write<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
-        self.write_as(self.as_json(), map)
-    }
-
-    /// As [`write`](Self::write), for a line of NDJSON. The only line ends that JSON of ours can hold are
-    /// white space inside of a payload, so such a payload goes as base64, which keeps its bytes and its
-    /// content type.
-    pub(crate) fn write_on_one_line<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
-        self.write_as(self.as_json().filter(|json| !json.get().contains('\n')), map)
-    }
-
-    fn write_as<M: SerializeMap>(&self, json: Option<&RawValue>, map: &mut M) -> Result<(), M::Error> {
+    /// The only line ends that JSON of ours can hold are white space inside of a payload, so on one line such a payload goes as base64,
+    /// which keeps its bytes and its content type.
+    fn write<M: SerializeMap>(
+        &self,
+        payload: &PayloadBody,
+        map: &mut M,
+        one_line: bool,
+    ) -> Result<(), M::Error> {
+        let json = payload.as_json().filter(|json| !one_line || !json.get().contains('\n'));
         if let Some(json) = json {
             return map.serialize_entry("payload", json);
         }
-        map.serialize_entry("payload_base64", &STANDARD.encode(&self.bytes))?;
-        map.serialize_entry("content_type", &self.content_type)
+        map.serialize_entry("payload_base64", &STANDARD.encode(&payload.bytes))?;
+        map.serialize_entry("content_type", &payload.content_type)
     }
 
-    /// The payload out of the members of an answer. No member at all is `null`, as in a request.
-    pub(crate) fn of_answer(
-        payload: Option<&RawValue>,
-        base64: Option<&str>,
-        content_type: Option<String>,
-    ) -> Result<Self, String> {
-        match base64 {
-            None => Ok(payload.map_or_else(Self::default, |json| Self::json(json.get().as_bytes().to_vec()))),
-            Some(base64) => {
-                let bytes =
-                    STANDARD.decode(base64).map_err(|error| format!("read `payload_base64`: {error}"))?;
-                Ok(Self {
-                    bytes,
-                    content_type: content_type.unwrap_or_else(|| CONTENT_TYPE_OCTETS.to_owned()),
-                })
-            }
-        }
+    fn members(&self) -> Vec<Member> {
+        (self.members)()
+    }
+}
+
+fn in_requests() -> Vec<Member> {
+    vec![
+        may(
+            "payload",
+            any(),
+            "What the worker gets: any JSON that all readers take, kept byte for byte. Numbers that no 64-bit float holds or of more than 1,000 digits, half surrogate pairs and a member given twice are refused, unless the server has `--lax-json`. Default: `null`.",
+        ),
+        may(
+            "payload_base64",
+            json!({
+                "type": "string", "contentEncoding": "base64",
+                "pattern": "^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/][AQgw]==|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=)?$"
+            }),
+            "What the worker gets, if it is not JSON.",
+        ),
+        may(
+            "content_type",
+            json!({ "type": "string", "maxLength": CONTENT_TYPE_BYTES_MAX, "pattern": "^[ -~]*/[ -~]*$", "examples": ["image/png"] }),
+            "What those bytes are. Default: application/octet-stream.",
+        ),
+    ]
+}
+
+fn in_answers() -> Vec<Member> {
+    let base64 = json!({ "type": "string", "contentEncoding": "base64" });
+    vec![
+        may("payload", any(), "The payload, if it is JSON."),
+        may("payload_base64", base64, "The payload, if it is not."),
+        may("content_type", text(CONTENT_TYPE_BYTES_MAX), "What those bytes are."),
+    ]
+}
+
+fn in_exports() -> Vec<Member> {
+    let base64 = "What the worker gets, if it is not JSON, or JSON with line ends.";
+    vec![
+        may("payload", any(), "What the worker gets, if that is JSON. Default: `null`."),
+        may("payload_base64", text(2 << 20), base64),
+        may("content_type", text(ANY_CONTENT_TYPE_BYTES_MAX), "What those bytes are."),
+    ]
+}
+
+/// No payload is the JSON `null`.
+pub(crate) struct Null {
+    /// Whether `null` is written.
+    pub(crate) is_written: bool,
+}
+
+impl Absence<PayloadBody> for Null {
+    type Value = PayloadBody;
+
+    fn absent(&self) -> Option<PayloadBody> {
+        Some(PayloadBody::default())
+    }
+
+    fn present(value: PayloadBody) -> PayloadBody {
+        value
+    }
+
+    fn before(value: PayloadBody) -> Option<PayloadBody> {
+        Some(value)
+    }
+
+    fn written<'v>(&self, value: &'v PayloadBody) -> Option<&'v PayloadBody> {
+        let is_null = value.bytes == b"null" && value.content_type == CONTENT_TYPE_JSON;
+        (self.is_written || !is_null).then_some(value)
+    }
+
+    fn is_required(&self) -> bool {
+        false
     }
 }
 
@@ -164,4 +255,16 @@ fn content_type_text(raw: &RawValue) -> Result<String, BadRequest> {
         ),
         "write type and subtype, for example `image/png`",
     ))
+}
+
+fn any_content_type(raw: &RawValue) -> Result<String, BadRequest> {
+    let text = value::text("content_type", raw, "image/png")?;
+    if text.len() <= ANY_CONTENT_TYPE_BYTES_MAX && !text.chars().any(char::is_control) {
+        return Ok(text);
+    }
+    let what = format!(
+        "`{}` is no content type of up to {ANY_CONTENT_TYPE_BYTES_MAX} bytes without control characters",
+        shown(&text)
+    );
+    Err(BadRequest::member("content_type", what, "leave the line as the export wrote it"))
 }

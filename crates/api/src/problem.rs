@@ -1,61 +1,54 @@
 //! Everything that went wrong, as RFC 9457 `application/problem+json`.
 
 use crate::bad_request::{BadRequest, Place, shown};
+use crate::body::body;
 use crate::cancel::CancelOutcome;
+use crate::kind::{Kind, choice, count, number, text};
+use crate::openapi::schema::one_of;
+use crate::part::{has, may};
 use crate::problem_kind::ProblemKind;
-use crate::{duration, json, time};
-use serde::{Deserialize, Serialize};
+use crate::{INTEGER_MAX, duration, json, time};
 use std::fmt;
 
 /// The content type of an answer that carries a [`Problem`].
 pub const PROBLEM_CONTENT_TYPE: &str = "application/problem+json";
 
-/// A problem, as it is sent. A member that does not apply is absent; members that a reader does not know are
-/// skipped.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Problem {
-    /// The kind, as a relative URI.
-    #[serde(rename = "type")]
-    pub type_uri: String,
-    /// What this kind is, in a few words.
-    pub title: String,
-    /// The HTTP status.
-    pub status: u16,
-    /// What is wrong in this case, with the value and the limit.
-    pub detail: String,
-    /// The path of the request.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub instance: Option<String>,
-    /// What to do.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub hint: Option<String>,
-    /// The member of the body that is at fault, by path.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub member: Option<String>,
-    /// The query parameter that is at fault.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub parameter: Option<String>,
-    /// The header that is at fault.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub header: Option<String>,
-    /// What a cancel found, or why a task could not be had.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub result: Option<CancelOutcome>,
-    /// The live task's version.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub version: Option<u64>,
-    /// How many live tasks a queue has that is not empty.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tasks: Option<u64>,
-    /// How many dead tasks it has.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub dead: Option<u64>,
-    /// How many schedules it has.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub schedules: Option<u64>,
-    /// After how many seconds to try again; the header `Retry-After` says the same.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub retry_after_s: Option<u32>,
+body! {
+    /// What went wrong, by RFC 9457.
+    ///
+    /// A member that does not apply is absent; members that a reader does not know are skipped.
+    pub struct Problem: answer "Problem" {
+        /// The kind; the path of a page about it.
+        type_uri as "type": String = has(text(256, "").described(|| one_of(&ProblemKind::ALL.map(ProblemKind::type_uri))));
+        /// What this kind is, in a few words.
+        title: String = has(text(256, ""));
+        /// The HTTP status.
+        status: u16 = has(number(400, 599));
+        /// What is wrong in this case, with the value and the limit.
+        detail: String = has(text(65_536, ""));
+        /// The path of the request.
+        instance: Option<String> = may(text(8_192, ""));
+        /// What to do.
+        hint: Option<String> = may(text(65_536, ""));
+        /// The member of the body that is at fault.
+        member: Option<String> = may(text(65_536, ""));
+        /// The parameter that is at fault.
+        parameter: Option<String> = may(text(65_536, ""));
+        /// The header that is at fault.
+        header: Option<String> = may(text(256, ""));
+        /// What a cancel found, or why a task could not be had.
+        result: Option<CancelOutcome> = may(choice());
+        /// The live task's version.
+        version: Option<u64> = may(number(1, INTEGER_MAX));
+        /// Live tasks of a queue that is not empty.
+        tasks: Option<u64> = may(count());
+        /// Its dead tasks.
+        dead: Option<u64> = may(count());
+        /// Its schedules.
+        schedules: Option<u64> = may(count());
+        /// After how many seconds to try again, as `Retry-After`.
+        retry_after_s: Option<u32> = may(number(0, u32::MAX.into()));
+    }
 }
 
 impl fmt::Display for Problem {

@@ -1,6 +1,7 @@
 //! Query strings: a few known parameters, once each, the rest refused and named.
 
 use crate::bad_request::{BadRequest, nearest, shown};
+use crate::choice::{Choice as _, choice};
 use crate::filter::{TaskFilter, instant, tag};
 use crate::json::list;
 use crate::task::TaskState;
@@ -14,36 +15,19 @@ const QUEUE_NAME_BYTES_MAX: usize = 200;
 /// A cursor has 1 to 256 bytes.
 pub const CURSOR_BYTES_MAX: usize = 256;
 
-/// What a put does about a live task of the same key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum PutMode {
-    /// Replace it, or make a new one.
-    #[default]
-    Upsert,
-    /// There must be none: 409 if there is.
-    Create,
-    /// There must be one: 404 if there is none.
-    Replace,
-    /// Replace it, or make a new one; `max_wait` in the body says how long after the first put of the row it is due at the latest.
-    Debounce,
-}
-
-/// The modes by their names on the wire.
-pub(crate) const MODES: [(&str, PutMode); 4] = [
-    ("upsert", PutMode::Upsert),
-    ("create", PutMode::Create),
-    ("replace", PutMode::Replace),
-    ("debounce", PutMode::Debounce),
-];
-
-impl PutMode {
-    /// The name on the wire.
-    pub fn name(self) -> &'static str {
-        MODES
-            .iter()
-            .find(|(_, mode)| *mode == self)
-            .map(|(name, _)| *name)
-            .expect("every mode is in the list")
+choice! {
+    /// What a put does about a live task of the same key.
+    #[derive(Default)]
+    pub enum PutMode {
+        /// Replace it, or make a new one.
+        #[default]
+        Upsert = "upsert",
+        /// There must be none: 409 if there is.
+        Create = "create",
+        /// There must be one: 404 if there is none.
+        Replace = "replace",
+        /// Replace it, or make a new one; `max_wait` in the body says how long after the first put of the row it is due at the latest.
+        Debounce = "debounce",
     }
 }
 
@@ -149,9 +133,7 @@ impl ListQuery {
     /// As [`PutQuery::parse`].
     pub fn parse(query: &str) -> Result<Self, BadRequest> {
         let found = Parameters::read(query, &["state", "due_from", "due_to", "tag", "limit", "cursor"], &[])?;
-        let state = found
-            .get("state")
-            .map(|given| word("state", given, &TaskState::ALL.map(|state| (state.name(), state))));
+        let state = found.get("state").map(|given| word("state", given, TaskState::WORDS));
         let filter = TaskFilter { state: state.transpose()?, ..found.filter()? };
         found.list(filter)
     }
@@ -371,7 +353,7 @@ impl Parameters {
     fn mode(&self) -> Result<PutMode, BadRequest> {
         match self.get("mode") {
             None => Ok(PutMode::default()),
-            Some(given) => word("mode", given, &MODES),
+            Some(given) => word("mode", given, PutMode::WORDS),
         }
     }
 

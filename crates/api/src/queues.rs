@@ -1,88 +1,73 @@
 //! The queues and how many tasks each has.
 
+use crate::body::body;
+use crate::choice::choice;
+use crate::kind::{choice, count, flag, instant, list, object, or_null, text};
+use crate::part::{flat, has, may, unless};
 use crate::settings::SettingsBody;
-use serde::de::DeserializeOwned;
-use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::value::RawValue;
 
-/// The answer to `GET /v1/queues`, in the order of the names.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct QueuesBody {
-    /// One for each queue.
-    pub queues: Vec<QueueCounts>,
-    /// Where the next page begins; `None` at the end.
-    #[serde(default)]
-    pub next_cursor: Option<String>,
+body! {
+    /// The queues that the token may know of.
+    ///
+    /// The answer to `GET /v1/queues`.
+    pub struct QueuesBody: answer "Queues" {
+        /// By name.
+        queues: Vec<QueueCounts> = has(list(object(), ""));
+        /// What to send as `cursor` for the next page; `null` on the last.
+        next_cursor: Option<String> = has(or_null(text(512, "")));
+    }
 }
 
-/// One queue and its tasks by state.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct QueueCounts {
-    /// The queue.
-    pub queue: String,
-    /// Tasks that are not due yet.
-    pub scheduled: u64,
-    /// Tasks that are due and in nobody's hands.
-    pub ready: u64,
-    /// Tasks in workers' hands.
-    pub leased: u64,
-    /// Tasks given up.
-    pub dead: u64,
-    /// Whether its tasks are withheld from workers.
-    pub paused: bool,
-    /// Whether it takes no new task; absent if it does.
-    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
-    pub draining: bool,
+body! {
+    /// A queue and its tasks by state.
+    pub struct QueueCounts: answer "QueueCounts" {
+        /// Its name.
+        queue: String = has(text(200, ""));
+        /// Tasks that are not due yet.
+        scheduled: u64 = has(count());
+        /// Tasks that are due and in nobody's hands.
+        ready: u64 = has(count());
+        /// Tasks in workers' hands.
+        leased: u64 = has(count());
+        /// Tasks that were given up.
+        dead: u64 = has(count());
+        /// Whether nothing is leased.
+        paused: bool = has(flag());
+        /// Whether no task is added.
+        draining: bool = unless(false, flag());
+    }
 }
 
-/// One queue, the answer to `GET` and `PUT /v1/queues/{q}` and to `pause`, `resume` and `drain`: its tasks by state, and beside them its
-/// settings as [`SettingsBody`] has them. A setting that is absent has its default.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct QueueBody {
-    /// Its tasks by state.
-    #[serde(flatten)]
-    pub counts: QueueCounts,
-    /// When a pause ends by itself, in ms since 1970.
-    #[serde(
-        rename = "paused_until",
-        skip_serializing_if = "Option::is_none",
-        with = "crate::time::rfc3339_option"
-    )]
-    pub paused_until_ms: Option<i64>,
-    /// How it hands its tasks out.
-    #[serde(flatten)]
-    pub settings: SettingsBody,
+body! {
+    /// A queue: its tasks by state, and its settings.
+    ///
+    /// The answer to `GET` and `PUT /v1/queues/{q}` and to `pause`, `resume` and `drain`. A setting that is absent has its default.
+    pub struct QueueBody: answer "Queue" {
+        /// Its tasks by state.
+        counts: QueueCounts = flat();
+        /// When its pause ends by itself.
+        paused_until_ms as "paused_until": Option<i64> = may(instant());
+        /// How it hands its tasks out.
+        settings: SettingsBody = flat();
+    }
 }
 
-/// The answer to `DELETE /v1/queues/{q}`: `{"result": "deleted"}`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DeleteQueueAnswer {
-    /// That it is gone. A queue that still has something is a problem, 409.
-    pub result: QueueGone,
+body! {
+    /// The queue is gone.
+    ///
+    /// The answer to `DELETE /v1/queues/{q}`: `{"result": "deleted"}`. A queue that still has something is a problem, 409.
+    #[derive(Copy)]
+    pub struct DeleteQueueAnswer: answer "QueueDeleted" {
+        /// It has no settings any more.
+        result: QueueGone = has(choice());
+    }
 }
 
-/// What became of a queue that was deleted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum QueueGone {
-    /// It has no settings any more and is not listed, until its next use.
-    Deleted,
-}
-
-impl<'de> Deserialize<'de> for QueueBody {
-    /// Its parts are read one by one: a part that keeps text as it is cannot be read from a flattened struct.
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        struct Until {
-            #[serde(rename = "paused_until", default, with = "crate::time::rfc3339_option")]
-            paused_until_ms: Option<i64>,
-        }
-        fn part<T: DeserializeOwned, E: serde::de::Error>(raw: &RawValue) -> Result<T, E> {
-            serde_json::from_str(raw.get()).map_err(E::custom)
-        }
-        let raw = Box::<RawValue>::deserialize(deserializer)?;
-        let Until { paused_until_ms } = part(&raw)?;
-        Ok(Self { counts: part(&raw)?, paused_until_ms, settings: part(&raw)? })
+choice! {
+    /// What became of a queue that was deleted.
+    pub enum QueueGone {
+        /// It has no settings any more and is not listed, until its next use.
+        Deleted = "deleted",
     }
 }
 

@@ -3,11 +3,14 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::Serializer;
 use serde_json::value::RawValue;
+use serde_json::{Value as Json, json};
 use thiserror::Error;
 
 use crate::bad_request::{BadRequest, shown};
+use crate::kind::Kind;
+use crate::openapi::schema;
 use crate::{duration, value};
 
 /// The most tasks that a rate may name.
@@ -80,23 +83,30 @@ impl fmt::Display for RateBody {
     }
 }
 
-impl RateBody {
-    pub(crate) fn of(path: &str, raw: &RawValue) -> Result<Self, BadRequest> {
+/// The kind of a rate.
+pub(crate) struct Rate;
+
+impl Kind for Rate {
+    type Value = RateBody;
+
+    fn read(&self, path: &str, raw: &RawValue) -> Result<RateBody, BadRequest> {
         let text = value::text(path, raw, "5/s")?;
         let hint = "write how many in which while, for example `5/s`, `100/m` or `1/250ms`";
         text.parse().map_err(|error: RateError| BadRequest::member(path, error.to_string(), hint))
     }
-}
 
-impl Serialize for RateBody {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
+    fn write<S: Serializer>(&self, rate: &RateBody, serializer: S, _: bool) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(rate)
     }
-}
 
-impl<'de> Deserialize<'de> for RateBody {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+    /// Tasks and a while. That the while is at most a day, the description says.
+    fn schema(&self) -> Json {
+        let pattern = format!("^([1-9][0-9]{{0,8}}|1000000000)/(ms|s|m|h|d|{})$", schema::duration_cases());
+        json!({ "type": "string", "pattern": pattern, "examples": ["5/s"] })
+    }
+
+    fn example(&self) -> String {
+        "\"5/s\"".to_owned()
     }
 }
 

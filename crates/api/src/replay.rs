@@ -1,25 +1,45 @@
 //! Lines of `tickwheel replay`: timestamped operations in, deliveries out, as NDJSON.
 
 use crate::bad_request::BadRequest;
+use crate::body::{Meaning, Slots, body, means, named};
 use crate::due::Due;
-use crate::json::{self, Members, Shape};
-use crate::payload::PayloadBody;
-use crate::put::LATER;
-use crate::{time, value};
-use serde::de::Error as _;
-use serde::ser::SerializeMap;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use serde_json::value::RawValue;
+use crate::kind::{duration, instant, key, one_of, text};
+use crate::part::{has, may, may_some, some_or};
+use crate::payload::{Null, PayloadBody, kept_payload, payload};
 
-const SHAPE: Shape = Shape {
-    known: &["at", "op", "queue", "key", "delay", "due_at", "payload", "payload_base64", "content_type"],
-    later: &LATER,
+body! {
+    /// One operation.
+    pub(crate) struct LineMembers: line_members {
+        /// When the operation happens.
+        at: i64 = has(instant());
+        /// What happens.
+        op: Op = has(one_of(OPS));
+        /// The queue.
+        queue: String = has(text(200, "close"));
+        /// The task's key.
+        key: String = has(key("order:1"));
+        /// When the task is due, from `at` on.
+        delay: Option<u64> = may(duration());
+        /// When the task is due.
+        due_at: Option<i64> = may(instant());
+        /// What is delivered.
+        payload: Option<PayloadBody> = may_some(payload());
+    }
     elsewhere: &[
         ("at_ms", "write `at`, in RFC 3339"),
         ("mode", "a put in a replay always replaces"),
         ("revoke", "nothing is leased in a replay"),
-    ],
-};
+    ];
+}
+
+/// What happens on a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Op {
+    Put,
+    Cancel,
+}
+
+const OPS: &[(&str, Op)] = &[("put", Op::Put), ("cancel", Op::Cancel)];
 
 /// Members that a cancel has.
 const OF_CANCEL: [&str; 4] = ["at", "op", "queue", "key"];
@@ -57,141 +77,60 @@ pub enum ReplayOp {
     Cancel,
 }
 
-impl ReplayLine {
-    /// Reads one line, without its line end. Blank lines are the caller's to skip, and the refusal does not
-    /// know the line's number.
-    ///
-    /// # Errors
-    ///
-    /// Text that is no JSON object or nests deeper than 64 levels; members that are unknown, given twice,
-    /// missing or of the wrong kind; both `delay` and `due_at`; a cancel with either, or with a payload.
-    pub fn parse(bytes: &[u8]) -> Result<Self, BadRequest> {
-        let members = Members::read(bytes, &SHAPE)?;
-        let at = members.required("at", r#""at": "2017-10-02T10:56:33Z""#)?;
-        let is_put = value::word(
-            "op",
-            members.required("op", r#""op": "put""#)?,
-            &[("put", true), ("cancel", false)],
-        )?;
-        Ok(Self {
-            at_ms: value::instant_ms("at", at)?,
-            queue: value::text("queue", members.required("queue", r#""queue": "close""#)?, "close")?,
-            key: value::text("key", members.required("key", r#""key": "order:1""#)?, "order:1")?,
-            op: if is_put { put(&members)? } else { cancel(&members)? },
-        })
-    }
+impl Meaning for ReplayLine {
+    type Members = LineMembers;
 
-    /// The line as [`parse`](Self::parse) reads it, without a line end.
-    pub fn to_json(&self) -> Vec<u8> {
-        json::write(self)
-    }
-}
-
-fn put(members: &Members<'_>) -> Result<ReplayOp, BadRequest> {
-    let due = match (members.get("delay"), members.get("due_at")) {
-        (Some(_), Some(_)) => {
-            return Err(BadRequest::member(
-                "due_at",
-                "`delay` and `due_at` both say when the task is due",
-                "keep one of them",
-            ));
+    fn of_members(
+        members: LineMembers,
+        _: Option<Self>,
+        slots: Slots<'_, '_>,
+    ) -> Result<Option<Self>, BadRequest> {
+        let LineMembers { at: at_ms, op, queue, key, delay, due_at, payload } = members;
+        if op == Op::Cancel {
+            let other = named::<LineMembers>(slots).into_iter().find(|name| !OF_CANCEL.contains(name));
+            return other.map_or(Ok(Some(Self { at_ms, queue, key, op: ReplayOp::Cancel })), |name| {
+                Err(BadRequest::member(name, "means nothing to a cancel", "leave it out"))
+            });
         }
-        (Some(delay), None) => Due::After(value::duration_ms("delay", delay)?),
-        (None, Some(due_at)) => Due::At(value::instant_ms("due_at", due_at)?),
-        (None, None) => Due::Now,
-    };
-    Ok(ReplayOp::Put { due, payload: PayloadBody::of(members)?.unwrap_or_default() })
-}
-
-fn cancel(members: &Members<'_>) -> Result<ReplayOp, BadRequest> {
-    match members.names().find(|name| !OF_CANCEL.contains(name)) {
-        None => Ok(ReplayOp::Cancel),
-        Some(name) => Err(BadRequest::member(name, "means nothing to a cancel", "leave it out")),
-    }
-}
-
-impl Serialize for ReplayLine {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("at", &time::format(self.at_ms))?;
-        map.serialize_entry("op", if self.op == ReplayOp::Cancel { "cancel" } else { "put" })?;
-        map.serialize_entry("queue", &self.queue)?;
-        map.serialize_entry("key", &self.key)?;
-        if let ReplayOp::Put { due, payload } = &self.op {
-            match due {
-                Due::Now => {}
-                Due::After(_) | Due::Level(_) => due.write(&mut map)?,
-                Due::At(ms) => map.serialize_entry("due_at", &time::format(*ms))?,
-            }
-            payload.write_on_one_line(&mut map)?;
+        if delay.is_some() && due_at.is_some() {
+            let what = "`delay` and `due_at` both say when the task is due";
+            return Err(BadRequest::member("due_at", what, "keep one of them"));
         }
-        map.end()
+        let due = delay.map(Due::After).or(due_at.map(Due::At)).unwrap_or_default();
+        let op = ReplayOp::Put { due, payload: payload.unwrap_or_default() };
+        Ok(Some(Self { at_ms, queue, key, op }))
+    }
+
+    fn to_members(&self) -> LineMembers {
+        let Self { at_ms: at, queue, key, op } = self.clone();
+        let (op, due, payload) = match op {
+            ReplayOp::Put { due, payload } => (Op::Put, due, Some(payload)),
+            ReplayOp::Cancel => (Op::Cancel, Due::Now, None),
+        };
+        let (delay, due_at) = match due {
+            Due::After(ms) => (Some(ms), None),
+            Due::At(ms) => (None, Some(ms)),
+            // A line of a replay knows no delay levels.
+            Due::Now | Due::Level(_) => (None, None),
+        };
+        LineMembers { at, op, queue, key, delay, due_at, payload }
     }
 }
 
-/// One delivery: `{"queue", "key", "due_at", "fired_at", "payload"}`, in this order.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ReplayDelivery {
-    /// The queue.
-    pub queue: String,
-    /// The task's key.
-    pub key: String,
-    /// When it was due, in ms since 1970.
-    pub due_at_ms: i64,
-    /// When it fired on the virtual clock, in ms since 1970.
-    pub fired_at_ms: i64,
-    /// What was put.
-    pub payload: PayloadBody,
-}
+means!(line ReplayLine);
 
-impl ReplayDelivery {
-    /// The line, with its line end.
-    pub fn to_line(&self) -> Vec<u8> {
-        let mut line = json::write(self);
-        line.push(b'\n');
-        line
-    }
-}
-
-impl Serialize for ReplayDelivery {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("queue", &self.queue)?;
-        map.serialize_entry("key", &self.key)?;
-        map.serialize_entry("due_at", &time::format(self.due_at_ms))?;
-        map.serialize_entry("fired_at", &time::format(self.fired_at_ms))?;
-        self.payload.write_on_one_line(&mut map)?;
-        map.end()
-    }
-}
-
-impl<'de> Deserialize<'de> for ReplayDelivery {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        struct Wire {
-            queue: String,
-            key: String,
-            #[serde(with = "time::rfc3339")]
-            due_at: i64,
-            #[serde(with = "time::rfc3339")]
-            fired_at: i64,
-            payload: Option<Box<RawValue>>,
-            payload_base64: Option<String>,
-            content_type: Option<String>,
-        }
-        let wire = Wire::deserialize(deserializer)?;
-        let payload = PayloadBody::of_answer(
-            wire.payload.as_deref(),
-            wire.payload_base64.as_deref(),
-            wire.content_type,
-        )
-        .map_err(D::Error::custom)?;
-        Ok(Self {
-            queue: wire.queue,
-            key: wire.key,
-            due_at_ms: wire.due_at,
-            fired_at_ms: wire.fired_at,
-            payload,
-        })
+body! {
+    /// One delivery.
+    pub struct ReplayDelivery: row {
+        /// The queue.
+        queue: String = has(text(200, "close"));
+        /// The task's key.
+        key: String = has(key("order:1"));
+        /// When it was due, in ms since 1970.
+        due_at_ms as "due_at": i64 = has(instant());
+        /// When it fired on the virtual clock, in ms since 1970.
+        fired_at_ms as "fired_at": i64 = has(instant());
+        /// What was put.
+        payload: PayloadBody = some_or(Null { is_written: true }, kept_payload());
     }
 }

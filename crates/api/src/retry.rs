@@ -1,12 +1,13 @@
 //! How often and how soon a task that failed is tried again.
 
-use crate::bad_request::{BadRequest, inside};
-use crate::json::{Members, Shape};
+use crate::bad_request::BadRequest;
+use crate::body::{Meaning, Slots, body, means};
+use crate::kind::{Kind, duration, number, one_of, or_null};
+use crate::part::may;
 use crate::{duration, value};
-use serde::de::Error as _;
-use serde::ser::SerializeMap;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::Serializer;
 use serde_json::value::RawValue;
+use serde_json::{Value as Json, json};
 
 /// The most attempts that a policy may allow: far beyond what anybody waits for, and it fits everywhere.
 pub const ATTEMPTS_MAX: u32 = 1_000_000;
@@ -17,11 +18,24 @@ const MAX_MS_DEFAULT: u64 = 600_000;
 /// What chance may leave out of a doubling wait unless the policy says otherwise.
 const JITTER_PERCENT_DEFAULT: u8 = 50;
 
-pub(crate) const SHAPE: Shape = Shape {
-    known: &["max_attempts", "backoff", "base", "max", "jitter"],
-    later: &[],
-    elsewhere: &[("delay", "write `base`, the first wait"), ("attempts", "write `max_attempts`")],
-};
+body! {
+    /// After a failure it waits, and after so many attempts the task is dead. `null` is the default.
+    #[derive(Default)]
+    pub(crate) struct RetryMembers: members "Retry" {
+        /// Dead after so many. Default: never.
+        max_attempts: Option<Option<u32>> = may(or_null(number(1, ATTEMPTS_MAX.into())));
+        /// Whether the wait doubles. Default: `exponential`.
+        backoff: Option<Option<bool>> = may(or_null(one_of(&[("exponential", true), ("fixed", false)])));
+        /// The first wait. Default: 1 s.
+        base: Option<Option<u64>> = may(or_null(duration()));
+        /// The longest wait. Default: 10 min, or `base` if that is longer.
+        max: Option<Option<u64>> = may(or_null(duration()));
+        /// Such a part of the wait is left out by chance. Default: 0.5, and 0 if it is fixed.
+        jitter: Option<Option<u8>> = may(or_null(Jitter));
+    }
+    example: r#"{"max_attempts": 5}"#;
+    elsewhere: &[("delay", "write `base`, the first wait"), ("attempts", "write `max_attempts`")];
+}
 
 /// A retry policy: `{"max_attempts": 5, "backoff": "exponential", "base": "1s", "max": "10m", "jitter": 0.5}`, every member optional.
 ///
@@ -54,43 +68,25 @@ impl Default for RetryBody {
     }
 }
 
-impl RetryBody {
-    /// Reads the object that stands in the member `path`.
-    pub(crate) fn of(path: &str, raw: &RawValue) -> Result<Self, BadRequest> {
-        Self::read(raw).map_err(|refused| inside(path, refused))
-    }
+impl Meaning for RetryBody {
+    type Members = RetryMembers;
 
-    fn read(raw: &RawValue) -> Result<Self, BadRequest> {
-        Self::default().over(raw)
-    }
-
-    /// This policy after a patch in the member `path`: what it names replaces what was, `null` gives the default back, the rest stays. What follows
-    /// from others where nobody names it still does: `max` from `base`, and `jitter` from `backoff`, of which each has its own.
-    pub(crate) fn patched(self, path: &str, raw: &RawValue) -> Result<Self, BadRequest> {
-        self.over(raw).map_err(|refused| inside(path, refused))
-    }
-
-    fn over(self, raw: &RawValue) -> Result<Self, BadRequest> {
-        let hint = "write an object, for example `{\"max_attempts\": 5}`";
-        let members = Members::of_value(raw, &SHAPE, hint)?;
-        let usual = Self::default();
-        let max_attempts = named(&members, "max_attempts", |raw| {
-            let max = value::integer("max_attempts", raw, 1..=u64::from(ATTEMPTS_MAX))?;
-            Ok(u32::try_from(max).expect("it is within the limit"))
-        })?;
-        let kind = named(&members, "backoff", |raw| {
-            value::word("backoff", raw, &[("exponential", true), ("fixed", false)])
-        })?;
-        let base = named(&members, "base", |raw| value::duration_ms("base", raw))?;
-        let max = named(&members, "max", |raw| value::duration_ms("max", raw))?;
-        let part = named(&members, "jitter", jitter)?;
-        let exponential = kind.map_or(self.exponential, |kind| kind.unwrap_or(usual.exponential));
-        let base_ms = base.map_or(self.base_ms, |base| base.unwrap_or(usual.base_ms));
+    /// What a patch names replaces what was, `null` gives the default back, the rest stays. What follows from others where nobody names it
+    /// still does: `max` from `base`, and `jitter` from `backoff`, of which each has its own.
+    fn of_members(
+        members: RetryMembers,
+        before: Option<Self>,
+        _: Slots<'_, '_>,
+    ) -> Result<Option<Self>, BadRequest> {
+        let (usual, before) = (Self::default(), before.unwrap_or_default());
+        let exponential =
+            members.backoff.map_or(before.exponential, |kind| kind.unwrap_or(usual.exponential));
+        let base_ms = members.base.map_or(before.base_ms, |base| base.unwrap_or(usual.base_ms));
         // Nobody has named it if it is what follows from the first wait.
-        let follows = self.max_ms == usual.max_ms.max(self.base_ms);
-        let max_ms = match max {
+        let follows = before.max_ms == usual.max_ms.max(before.base_ms);
+        let max_ms = match members.max {
             Some(Some(max_ms)) => max_ms,
-            None if !follows => self.max_ms,
+            None if !follows => before.max_ms,
             _ => usual.max_ms.max(base_ms),
         };
         if max_ms < base_ms {
@@ -98,62 +94,59 @@ impl RetryBody {
             let what = format!("{max} is shorter than the first wait of {base}");
             return Err(BadRequest::member("max", what, "make `max` at least as long as `base`"));
         }
-        let jitter_percent = match part {
+        let jitter_percent = match members.jitter {
             Some(Some(percent)) => percent,
-            None if exponential == self.exponential => self.jitter_percent,
+            None if exponential == before.exponential => before.jitter_percent,
             _ if exponential => JITTER_PERCENT_DEFAULT,
             _ => 0,
         };
-        let max_attempts = max_attempts.unwrap_or(self.max_attempts);
-        Ok(Self { max_attempts, exponential, base_ms, max_ms, jitter_percent })
+        let max_attempts = members.max_attempts.unwrap_or(before.max_attempts);
+        Ok(Some(Self { max_attempts, exponential, base_ms, max_ms, jitter_percent }))
     }
-}
 
-/// A member: not there, `null`, or what it says.
-fn named<T>(
-    members: &Members<'_>,
-    name: &str,
-    read: impl FnOnce(&RawValue) -> Result<T, BadRequest>,
-) -> Result<Option<Option<T>>, BadRequest> {
-    members.get(name).map(|raw| value::or_null(raw, read)).transpose()
-}
-
-/// `true` is half, `false` none, a number from 0 to 1 that part.
-fn jitter(raw: &RawValue) -> Result<u8, BadRequest> {
-    let part = match raw.get() {
-        "true" => return Ok(JITTER_PERCENT_DEFAULT),
-        "false" => return Ok(0),
-        text => text.parse::<f64>().ok().filter(|part| (0.0..=1.0).contains(part)),
-    };
-    // Rounded to a whole percent: nobody can tell the difference by waiting.
-    part.map(|part| (part * 100.0).round() as u8).ok_or_else(|| {
-        let what = format!("expected true, false or a number from 0 to 1, got {}", value::kind(raw));
-        BadRequest::member(
-            "jitter",
-            what,
-            "write the part of a wait that chance may leave out, such as `0.5`",
-        )
-    })
-}
-
-impl Serialize for RetryBody {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
-        if let Some(max) = self.max_attempts {
-            map.serialize_entry("max_attempts", &max)?;
+    fn to_members(&self) -> RetryMembers {
+        RetryMembers {
+            max_attempts: self.max_attempts.map(Some),
+            backoff: Some(Some(self.exponential)),
+            base: Some(Some(self.base_ms)),
+            max: Some(Some(self.max_ms)),
+            jitter: Some(Some(self.jitter_percent)),
         }
-        map.serialize_entry("backoff", if self.exponential { "exponential" } else { "fixed" })?;
-        map.serialize_entry("base", &duration::format(self.base_ms))?;
-        map.serialize_entry("max", &duration::format(self.max_ms))?;
-        map.serialize_entry("jitter", &(f64::from(self.jitter_percent) / 100.0))?;
-        map.end()
     }
 }
 
-impl<'de> Deserialize<'de> for RetryBody {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let raw = Box::<RawValue>::deserialize(deserializer)?;
-        Self::of("retry", &raw).map_err(D::Error::custom)
+means!(inner RetryBody);
+
+/// The part of a wait that chance may leave out, in percent: `true` is half, `false` none, a number from 0 to 1 that part.
+struct Jitter;
+
+impl Kind for Jitter {
+    type Value = u8;
+
+    fn read(&self, path: &str, raw: &RawValue) -> Result<u8, BadRequest> {
+        let part = match raw.get() {
+            "true" => return Ok(JITTER_PERCENT_DEFAULT),
+            "false" => return Ok(0),
+            text => text.parse::<f64>().ok().filter(|part| (0.0..=1.0).contains(part)),
+        };
+        // Rounded to a whole percent: nobody can tell the difference by waiting.
+        part.map(|part| (part * 100.0).round() as u8).ok_or_else(|| {
+            let what = format!("expected true, false or a number from 0 to 1, got {}", value::kind(raw));
+            let hint = "write the part of a wait that chance may leave out, such as `0.5`";
+            BadRequest::member(path, what, hint)
+        })
+    }
+
+    fn write<S: Serializer>(&self, percent: &u8, serializer: S, _: bool) -> Result<S::Ok, S::Error> {
+        serializer.serialize_f64(f64::from(*percent) / 100.0)
+    }
+
+    fn schema(&self) -> Json {
+        json!({ "anyOf": [{ "type": "number", "minimum": 0, "maximum": 1 }, { "type": "boolean" }] })
+    }
+
+    fn example(&self) -> String {
+        "0.5".to_owned()
     }
 }
 
@@ -162,7 +155,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<RetryBody, BadRequest> {
-        RetryBody::of("retry", serde_json::from_str(text).expect("JSON"))
+        crate::kind::object().read("retry", serde_json::from_str(text).expect("JSON"))
     }
 
     #[test]

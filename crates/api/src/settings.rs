@@ -1,13 +1,13 @@
 //! How a queue hands its tasks out.
 
-use crate::bad_request::{BadRequest, inside};
-use crate::json::{self, Members, Shape};
+use crate::bad_request::BadRequest;
+use crate::body::{Body, MEMBERS_MAX, body};
+use crate::json::{self, Known};
+use crate::kind::{duration, null_is, number, object};
 use crate::lease::{LEASE_MS_MAX, LEASE_MS_MIN};
-use crate::rate::{RATE_TASKS_MAX, RateBody};
+use crate::part::{nullable, or};
+use crate::rate::{RATE_TASKS_MAX, Rate, RateBody};
 use crate::retry::RetryBody;
-use crate::value;
-use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
 
 /// The largest count that a limit may have: a thousand million.
 pub const LIMIT_MAX: u64 = 1_000_000_000;
@@ -18,18 +18,33 @@ pub const HISTORY_KEYS_MAX: u64 = 1_000_000;
 /// The longest pause that ends by itself: one year.
 pub const PAUSE_MS_MAX: u64 = 365 * 86_400_000;
 
-pub(crate) const SHAPE: Shape = Shape {
-    known: &[
-        "max_in_flight",
-        "max_in_flight_per_group",
-        "rate",
-        "burst",
-        "max_backlog",
-        "default_lease",
-        "retry",
-        "history",
-    ],
-    later: &["webhook"],
+body! {
+    /// How a queue hands its tasks out. `null` is the default.
+    ///
+    /// The body of `PUT /v1/queues/{q}`: `{"max_in_flight": 3, "rate": "5/s", "default_lease": "5m"}`. It is the whole of the settings: what is
+    /// not in it, or is `null`, has its default.
+    #[derive(Default)]
+    pub struct SettingsBody: both "Settings" {
+        /// So many tasks are in workers' hands at one time. Default: no limit.
+        max_in_flight: Option<u64> = nullable(number(1, LIMIT_MAX));
+        /// The same for the tasks of one `group`.
+        max_in_flight_per_group: Option<u64> = nullable(number(1, LIMIT_MAX));
+        /// So many deliveries begin in such a while: `5/s`, `100/m`, `1/250ms`. Default: no limit.
+        rate: Option<RateBody> = nullable(Rate);
+        /// So many at once after a quiet while. Default: as the rate has.
+        burst: Option<u64> = nullable(number(1, RATE_TASKS_MAX));
+        /// A put that would make one live task more is refused with 429. Default: no limit.
+        max_backlog: Option<u64> = nullable(number(1, LIMIT_MAX));
+        /// The lease of workers who name none, 1 s to 12 h. Default: 30 s.
+        default_lease_ms as "default_lease": Option<u64> = nullable(duration().within(LEASE_MS_MIN, LEASE_MS_MAX));
+        /// The policy of tasks without one. Default: tried for ever, at once. In a `PATCH` each member by itself: `max` follows `base` and `jitter` follows `backoff` unless they are named, and `null` for the whole is no policy.
+        retry: Option<RetryBody> = nullable(object());
+        /// How long `done` can be told from `not_found`.
+        ///
+        /// Of all queues together it is 250,000 keys, those that ended last.
+        history: Option<HistoryBody> = nullable(object());
+    }
+    later: &["webhook"];
     elsewhere: &[
         ("paused", "use POST /v1/queues/{q}/pause and /resume"),
         ("draining", "use POST /v1/queues/{q}/drain and /resume"),
@@ -37,71 +52,11 @@ pub(crate) const SHAPE: Shape = Shape {
         ("lease", "write `default_lease`"),
         ("max_attempts", "it stands in `retry`: `{\"max_attempts\": 5}`"),
         ("queue", "it stands in the path: PUT /v1/queues/{q}"),
-    ],
-};
-
-/// The body of `PUT /v1/queues/{q}`: `{"max_in_flight": 3, "rate": "5/s", "default_lease": "5m"}`.
-///
-/// It is the whole of the settings: what is not in it, or is `null`, has its default.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct SettingsBody {
-    /// So many tasks may be in workers' hands at one time, 1 to [`LIMIT_MAX`]. Default: no limit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub max_in_flight: Option<u64>,
-    /// The same for the tasks of one group; tasks without a group are not counted. Default: no limit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub max_in_flight_per_group: Option<u64>,
-    /// How many deliveries may begin in a while. Default: no limit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rate: Option<RateBody>,
-    /// So many may begin at once after a quiet while. Default: as many as the rate has in its while.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub burst: Option<u64>,
-    /// Puts are refused with 429 that would make a task more than so many live ones. Default: no limit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub max_backlog: Option<u64>,
-    /// The lease of workers who name none, ms: 1 s to 12 h. Default: 30 s.
-    #[serde(
-        rename = "default_lease",
-        default,
-        skip_serializing_if = "Option::is_none",
-        with = "crate::duration::option"
-    )]
-    pub default_lease_ms: Option<u64>,
-    /// The retry policy of tasks that have none. Default: tried for ever, at once.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub retry: Option<RetryBody>,
-    /// How much is remembered of tasks that ended. Default: 24 hours and 100,000 keys. Of all queues together it is 250,000, those that ended last.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub history: Option<HistoryBody>,
-}
-
-/// How much is remembered of tasks that ended, whichever ends first: `{"keep": "24h", "keys": 100000}`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct HistoryBody {
-    /// For so long, ms, at most a year. Default: 24 hours.
-    #[serde(rename = "keep", with = "crate::duration::text")]
-    pub keep_ms: u64,
-    /// The last so many, at most a million. Default: 100,000.
-    pub keys: u64,
-}
-
-impl Default for HistoryBody {
-    fn default() -> Self {
-        Self { keep_ms: 86_400_000, keys: 100_000 }
-    }
+    ];
+    check: |settings: &Self, _| settings.check_burst();
 }
 
 impl SettingsBody {
-    /// Reads the body of a request.
-    ///
-    /// # Errors
-    ///
-    /// Text that is no JSON object; unknown or repeated members; values of the wrong kind or outside their limits; a burst without a rate.
-    pub fn parse(bytes: &[u8]) -> Result<Self, BadRequest> {
-        Self::default().patched(bytes)
-    }
-
     /// These settings after a patch: a member that it has replaces the one that was, `null` gives the default back, the others stay. Another
     /// `rate` without a `burst` has the usual one. Of `retry` and `history` the members are taken one by one, too.
     ///
@@ -109,103 +64,47 @@ impl SettingsBody {
     ///
     /// As [`parse`](Self::parse).
     pub fn patched(self, bytes: &[u8]) -> Result<Self, BadRequest> {
-        let members = Members::read(bytes, &SHAPE)?;
-        let burst = self.burst.filter(|_| members.get("rate").is_none());
-        let lease = |raw: &_| value::duration_ms_within("default_lease", raw, LEASE_MS_MIN..=LEASE_MS_MAX);
-        let count = |name: &'static str, max, before: Option<u64>| {
-            patched(&members, name, before, |raw| value::integer(name, raw, 1..=max))
-        };
-        let body = Self {
-            max_in_flight: count("max_in_flight", LIMIT_MAX, self.max_in_flight)?,
-            max_in_flight_per_group: count(
-                "max_in_flight_per_group",
-                LIMIT_MAX,
-                self.max_in_flight_per_group,
-            )?,
-            rate: patched(&members, "rate", self.rate, |raw| RateBody::of("rate", raw))?,
-            burst: count("burst", RATE_TASKS_MAX, burst)?,
-            max_backlog: count("max_backlog", LIMIT_MAX, self.max_backlog)?,
-            default_lease_ms: patched(&members, "default_lease", self.default_lease_ms, lease)?,
-            retry: patched(&members, "retry", self.retry, |raw| {
-                self.retry.unwrap_or_default().patched("retry", raw)
-            })?,
-            history: patched(&members, "history", self.history, |raw| {
-                self.history.unwrap_or_default().patched(raw)
-            })?,
-        };
-        if body.burst.is_some() && body.rate.is_none() {
-            let hint = "add the rate, for example `\"rate\": \"5/s\"`";
-            return Err(BadRequest::member("burst", "means nothing without a `rate`", hint));
+        let mut slots = [None; MEMBERS_MAX];
+        json::read_members(bytes, &Self::KNOWN, &mut slots)?;
+        let has_rate = Self::find("rate").is_some_and(|at| slots[at].is_some());
+        Self { burst: self.burst.filter(|_| !has_rate), ..self }.over(&slots)
+    }
+
+    fn check_burst(&self) -> Result<(), BadRequest> {
+        if self.burst.is_none() || self.rate.is_some() {
+            return Ok(());
         }
-        Ok(body)
-    }
-
-    /// The body as [`parse`](Self::parse) reads it.
-    pub fn to_json(&self) -> Vec<u8> {
-        json::write(self)
+        let hint = "add the rate, for example `\"rate\": \"5/s\"`";
+        Err(BadRequest::member("burst", "means nothing without a `rate`", hint))
     }
 }
 
-/// A member after a patch.
-fn patched<T>(
-    members: &Members<'_>,
-    name: &str,
-    before: Option<T>,
-    read: impl FnOnce(&RawValue) -> Result<T, BadRequest>,
-) -> Result<Option<T>, BadRequest> {
-    members.get(name).map_or(Ok(before), |raw| value::or_null(raw, read))
-}
+const KEEP_MS_DEFAULT: u64 = 86_400_000;
+const KEYS_DEFAULT: u64 = 100_000;
 
-impl HistoryBody {
-    fn patched(self, raw: &RawValue) -> Result<Self, BadRequest> {
-        self.over(raw).map_err(|refused| inside("history", refused))
+body! {
+    /// How much is remembered of tasks that ended, whichever ends first.
+    #[derive(Copy)]
+    pub struct HistoryBody: inner "History" {
+        /// For so long, at most 365 days. Default: 24 h.
+        keep_ms as "keep": u64 = or(KEEP_MS_DEFAULT, null_is(KEEP_MS_DEFAULT, duration().within(0, HISTORY_KEEP_MS_MAX)));
+        /// The last so many. Default: 100,000.
+        keys: u64 = or(KEYS_DEFAULT, null_is(KEYS_DEFAULT, number(0, HISTORY_KEYS_MAX)));
     }
-
-    fn over(self, raw: &RawValue) -> Result<Self, BadRequest> {
-        const SHAPE: Shape = Shape { known: &["keep", "keys"], later: &[], elsewhere: &[] };
-        let hint = "write an object, for example `{\"keep\": \"24h\", \"keys\": 100000}`";
-        let members = Members::of_value(raw, &SHAPE, hint)?;
-        let (usual, before) = (Self::default(), self);
-        let keep = |raw: &_| value::duration_ms_within("keep", raw, 0..=HISTORY_KEEP_MS_MAX);
-        let keys = |raw: &_| value::integer("keys", raw, 0..=HISTORY_KEYS_MAX);
-        Ok(Self {
-            keep_ms: patched(&members, "keep", Some(before.keep_ms), keep)?.unwrap_or(usual.keep_ms),
-            keys: patched(&members, "keys", Some(before.keys), keys)?.unwrap_or(usual.keys),
-        })
-    }
+    example: r#"{"keep": "24h", "keys": 100000}"#;
 }
 
-/// The body of `POST /v1/queues/{q}/pause`: empty, or `{"for": "10m"}`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-pub struct PauseBody {
-    /// The pause ends by itself after so long, ms: 1 ms to a year; `None`: when the queue is resumed.
-    #[serde(rename = "for", skip_serializing_if = "Option::is_none", with = "crate::duration::option")]
-    pub for_ms: Option<u64>,
-}
-
-impl PauseBody {
-    /// Reads the body of a request.
+body! {
+    /// How long nothing is leased.
     ///
-    /// # Errors
-    ///
-    /// Text that is no JSON object; unknown or repeated members; a length outside its limits.
-    pub fn parse(bytes: &[u8]) -> Result<Self, BadRequest> {
-        const SHAPE: Shape = Shape {
-            known: &["for"],
-            later: &["until"],
-            elsewhere: &[("delay", "write `for`"), ("wait", "write `for`")],
-        };
-        let members = Members::read(bytes, &SHAPE)?;
-        let length = |raw| value::duration_ms_within("for", raw, 1..=PAUSE_MS_MAX);
-        // `null` is what is absent, as everywhere.
-        let named = members.get("for").filter(|raw| raw.get() != "null");
-        Ok(Self { for_ms: named.map(length).transpose()? })
+    /// The body of `POST /v1/queues/{q}/pause`: empty, or `{"for": "10m"}`.
+    #[derive(Copy, Default)]
+    pub struct PauseBody: request "Pause" {
+        /// So long, up to 365 days. Default: until the queue is resumed.
+        for_ms as "for": Option<u64> = nullable(duration().within(1, PAUSE_MS_MAX));
     }
-
-    /// The body as [`parse`](Self::parse) reads it.
-    pub fn to_json(&self) -> Vec<u8> {
-        json::write(self)
-    }
+    later: &["until"];
+    elsewhere: &[("delay", "write `for`"), ("wait", "write `for`")];
 }
 
 /// Checks the body of a request that says all in its path: there is nothing in it.
@@ -214,7 +113,8 @@ impl PauseBody {
 ///
 /// Text that is no JSON object, or one with members.
 pub fn no_body(bytes: &[u8]) -> Result<(), BadRequest> {
-    Members::read(bytes, &Shape { known: &[], later: &[], elsewhere: &[] }).map(drop)
+    const NONE: Known = Known { find: |_| None, names: Vec::new, later: &[], elsewhere: &[] };
+    json::read_members(bytes, &NONE, &mut [])
 }
 
 #[cfg(test)]

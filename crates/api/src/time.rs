@@ -268,24 +268,6 @@ pub mod rfc3339 {
     }
 }
 
-/// As [`rfc3339`], for a member that may be absent.
-pub(crate) mod rfc3339_option {
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    pub(crate) fn serialize<S: Serializer>(ms: &Option<i64>, serializer: S) -> Result<S::Ok, S::Error> {
-        match ms {
-            Some(ms) => super::rfc3339::serialize(ms, serializer),
-            None => serializer.serialize_none(),
-        }
-    }
-
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<i64>, D::Error> {
-        #[derive(Deserialize)]
-        struct Instant(#[serde(with = "super::rfc3339")] i64);
-        Ok(Option::<Instant>::deserialize(deserializer)?.map(|instant| instant.0))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

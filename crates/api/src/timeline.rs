@@ -1,23 +1,31 @@
 //! One task with many instants, and a payload for each.
 
 use crate::bad_request::{BadRequest, inside};
-use crate::due::Due;
-use crate::json::{Members, Shape};
-use crate::payload::PayloadBody;
-use crate::{time, value};
-use serde::de::Error as _;
-use serde::ser::SerializeMap;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use serde_json::value::RawValue;
+use crate::body::{Meaning, Slots, body, means, two_of};
+use crate::due::{at, at_ms, one_time};
+use crate::kind::{Kind, list, object};
+use crate::openapi::schema::Rule;
+use crate::part::{may, some_or};
+use crate::payload::{Null, PayloadBody, payload};
+use crate::time;
 
 /// A timeline has at most so many instants: a price plan of some years, by the day.
 pub const MOMENTS_MAX: usize = 1_000;
 
-pub(crate) const SHAPE: Shape = Shape {
-    known: &["at", "at_ms", "payload", "payload_base64", "content_type"],
-    later: &[],
-    elsewhere: &[("delay", "the instants of a timeline are absolute: write `at` or `at_ms`")],
-};
+body! {
+    /// An instant of a timeline: a time, and the payload from then on.
+    pub(crate) struct MomentMembers: members "Moment" {
+        /// Due then, RFC 3339. The past is now.
+        at: Option<i64> = may(at());
+        /// Due then, milliseconds since 1970.
+        at_ms: Option<i64> = may(at_ms());
+        payload: PayloadBody = some_or(Null { is_written: true }, payload());
+    }
+    example: r#"{"at": "2030-01-01T00:00:00Z"}"#;
+    elsewhere: &[("delay", "the instants of a timeline are absolute: write `at` or `at_ms`")];
+    rules: &[Rule::One(&["at", "at_ms"]), Rule::OneOrNone(&["payload", "payload_base64"]), Rule::With("content_type", "payload_base64")];
+    first: |slots: Slots<'_, '_>| one_time(two_of::<Self>(&slots[..2]));
+}
 
 /// One instant of a timeline: `{"at": "2030-01-01T00:00:00Z" | "at_ms": 1893456000000, "payload": any JSON}`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,82 +44,54 @@ pub(crate) fn check_portable(timeline: &[MomentBody]) -> Result<(), BadRequest> 
     timeline.iter().enumerate().try_for_each(check)
 }
 
-/// The timeline in the member `timeline` of a request: instants that rise, at least one.
-pub(crate) fn timeline(raw: &RawValue) -> Result<Vec<MomentBody>, BadRequest> {
-    const NAME: &str = "timeline";
+/// The kind of the member `timeline`: instants that rise, at least one.
+pub(crate) fn timeline() -> impl Kind<Value = Vec<MomentBody>> {
     let hint = "write a list, such as `[{\"at\": \"2030-01-01T00:00:00Z\", \"payload\": {\"price\": 9}}]`";
-    let rows = value::array(NAME, raw, hint)?;
-    if !(1..=MOMENTS_MAX).contains(&rows.len()) {
-        let what = format!("has {} instants, not from 1 to {MOMENTS_MAX}", rows.len());
-        return Err(BadRequest::member(NAME, what, "a longer plan is several tasks"));
+    list(object(), hint).of(1, MOMENTS_MAX).checked(rises)
+}
+
+#[expect(clippy::ptr_arg, reason = "a rule is given the value as it is")]
+fn rises(path: &str, moments: &Vec<MomentBody>) -> Result<(), BadRequest> {
+    if !(1..=MOMENTS_MAX).contains(&moments.len()) {
+        let what = format!("has {} instants, not from 1 to {MOMENTS_MAX}", moments.len());
+        return Err(BadRequest::member(path, what, "a longer plan is several tasks"));
     }
-    let mut moments: Vec<MomentBody> = Vec::with_capacity(rows.len());
-    for (index, row) in rows.into_iter().enumerate() {
-        let path = format!("{NAME}[{index}]");
-        let moment = MomentBody::of(row).map_err(|refused| inside(&path, refused))?;
-        if moments.last().is_some_and(|before| before.at_ms >= moment.at_ms) {
-            let what = format!("{} is not after the instant before it", time::format(moment.at_ms));
-            return Err(BadRequest::member(path, what, "write the instants in the order of time, each once"));
+    let Some(before) = moments.windows(2).position(|pair| pair[0].at_ms >= pair[1].at_ms) else {
+        return Ok(());
+    };
+    let (path, at_ms) = (format!("{path}[{}]", before + 1), moments[before + 1].at_ms);
+    let what = format!("{} is not after the instant before it", time::format(at_ms));
+    Err(BadRequest::member(path, what, "write the instants in the order of time, each once"))
+}
+
+impl Meaning for MomentBody {
+    type Members = MomentMembers;
+
+    fn of_members(
+        members: MomentMembers,
+        _: Option<Self>,
+        _: Slots<'_, '_>,
+    ) -> Result<Option<Self>, BadRequest> {
+        let MomentMembers { at, at_ms, payload } = members;
+        match at.or(at_ms) {
+            Some(at_ms) => Ok(Some(Self { at_ms, payload })),
+            None => Err(BadRequest::member("at", "is missing", "say when, with `at` or `at_ms`")),
         }
-        moments.push(moment);
     }
-    Ok(moments)
-}
 
-impl MomentBody {
-    fn of(raw: &RawValue) -> Result<Self, BadRequest> {
-        let hint = "write for example `{\"at\": \"2030-01-01T00:00:00Z\"}`";
-        let members = Members::of_value(raw, &SHAPE, hint)?;
-        let payload = PayloadBody::of(&members)?.unwrap_or_default();
-        match Due::of(&members)? {
-            Some(Due::At(at_ms)) => Ok(Self { at_ms, payload }),
-            _ => Err(BadRequest::member("at", "is missing", "say when, with `at` or `at_ms`")),
-        }
+    fn to_members(&self) -> MomentMembers {
+        MomentMembers { at: Some(self.at_ms), at_ms: None, payload: self.payload.clone() }
     }
 }
 
-impl Serialize for MomentBody {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("at", &time::format(self.at_ms))?;
-        self.payload.write(&mut map)?;
-        map.end()
-    }
-}
-
-/// A moment as a line of NDJSON has it.
-struct OnOneLine<'a>(&'a MomentBody);
-
-impl Serialize for OnOneLine<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("at", &time::format(self.0.at_ms))?;
-        self.0.payload.write_on_one_line(&mut map)?;
-        map.end()
-    }
-}
-
-/// Writes the member `timeline`, for a line of NDJSON.
-pub(crate) fn write_on_one_line<M: SerializeMap>(
-    timeline: &[MomentBody],
-    map: &mut M,
-) -> Result<(), M::Error> {
-    map.serialize_entry("timeline", &timeline.iter().map(OnOneLine).collect::<Vec<_>>())
-}
-
-impl<'de> Deserialize<'de> for MomentBody {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let raw = Box::<RawValue>::deserialize(deserializer)?;
-        Self::of(&raw).map_err(D::Error::custom)
-    }
-}
+means!(inner MomentBody);
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<Vec<MomentBody>, BadRequest> {
-        timeline(serde_json::from_str(text).expect("JSON"))
+        timeline().read("timeline", serde_json::from_str(text).expect("JSON"))
     }
 
     #[test]

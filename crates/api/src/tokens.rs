@@ -1,11 +1,12 @@
 //! What a worker says about its leases, by token: ack, nack, extend.
 
 use crate::bad_request::{BadRequest, shown};
-use crate::json::{self, Members, Shape};
+use crate::body::body;
+use crate::choice::choice;
+use crate::kind::{Kind, choice, duration, list, text};
 use crate::lease::{LEASE_MS_MAX, LEASE_MS_MIN};
-use crate::{duration, value};
-use serde::{Deserialize, Serialize, Serializer};
-use serde_json::value::RawValue;
+use crate::part::{has, may};
+use serde_json::json;
 
 /// Tokens in one call: as many as one lease call hands out.
 pub const TOKENS_MAX: usize = 1_000;
@@ -14,172 +15,112 @@ pub const TOKEN_CHARS: usize = 32;
 /// A nack's reason has at most 1 KiB.
 const REASON_BYTES_MAX: usize = 1_024;
 
-const LATER: [&str; 0] = [];
-const ELSEWHERE: [(&str, &str); 2] = [
+const ELSEWHERE: &[(&str, &str)] = &[
     ("token", "write `tokens`, an array, even for one token"),
     ("queue", "it stands in the path: POST /v1/queues/{q}/ack"),
 ];
 
-/// The body of `POST /v1/queues/{q}/ack`: `{"tokens": ["..."]}`, 1 to 1,000 of them.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct AckBody {
-    /// The tokens, in the order in which the answer speaks of them. One may stand there twice.
-    pub tokens: Vec<String>,
-}
-
-/// The body of `POST /v1/queues/{q}/nack`: `{"tokens": ["..."], "delay": "5s", "reason": "..."}`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct NackBody {
-    /// The tokens, in the order in which the answer speaks of them.
-    pub tokens: Vec<String>,
-    /// The task becomes due again after so many ms. `None`: as its retry policy says; without one it is ready again at once, in its old
-    /// place.
-    #[serde(rename = "delay", serialize_with = "write_delay", skip_serializing_if = "Option::is_none")]
-    pub delay_ms: Option<u64>,
-    /// Why, in the worker's words, at most 1 KiB. The task's owner sees it among its failures.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-}
-
-/// The body of `POST /v1/queues/{q}/extend`: `{"tokens": ["..."], "lease": "30s"}`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct ExtendBody {
-    /// The tokens, in the order in which the answer speaks of them.
-    pub tokens: Vec<String>,
-    /// The leases end so many ms after the call: 1 s to 12 h, by default as the queue's settings say, else 30 s.
-    #[serde(rename = "lease", skip_serializing_if = "Option::is_none", with = "crate::duration::option")]
-    pub lease_ms: Option<u64>,
-}
-
-impl AckBody {
-    /// Reads the body of a request.
+body! {
+    /// Which work is done.
     ///
-    /// # Errors
-    ///
-    /// Text that is no JSON object; unknown or repeated members; no token, more than 1,000, or one that could
-    /// not be a token.
-    pub fn parse(bytes: &[u8]) -> Result<Self, BadRequest> {
-        let members = read(bytes, &["tokens"])?;
-        Ok(Self { tokens: tokens(&members)? })
+    /// The body of `POST /v1/queues/{q}/ack`: `{"tokens": ["..."]}`, 1 to 1,000 of them.
+    pub struct AckBody: request "Ack" {
+        /// Those of the leases.
+        ///
+        /// The answer speaks of them in this order. One may stand there twice.
+        tokens: Vec<String> = has(tokens());
     }
-
-    /// The body as [`parse`](Self::parse) reads it.
-    pub fn to_json(&self) -> Vec<u8> {
-        json::write(self)
-    }
+    elsewhere: ELSEWHERE;
 }
 
-impl NackBody {
-    /// Reads the body of a request.
+body! {
+    /// Which work is given back.
     ///
-    /// # Errors
-    ///
-    /// As [`AckBody::parse`]; a bad delay; a reason above 1 KiB.
-    pub fn parse(bytes: &[u8]) -> Result<Self, BadRequest> {
-        let members = read(bytes, &["tokens", "delay", "reason"])?;
-        Ok(Self {
-            tokens: tokens(&members)?,
-            delay_ms: members.get("delay").map(|raw| value::duration_ms("delay", raw)).transpose()?,
-            reason: members.get("reason").map(reason).transpose()?,
-        })
+    /// The body of `POST /v1/queues/{q}/nack`: `{"tokens": ["..."], "delay": "5s", "reason": "..."}`.
+    pub struct NackBody: request "Nack" {
+        /// Those of the leases.
+        tokens: Vec<String> = has(tokens());
+        /// Not before so long. Default: what the retry policy says, or at once.
+        ///
+        /// At once is in its old place.
+        delay_ms as "delay": Option<u64> = may(duration());
+        /// What went wrong; it is kept with the task, 1,024 bytes at most.
+        reason: Option<String> = may(text(REASON_BYTES_MAX, "the mail server did not answer").checked(fits));
     }
-
-    /// The body as [`parse`](Self::parse) reads it.
-    pub fn to_json(&self) -> Vec<u8> {
-        json::write(self)
-    }
+    elsewhere: ELSEWHERE;
 }
 
-impl ExtendBody {
-    /// Reads the body of a request.
+body! {
+    /// Which leases go on.
     ///
-    /// # Errors
-    ///
-    /// As [`AckBody::parse`]; a lease outside 1 s to 12 h.
-    pub fn parse(bytes: &[u8]) -> Result<Self, BadRequest> {
-        let members = read(bytes, &["tokens", "lease"])?;
-        let lease = |raw| value::duration_ms_within("lease", raw, LEASE_MS_MIN..=LEASE_MS_MAX);
-        let lease_ms = members.get("lease").map(lease).transpose()?;
-        Ok(Self { tokens: tokens(&members)?, lease_ms })
+    /// The body of `POST /v1/queues/{q}/extend`: `{"tokens": ["..."], "lease": "30s"}`.
+    pub struct ExtendBody: request "Extend" {
+        /// Those of the leases.
+        tokens: Vec<String> = has(tokens());
+        /// So long from now, 1 s to 12 h. Default: that of the queue.
+        lease_ms as "lease": Option<u64> = may(duration().within(LEASE_MS_MIN, LEASE_MS_MAX));
     }
-
-    /// The body as [`parse`](Self::parse) reads it.
-    pub fn to_json(&self) -> Vec<u8> {
-        json::write(self)
-    }
+    elsewhere: ELSEWHERE;
 }
 
-fn read<'a>(bytes: &'a [u8], known: &'static [&'static str]) -> Result<Members<'a>, BadRequest> {
-    Members::read(bytes, &Shape { known, later: &LATER, elsewhere: &ELSEWHERE })
+fn tokens() -> impl Kind<Value = Vec<String>> {
+    let token = text(TOKEN_CHARS, "...").checked(is_token).described(|| {
+        json!({ "type": "string", "minLength": TOKEN_CHARS, "maxLength": TOKEN_CHARS, "pattern": "^[A-Za-z0-9_-]{32}$" })
+    });
+    list(token, r#"write for example `"tokens": ["..."]`"#).of(1, TOKENS_MAX).checked(some_and_not_many)
 }
 
-fn tokens(members: &Members<'_>) -> Result<Vec<String>, BadRequest> {
-    const EXAMPLE: &str = r#""tokens": ["..."]"#;
-    let raw = members.required("tokens", EXAMPLE)?;
-    let found = value::array("tokens", raw, &format!("write for example `{EXAMPLE}`"))?;
-    if found.is_empty() || found.len() > TOKENS_MAX {
-        return Err(BadRequest::member(
-            "tokens",
-            format!("has {} tokens, not from 1 to {TOKENS_MAX}", found.len()),
-            "send at least one token, and more than 1000 in several calls",
-        ));
+#[expect(clippy::ptr_arg, reason = "a rule is given the value as it is")]
+fn some_and_not_many(path: &str, tokens: &Vec<String>) -> Result<(), BadRequest> {
+    if (1..=TOKENS_MAX).contains(&tokens.len()) {
+        return Ok(());
     }
-    found.into_iter().enumerate().map(|(index, raw)| token(index, raw)).collect()
+    let what = format!("has {} tokens, not from 1 to {TOKENS_MAX}", tokens.len());
+    Err(BadRequest::member(path, what, "send at least one token, and more than 1000 in several calls"))
 }
 
-fn token(index: usize, raw: &RawValue) -> Result<String, BadRequest> {
-    let path = format!("tokens[{index}]");
-    let token = value::text(&path, raw, "the token of a lease")?;
+#[expect(clippy::ptr_arg, reason = "a rule is given the value as it is")]
+fn is_token(path: &str, token: &String) -> Result<(), BadRequest> {
     let in_alphabet = token.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
     if in_alphabet && token.len() == TOKEN_CHARS {
-        return Ok(token);
+        return Ok(());
     }
-    Err(BadRequest::member(
-        path,
-        format!("`{}` is not a token: it has {TOKEN_CHARS} characters of A-Z a-z 0-9 _ -", shown(&token)),
-        "send the `token` of a lease answer as it is",
-    ))
+    let what =
+        format!("`{}` is not a token: it has {TOKEN_CHARS} characters of A-Z a-z 0-9 _ -", shown(token));
+    Err(BadRequest::member(path, what, "send the `token` of a lease answer as it is"))
 }
 
-fn reason(raw: &RawValue) -> Result<String, BadRequest> {
-    let reason = value::text("reason", raw, "the mail server did not answer")?;
+#[expect(clippy::ptr_arg, reason = "a rule is given the value as it is")]
+fn fits(path: &str, reason: &String) -> Result<(), BadRequest> {
     if reason.len() <= REASON_BYTES_MAX {
-        return Ok(reason);
+        return Ok(());
     }
-    Err(BadRequest::member(
-        "reason",
-        format!("has {} bytes, the limit is {REASON_BYTES_MAX}", reason.len()),
-        "shorten it",
-    ))
+    let what = format!("has {} bytes, the limit is {REASON_BYTES_MAX}", reason.len());
+    Err(BadRequest::member(path, what, "shorten it"))
 }
 
-#[expect(clippy::ref_option, reason = "serde calls it with a reference to the field")]
-fn write_delay<S: Serializer>(delay_ms: &Option<u64>, serializer: S) -> Result<S::Ok, S::Error> {
-    match delay_ms {
-        Some(ms) => serializer.serialize_str(&duration::format(*ms)),
-        None => serializer.serialize_none(),
+choice! {
+    /// What became of one token.
+    pub enum TokenResult {
+        /// The task is done. It is never delivered again. A second ack of the token is told the same while the history remembers it.
+        Acked = "acked",
+        /// The task is given back: scheduled again if the nack had a delay, ready if not.
+        Nacked = "nacked",
+        /// The lease holds for longer.
+        Extended = "extended",
+        /// The lease had ended, or no such token was ever issued. Nothing changed.
+        Expired = "expired",
+        /// The owner took the task out of the worker's hands. Nothing changed.
+        Revoked = "revoked",
     }
 }
 
-/// What became of one token.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum TokenResult {
-    /// The task is done. It is never delivered again. A second ack of the token is told the same while the history remembers it.
-    Acked,
-    /// The task is given back: scheduled again if the nack had a delay, ready if not.
-    Nacked,
-    /// The lease holds for longer.
-    Extended,
-    /// The lease had ended, or no such token was ever issued. Nothing changed.
-    Expired,
-    /// The owner took the task out of the worker's hands. Nothing changed.
-    Revoked,
-}
-
-/// The answer to ack, nack and extend: `{"results": ["acked", "expired"]}`, in the order of the tokens.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TokenResults {
-    /// One for each token of the request.
-    pub results: Vec<TokenResult>,
+body! {
+    /// What became of each token, in the order of the request.
+    ///
+    /// The answer to ack, nack and extend: `{"results": ["acked", "expired"]}`.
+    pub struct TokenResults: answer "TokenResults" {
+        /// `acked`: also a second ack of the token, while the history remembers the first. `expired` and `revoked`: the lease is over, and nothing changed.
+        results: Vec<TokenResult> = has(list(choice(), ""));
+    }
 }

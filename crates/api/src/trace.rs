@@ -1,6 +1,9 @@
 //! W3C trace context: by what whoever traces the work through several programs finds the put.
 
-use serde::{Deserialize, Serialize};
+use crate::bad_request::BadRequest;
+use crate::body::{Meaning, Slots, body};
+use crate::kind::text;
+use crate::part::may;
 
 /// `version-trace_id-parent_id-flags`.
 const TRACEPARENT_BYTES: usize = 55;
@@ -16,13 +19,49 @@ const TRACESTATE_BYTES_MAX: usize = 512;
 /// assert_eq!(trace.trace_id(), "0af7651916cd43dd8448eb211c80319c");
 /// assert_eq!(TraceContext::read(&trace.to_text()), Some(trace));
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TraceContext {
     /// Which span made the put.
     pub traceparent: String,
     /// What its tools say of it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tracestate: Option<String>,
+}
+
+body! {
+    /// What a put was traced by.
+    pub(crate) struct TraceMembers: group {
+        /// The header of its put: the span to link the work to.
+        traceparent: Option<String> = may(text(TRACEPARENT_BYTES, "text"));
+        /// The header of its put.
+        tracestate: Option<String> = may(text(TRACESTATE_BYTES_MAX, "text"));
+    }
+}
+
+impl Meaning for TraceContext {
+    type Members = TraceMembers;
+
+    fn of_members(
+        members: TraceMembers,
+        _: Option<Self>,
+        _: Slots<'_, '_>,
+    ) -> Result<Option<Self>, BadRequest> {
+        let TraceMembers { traceparent, tracestate } = members;
+        let Some(parent) = traceparent else {
+            let hint = "leave it out, or add the `traceparent` that it goes with";
+            return tracestate.map_or(Ok(None), |_| {
+                Err(BadRequest::member("tracestate", "means nothing without a `traceparent`", hint))
+            });
+        };
+        let malformed = || {
+            let hint = "leave the line as the export wrote it, or the member out";
+            BadRequest::member("traceparent", "is no W3C trace context", hint)
+        };
+        Self::of_headers(&parent, tracestate.as_deref()).ok_or_else(malformed).map(Some)
+    }
+
+    fn to_members(&self) -> TraceMembers {
+        TraceMembers { traceparent: Some(self.traceparent.clone()), tracestate: self.tracestate.clone() }
+    }
 }
 
 impl TraceContext {

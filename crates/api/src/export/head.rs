@@ -1,123 +1,76 @@
 //! The first and the last line of an export.
 
 use super::EXPORT_FORMAT;
-use super::parts::{count, flag, instant, text, text_option, write_count};
 use crate::INTEGER_MAX;
 use crate::bad_request::BadRequest;
-use crate::json::{Members, Shape};
-use crate::{time, value};
-use serde::ser::SerializeMap;
-use serde::{Serialize, Serializer};
-use serde_json::value::RawValue;
+use crate::body::body;
+use crate::kind::{Kind, count, flag, instant, list, number, text};
+use crate::openapi::schema;
+use crate::part::{flat, has, may, or, unless};
 
-const HEAD_SHAPE: Shape = Shape {
-    known: &["format", "at", "release", "virtual_clock", "store", "scope", "queue", "ids_below"],
-    later: &[],
-    elsewhere: &[],
-};
-const END_SHAPE: Shape =
-    Shape { known: &["queues", "tasks", "dead", "schedules"], later: &[], elsewhere: &[] };
-const HINT: &str = "write an object";
-
-/// The first line of an export. It says what the file is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ExportHeader {
-    /// When the export began, by the clock of the server, ms since 1970.
-    pub at_ms: i64,
-    /// The release that wrote it, such as `0.3.0`.
-    pub release: String,
-    /// Whether that clock was a virtual one.
-    pub virtual_clock: bool,
-    /// Which data directory it is of: 16 hex digits that tell it from others, and nothing of what is in it. `None`: an earlier release wrote the file.
-    pub store: Option<String>,
-    /// The namespaces that the export is limited to; empty: it is not.
-    pub scope: Vec<String>,
-    /// The one queue that the export is limited to.
-    pub queue: Option<String>,
-    /// The ids in this file are below this number, but for tasks that were put while it was written.
-    pub ids_below: u64,
-}
-
-impl ExportHeader {
-    pub(super) fn of(raw: &RawValue) -> Result<Self, BadRequest> {
-        let members = Members::of_value(raw, &HEAD_SHAPE, HINT)?;
-        let format = value::integer("format", members.required("format", "\"format\": 1")?, 0..=INTEGER_MAX)?;
-        if format != EXPORT_FORMAT {
-            let what = format!("is {format}; this release reads {EXPORT_FORMAT}");
-            return Err(BadRequest::member(
-                "format",
-                what,
-                "import the file with the release that wrote it, or a later one",
-            ));
-        }
-        let scope = match members.get("scope") {
-            None => Vec::new(),
-            Some(raw) => {
-                let rows = value::array("scope", raw, "write a list of namespaces")?;
-                let one = |(index, row)| value::text(&format!("scope[{index}]"), row, "shop");
-                rows.into_iter().enumerate().map(one).collect::<Result<_, _>>()?
-            }
-        };
-        Ok(Self {
-            at_ms: instant(&members, "at")?,
-            release: text(&members, "release", "0.3.0")?,
-            virtual_clock: flag(&members, "virtual_clock")?,
-            store: text_option(&members, "store")?,
-            scope,
-            queue: text_option(&members, "queue")?,
-            ids_below: count(&members, "ids_below")?,
-        })
+body! {
+    /// What a file is.
+    pub(crate) struct HeaderMembers: export "ExportHeader" {
+        /// The version of the format.
+        format: u64 = has(number(0, INTEGER_MAX).checked(is_known).described(only_known));
+        /// The rest.
+        header: ExportHeader = flat();
     }
 }
 
-impl Serialize for ExportHeader {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("format", &EXPORT_FORMAT)?;
-        map.serialize_entry("at", &time::format(self.at_ms))?;
-        map.serialize_entry("release", &self.release)?;
-        map.serialize_entry("virtual_clock", &self.virtual_clock)?;
-        if let Some(store) = &self.store {
-            map.serialize_entry("store", store)?;
-        }
-        if !self.scope.is_empty() {
-            map.serialize_entry("scope", &self.scope)?;
-        }
-        if let Some(queue) = &self.queue {
-            map.serialize_entry("queue", queue)?;
-        }
-        write_count(&mut map, "ids_below", self.ids_below)?;
-        map.end()
+fn only_known() -> serde_json::Value {
+    schema::integer(EXPORT_FORMAT, EXPORT_FORMAT)
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "a rule is given the value as it is")]
+fn is_known(path: &str, format: &u64) -> Result<(), BadRequest> {
+    if *format == EXPORT_FORMAT {
+        return Ok(());
+    }
+    let what = format!("is {format}; this release reads {EXPORT_FORMAT}");
+    Err(BadRequest::member(path, what, "import the file with the release that wrote it, or a later one"))
+}
+
+body! {
+    /// The first line of an export. It says what the file is.
+    pub struct ExportHeader: group {
+        /// When the export began, by the server's clock.
+        at_ms as "at": i64 = has(instant());
+        /// The release that wrote it.
+        release: String = has(text(64, "0.3.0"));
+        /// Whether that clock was a virtual one.
+        virtual_clock: bool = or(false, flag());
+        /// Which data directory it is of: 16 hex digits that tell it from others.
+        ///
+        /// They say nothing of what is in it. `None`: an earlier release wrote the file.
+        store: Option<String> = may(text(16, "text"));
+        /// The namespaces or queues that it is limited to; not there: to none.
+        scope: Vec<String> = unless(Vec::new(), list(text(201, "shop"), "write a list of namespaces"));
+        /// The one queue that it is limited to.
+        queue: Option<String> = may(text(200, "text"));
+        /// The ids in it are below this number.
+        ///
+        /// But for tasks that were put while it was written.
+        ids_below: u64 = unless(0, count());
     }
 }
 
-/// How many lines of each kind a whole file has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct ExportEnd {
-    /// Queues with settings, or held.
-    pub queues: u64,
-    /// Live tasks.
-    pub tasks: u64,
-    /// Dead tasks.
-    pub dead: u64,
-    /// Schedules.
-    pub schedules: u64,
+body! {
+    /// How many lines of each kind a whole file has.
+    #[derive(Copy, Default)]
+    pub struct ExportEnd: export "ExportEnd" {
+        /// Lines with settings.
+        queues: u64 = has(count());
+        /// Live tasks.
+        tasks: u64 = has(count());
+        /// Dead tasks.
+        dead: u64 = has(count());
+        /// Schedules.
+        schedules: u64 = has(count());
+    }
 }
 
 impl ExportEnd {
-    pub(super) fn of(raw: &RawValue) -> Result<Self, BadRequest> {
-        let members = Members::of_value(raw, &END_SHAPE, HINT)?;
-        let number = |name: &'static str| {
-            value::integer(name, members.required(name, &format!("\"{name}\": 0"))?, 0..=INTEGER_MAX)
-        };
-        Ok(Self {
-            queues: number("queues")?,
-            tasks: number("tasks")?,
-            dead: number("dead")?,
-            schedules: number("schedules")?,
-        })
-    }
-
     /// Counts one line more. Headers, cursors and the end itself are not counted.
     pub fn count(&mut self, line: &super::ExportLine) {
         use super::ExportLine;
@@ -128,16 +81,5 @@ impl ExportEnd {
             ExportLine::Schedule(_) => self.schedules += 1,
             ExportLine::Header(_) | ExportLine::Cursor(_) | ExportLine::End(_) => {}
         }
-    }
-}
-
-impl Serialize for ExportEnd {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(4))?;
-        map.serialize_entry("queues", &self.queues)?;
-        map.serialize_entry("tasks", &self.tasks)?;
-        map.serialize_entry("dead", &self.dead)?;
-        map.serialize_entry("schedules", &self.schedules)?;
-        map.end()
     }
 }

@@ -3,7 +3,11 @@
 use super::EXPORT_CURSOR_BYTES_MAX;
 use crate::INTEGER_MAX;
 use crate::bad_request::{BadRequest, shown};
+use crate::body::body;
+use crate::choice::{Choice as _, choice};
 use crate::json;
+use crate::kind::{choice, count, number, object, text};
+use crate::part::{flat, has, may};
 use crate::problem::Problem;
 use crate::query::{Parameters, Query, word};
 use serde::{Deserialize, Serialize};
@@ -43,26 +47,17 @@ impl ExportQuery {
     }
 }
 
-/// The rule for a task that the server has already.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Existing {
-    /// The task of the server stays, and the import counts it. An interrupted import can be sent again this way.
-    Skip,
-    /// What the file says takes its place.
-    Replace,
-    /// The import stops before that line.
-    #[default]
-    Refuse,
-}
-
-impl Existing {
-    /// The choices by their names.
-    pub const WORDS: [(&'static str, Self); 3] =
-        [("skip", Self::Skip), ("replace", Self::Replace), ("refuse", Self::Refuse)];
-
-    /// The name on the wire.
-    pub fn name(self) -> &'static str {
-        Self::WORDS.iter().find(|(_, one)| *one == self).map(|(name, _)| *name).expect("each has a name")
+choice! {
+    /// The rule for a task that the server has already.
+    #[derive(Default)]
+    pub enum Existing {
+        /// The task of the server stays, and the import counts it. An interrupted import can be sent again this way.
+        Skip = "skip",
+        /// What the file says takes its place.
+        Replace = "replace",
+        /// The import stops before that line.
+        #[default]
+        Refuse = "refuse",
     }
 }
 
@@ -98,7 +93,7 @@ impl ImportQuery {
         const KNOWN: [&str; 5] = ["existing", "revoke", "other_clock", "quiet", "first_line"];
         let found = Parameters::read(query, &KNOWN, &[])?;
         let flag = |name: &'static str| found.get(name).map_or(Ok(false), |given| word(name, given, &FLAGS));
-        let existing = found.get("existing").map(|given| word("existing", given, &Existing::WORDS));
+        let existing = found.get("existing").map(|given| word("existing", given, Existing::WORDS));
         let existing = existing.transpose()?.unwrap_or_default();
         let revoke = flag("revoke")?;
         if revoke && existing != Existing::Replace {
@@ -164,60 +159,63 @@ impl ImportRow {
     }
 }
 
-/// What became of a line that was not plainly added.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ImportLine {
-    /// Its number in the file.
-    pub number: u64,
-    /// What became of it.
-    pub result: ImportResult,
-    /// Why it was left out, if it was.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub why: Option<SkipWhy>,
-    /// The queue.
-    pub queue: String,
-    /// The key of the task, or the name of the schedule; none of a queue's settings.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub key: Option<String>,
+body! {
+    /// What became of a line that was not plainly added.
+    pub struct ImportLine: answer "ImportLine" {
+        /// Its number in the file.
+        number: u64 = has(number(1, INTEGER_MAX));
+        /// What became of it.
+        result: ImportResult = has(choice());
+        /// What was there already, if it was left out.
+        why: Option<SkipWhy> = may(choice());
+        /// The queue.
+        queue: String = has(text(200, ""));
+        /// The key of the task, or the name of the schedule.
+        ///
+        /// None of a queue's settings.
+        key: Option<String> = may(text(256, ""));
+    }
 }
 
-/// What became of a line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ImportResult {
-    /// It took the place of what was there.
-    Replaced,
-    /// What was there stayed.
-    Skipped,
+choice! {
+    /// What became of a line.
+    pub enum ImportResult {
+        /// It took the place of what was there.
+        Replaced = "replaced",
+        /// What was there stayed.
+        Skipped = "skipped",
+    }
 }
 
-/// Why a line was left out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum SkipWhy {
-    /// A live task has its key.
-    Live,
-    /// A dead task has its key, or its id.
-    Dead,
-    /// Its task has ended here since it was put.
-    Ended,
-    /// It is a dead task that has lost its key, and ids are not kept: nobody can tell whether it is there.
-    Keyless,
-    /// The queue's settings, or the schedule, are there already.
-    Exists,
+choice! {
+    /// Why a line was left out.
+    pub enum SkipWhy {
+        /// A live task has its key.
+        Live = "live",
+        /// A dead task has its key, or its id.
+        Dead = "dead",
+        /// Its task has ended here since it was put.
+        Ended = "ended",
+        /// It is a dead task that has lost its key, and ids are not kept: nobody can tell whether it is there.
+        Keyless = "keyless",
+        /// The queue's settings, or the schedule, are there already.
+        Exists = "exists",
+    }
 }
 
-/// How many lines an import has dealt with, by what became of them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct ImportCounts {
-    /// Tasks, dead ones, settings and schedules that are new.
-    pub added: u64,
-    /// Those that took the place of others.
-    pub replaced: u64,
-    /// Those that were left out, for what was there stayed.
-    pub skipped: u64,
-    /// Of the tasks that are new, those that got another id than in the file.
-    pub new_ids: u64,
+body! {
+    /// How many lines an import has dealt with, by what became of them.
+    #[derive(Copy, Default)]
+    pub struct ImportCounts: group {
+        /// Lines that are new.
+        added: u64 = has(count());
+        /// Lines that took the place of what was there.
+        replaced: u64 = has(count());
+        /// Lines that were left out, for what was there stayed.
+        skipped: u64 = has(count());
+        /// Of the tasks that are new, those that got another id than in the file.
+        new_ids: u64 = has(count());
+    }
 }
 
 impl ImportCounts {
@@ -236,15 +234,14 @@ impl ImportCounts {
     }
 }
 
-/// How an import ended. All lines before `next_line` are in and durable, and none after.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ImportEnd {
-    /// The line to go on with: the one that stopped it, or the one behind the last.
-    pub next_line: u64,
-    /// What became of the lines.
-    #[serde(flatten)]
-    pub counts: ImportCounts,
-    /// What stopped it; `None`: nothing did.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub problem: Option<Problem>,
+body! {
+    /// How an import ended: all lines before `next_line` are in and durable, and none after.
+    pub struct ImportEnd: answer "ImportEnd" {
+        /// The line to go on with: the one that stopped it, or the one behind the last.
+        next_line: u64 = has(number(1, INTEGER_MAX));
+        /// What became of the lines.
+        counts: ImportCounts = flat();
+        /// What stopped it.
+        problem: Option<Problem> = may(object());
+    }
 }

@@ -1,8 +1,10 @@
 //! One line of an export, and what stands on it.
 
+use super::head::HeaderMembers;
 use super::{ExportEnd, ExportHeader, ExportQueue, ExportSchedule, ExportTask};
 use crate::bad_request::{BadRequest, inside};
-use crate::json::{Members, Shape};
+use crate::body::Body as _;
+use crate::json::{self, Known};
 use crate::value;
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
@@ -15,8 +17,11 @@ pub const EXPORT_FORMAT: u64 = 1;
 pub const EXPORT_CURSOR_BYTES_MAX: usize = 256;
 
 /// The words that a line may have, in the order of their names.
-const SHAPE: Shape = Shape {
-    known: &["export", "queue", "task", "dead", "schedule", "cursor", "end"],
+const WORDS: [&str; 7] = ["export", "queue", "task", "dead", "schedule", "cursor", "end"];
+
+const KNOWN: Known = Known {
+    find: |name| WORDS.iter().position(|word| *word == name),
+    names: || WORDS.to_vec(),
     later: &[],
     elsewhere: &[],
 };
@@ -49,17 +54,17 @@ impl ExportLine {
         if let Some(task) = plain_task(bytes) {
             return Ok(Self::Task(Box::new(task)));
         }
-        let members = Members::read(bytes, &SHAPE)?;
-        let mut names = members.names();
-        let (Some(name), None) = (names.next(), names.next()) else {
+        let mut slots = [None; WORDS.len()];
+        json::read_members(bytes, &KNOWN, &mut slots)?;
+        let mut named = WORDS.iter().zip(slots).filter_map(|(word, slot)| slot.map(|raw| (*word, raw)));
+        let (Some((name, raw)), None) = (named.next(), named.next()) else {
             let hint = "write one of `export`, `queue`, `task`, `dead`, `schedule`, `cursor` and `end`";
-            let what = match members.names().count() {
+            let what = match slots.iter().flatten().count() {
                 0 => "has no member".to_owned(),
                 count => format!("has {count} members; a line has exactly one"),
             };
             return Err(BadRequest::body(what, hint));
         };
-        let raw = members.get(name).expect("the name was found among the members");
         Self::of(name, raw).map_err(|refused| match name {
             "cursor" => refused,
             _ => inside(name, refused),
@@ -68,13 +73,13 @@ impl ExportLine {
 
     fn of(name: &str, raw: &RawValue) -> Result<Self, BadRequest> {
         Ok(match name {
-            "export" => Self::Header(ExportHeader::of(raw)?),
-            "queue" => Self::Queue(Box::new(ExportQueue::of(raw)?)),
+            "export" => Self::Header(HeaderMembers::of_value(raw)?.header),
+            "queue" => Self::Queue(Box::new(ExportQueue::of_value(raw)?)),
             "task" => Self::Task(Box::new(ExportTask::of(raw, false)?)),
             "dead" => Self::Task(Box::new(ExportTask::of(raw, true)?)),
-            "schedule" => Self::Schedule(Box::new(ExportSchedule::of(raw)?)),
+            "schedule" => Self::Schedule(Box::new(ExportSchedule::of_value(raw)?)),
             "cursor" => Self::Cursor(cursor(raw)?),
-            _ => Self::End(ExportEnd::of(raw)?),
+            _ => Self::End(ExportEnd::of_value(raw)?),
         })
     }
 
@@ -103,7 +108,10 @@ impl Serialize for ExportLine {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(1))?;
         match self {
-            Self::Header(header) => map.serialize_entry("export", header)?,
+            Self::Header(header) => {
+                let header = HeaderMembers { format: EXPORT_FORMAT, header: header.clone() };
+                map.serialize_entry("export", &header)?;
+            }
             Self::Queue(queue) => map.serialize_entry("queue", queue)?,
             Self::Task(task) if task.death.is_some() => map.serialize_entry("dead", task)?,
             Self::Task(task) => map.serialize_entry("task", task)?,
@@ -118,7 +126,7 @@ impl Serialize for ExportLine {
 /// The task of a line as this crate writes it, read in one pass less. `None`: the line is something else, or there is something to say of it.
 fn plain_task(bytes: &[u8]) -> Option<ExportTask> {
     let inner = bytes.trim_ascii().strip_prefix(br#"{"task":"#)?.strip_suffix(b"}")?;
-    ExportTask::read(inner, false).ok()
+    ExportTask::of_line(inner, false).ok()
 }
 
 fn cursor(raw: &RawValue) -> Result<String, BadRequest> {

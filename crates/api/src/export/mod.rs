@@ -11,6 +11,7 @@ mod queue;
 mod schedule;
 mod task;
 
+pub(crate) use head::HeaderMembers;
 pub use head::{ExportEnd, ExportHeader};
 pub use import::{
     Existing, ExportQuery, ImportCounts, ImportEnd, ImportLine, ImportQuery, ImportResult, ImportRow, SkipWhy,
@@ -19,3 +20,4 @@ pub use line::{EXPORT_CURSOR_BYTES_MAX, EXPORT_FORMAT, ExportLine};
 pub use queue::ExportQueue;
 pub use schedule::ExportSchedule;
 pub use task::{ExportDeath, ExportTask, TallyBody};
+pub(crate) use task::{dead_schema, live_schema};

@@ -3,9 +3,9 @@
 use serde_json::{Map, Value, json};
 
 use super::schema::{boolean, duration_like, integer, one_of, time, time_ms, word};
-use crate::query::MODES;
 use crate::{
-    Existing, INTEGER_MAX, LIST_LIMIT_MAX, PREVIEW_MAX, ProblemKind, SchedulesQuery, TAG_BYTES_MAX, TaskState,
+    Existing, INTEGER_MAX, LIST_LIMIT_MAX, PREVIEW_MAX, ProblemKind, PutMode, SchedulesQuery, TAG_BYTES_MAX,
+    TaskState,
 };
 
 /// Where a parameter stands.
@@ -28,7 +28,7 @@ pub(super) struct Parameter {
 pub(super) fn parameters() -> Vec<Parameter> {
     use Place::{Header, Path, Query};
     let queue = json!({ "type": "string", "minLength": 1, "maxLength": 200, "pattern": "^[A-Za-z0-9+/;.$_()][A-Za-z0-9+/;.$_()-]*$" });
-    let modes: Vec<_> = MODES.iter().map(|(name, _)| *name).collect();
+    let modes = PutMode::ALL.map(PutMode::name);
     let kinds: Vec<_> =
         ProblemKind::ALL.iter().map(|kind| kind.type_uri().trim_start_matches("/problems/")).collect();
     let span = || json!({ "anyOf": [time(), time_ms()] });
@@ -88,7 +88,7 @@ pub(super) fn parameters() -> Vec<Parameter> {
         of(
             "existing",
             Query,
-            one_of(&Existing::WORDS.map(|(name, _)| name)),
+            one_of(&Existing::ALL.map(Existing::name)),
             "What to do about what is there already: `skip` leaves it, `replace` puts what the file says in its place, `refuse` stops before that line. Default: `refuse`.",
         ),
         of(

@@ -6,18 +6,19 @@ use crate::time::INSTANT_MS_MAX;
 use crate::{INTEGER_MAX, duration};
 
 /// An object of requests or answers.
-pub(super) struct Schema {
-    pub(super) name: &'static str,
-    pub(super) what: &'static str,
+pub(crate) struct Schema {
+    pub(crate) name: &'static str,
+    pub(crate) what: String,
     /// Whether other members are refused: so it is in requests. In answers a later server may say more.
-    pub(super) closed: bool,
-    pub(super) members: Vec<Member>,
+    pub(crate) closed: bool,
+    pub(crate) members: Vec<Member>,
     /// What goes with what.
-    rules: Vec<Rule>,
+    pub(crate) rules: &'static [Rule],
 }
 
 /// What a schema says of several members together.
-enum Rule {
+#[derive(Clone, Copy)]
+pub(crate) enum Rule {
     /// One of them at most.
     OneOrNone(&'static [&'static str]),
     /// One of them.
@@ -30,58 +31,44 @@ enum Rule {
 
 /// One member of it.
 #[derive(Clone)]
-pub(super) struct Member {
-    pub(super) name: &'static str,
-    pub(super) required: bool,
-    pub(super) schema: Value,
-    pub(super) what: &'static str,
+pub(crate) struct Member {
+    pub(crate) name: &'static str,
+    pub(crate) required: bool,
+    pub(crate) schema: Value,
+    pub(crate) what: String,
 }
 
 /// A member that may be left out.
-pub(super) fn may(name: &'static str, schema: Value, what: &'static str) -> Member {
-    Member { name, required: false, schema, what }
+pub(crate) fn may(name: &'static str, schema: Value, what: &'static str) -> Member {
+    Member { name, required: false, schema, what: what.to_owned() }
 }
 
 /// A member that is always there.
-pub(super) fn has(name: &'static str, schema: Value, what: &'static str) -> Member {
+pub(crate) fn has(name: &'static str, schema: Value, what: &'static str) -> Member {
     Member { required: true, ..may(name, schema, what) }
 }
 
 impl Schema {
-    pub(super) fn request(name: &'static str, what: &'static str, members: Vec<Member>) -> Self {
-        Self { name, what, closed: true, members, rules: Vec::new() }
+    pub(crate) fn request(name: &'static str, what: &'static str, members: Vec<Member>) -> Self {
+        Self { name, what: what.to_owned(), closed: true, members, rules: &[] }
     }
 
-    pub(super) fn answer(name: &'static str, what: &'static str, members: Vec<Member>) -> Self {
-        Self { name, what, closed: false, members, rules: Vec::new() }
+    pub(crate) fn answer(name: &'static str, what: &'static str, members: Vec<Member>) -> Self {
+        Self { name, what: what.to_owned(), closed: false, members, rules: &[] }
     }
 
-    fn rule(mut self, rule: Rule) -> Self {
-        self.rules.push(rule);
+    /// The same object under another name.
+    pub(crate) fn named(self, name: &'static str, what: &str) -> Self {
+        Self { name, what: what.to_owned(), ..self }
+    }
+
+    /// Without these members.
+    pub(crate) fn without(mut self, names: &[&str]) -> Self {
+        self.members.retain(|member| !names.contains(&member.name));
         self
     }
 
-    /// Of these members a request has one at most.
-    pub(super) fn one_or_none(self, names: &'static [&'static str]) -> Self {
-        self.rule(Rule::OneOrNone(names))
-    }
-
-    /// Of these members a request has exactly one.
-    pub(super) fn exactly_one(self, names: &'static [&'static str]) -> Self {
-        self.rule(Rule::One(names))
-    }
-
-    /// The member `name` goes with the member `other` only.
-    pub(super) fn only_with(self, name: &'static str, other: &'static str) -> Self {
-        self.rule(Rule::With(name, other))
-    }
-
-    /// A request has some member.
-    pub(super) fn not_empty(self) -> Self {
-        self.rule(Rule::NotEmpty)
-    }
-
-    pub(super) fn value(&self) -> Value {
+    pub(crate) fn value(&self) -> Value {
         let properties: serde_json::Map<String, Value> =
             self.members.iter().map(|member| (member.name.to_owned(), member.described())).collect();
         let required: Vec<_> =
@@ -94,7 +81,7 @@ impl Schema {
             schema["additionalProperties"] = json!(false);
         }
         let mut choices = Vec::new();
-        for rule in &self.rules {
+        for rule in self.rules {
             match rule {
                 Rule::OneOrNone(names) => choices.push(choice(names, true)),
                 Rule::One(names) => choices.push(choice(names, false)),
@@ -131,38 +118,33 @@ impl Member {
     }
 }
 
-pub(super) fn text(max: usize) -> Value {
+pub(crate) fn text(max: usize) -> Value {
     json!({ "type": "string", "maxLength": max })
 }
 
 /// Text without control characters, with so many bytes of UTF-8 at most. That bytes count and not characters no schema can say.
-pub(super) fn word(max: usize) -> Value {
+pub(crate) fn word(max: usize) -> Value {
     json!({ "type": "string", "minLength": 1, "maxLength": max, "pattern": "^[^\\u0000-\\u001f\\u007f-\\u009f]+$" })
 }
 
-pub(super) fn integer(min: u64, max: u64) -> Value {
+pub(crate) fn integer(min: u64, max: u64) -> Value {
     json!({ "type": "integer", "minimum": min, "maximum": max })
 }
 
-pub(super) fn count() -> Value {
+pub(crate) fn count() -> Value {
     integer(0, INTEGER_MAX)
 }
 
-pub(super) fn boolean() -> Value {
+pub(crate) fn boolean() -> Value {
     json!({ "type": "boolean" })
 }
 
-pub(super) fn one_of(words: &[&str]) -> Value {
+pub(crate) fn one_of(words: &[&str]) -> Value {
     json!({ "type": "string", "enum": words })
 }
 
-/// A duration; what its limits are says the description.
-pub(super) fn duration() -> Value {
-    duration_like("30m")
-}
-
-/// The same with an example of its own, where `30m` is beyond its limits.
-pub(super) fn duration_like(example: &str) -> Value {
+/// A duration; its limits are in the description.
+pub(crate) fn duration_like(example: &str) -> Value {
     json!({
         "type": "string", "format": "duration-text", "minLength": 2, "maxLength": duration::DURATION_BYTES_MAX,
         "pattern": format!("^({})$", duration_cases()), "examples": [example]
@@ -170,7 +152,7 @@ pub(super) fn duration_like(example: &str) -> Value {
 }
 
 /// A duration that may be negative.
-pub(super) fn signed_duration() -> Value {
+pub(crate) fn signed_duration() -> Value {
     json!({
         "type": "string", "format": "duration-text", "minLength": 2, "maxLength": duration::DURATION_BYTES_MAX + 1,
         "pattern": format!("^-?({})$", duration_cases()), "examples": ["-1h"]
@@ -181,7 +163,7 @@ pub(super) fn signed_duration() -> Value {
 const UNITS: [(&str, u32); 6] = [("w", 4), ("d", 5), ("h", 6), ("m", 8), ("s", 10), ("ms", 13)];
 
 /// Each unit once at most, the largest first, at least one; only the last may have a fraction.
-pub(super) fn duration_cases() -> String {
+pub(crate) fn duration_cases() -> String {
     let last = |(place, (unit, digits)): (usize, &(&str, u32))| {
         let before: String =
             UNITS[..place].iter().map(|(unit, most)| format!("([0-9]{{1,{most}}}{unit})?")).collect();
@@ -191,33 +173,33 @@ pub(super) fn duration_cases() -> String {
 }
 
 /// An instant as RFC 3339.
-pub(super) fn time() -> Value {
+pub(crate) fn time() -> Value {
     json!({ "type": "string", "format": "date-time", "pattern": "^(19[7-9][0-9]|[2-9][0-9]{3})-", "examples": ["2030-01-01T00:00:00.000Z"] })
 }
 
-pub(super) fn time_ms() -> Value {
+pub(crate) fn time_ms() -> Value {
     json!({ "type": "integer", "minimum": 0, "maximum": INSTANT_MS_MAX })
 }
 
-pub(super) fn list(of: Value, min: usize, max: usize) -> Value {
+pub(crate) fn list(of: Value, min: usize, max: usize) -> Value {
     json!({ "type": "array", "items": of, "minItems": min, "maxItems": max })
 }
 
 /// Any number of them.
-pub(super) fn all(of: Value) -> Value {
+pub(crate) fn all(of: Value) -> Value {
     json!({ "type": "array", "items": of })
 }
 
-pub(super) fn of(name: &str) -> Value {
+pub(crate) fn of(name: &str) -> Value {
     json!({ "$ref": format!("#/components/schemas/{name}") })
 }
 
 /// Or `null`.
-pub(super) fn or_null(schema: Value) -> Value {
+pub(crate) fn or_null(schema: Value) -> Value {
     json!({ "anyOf": [schema, { "type": "null" }] })
 }
 
 /// Any JSON.
-pub(super) fn any() -> Value {
+pub(crate) fn any() -> Value {
     json!({})
 }

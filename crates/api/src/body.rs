@@ -1,0 +1,532 @@
+//! The declaration of a body: its members, its reader, its writer and its schema in one place.
+//!
+//! ```text
+//! body! {
+//!     /// How many tasks, and for how long.
+//!     ///
+//!     /// The first paragraph of a doc comment is also the description in `/openapi.json`; this one is not.
+//!     pub struct LeaseBody: request "Lease" {
+//!         /// At most this many. Default: 1.
+//!         max: usize = or(1, number(1, LEASE_TASKS_MAX));
+//!         /// How long the lease lasts, 1 s to 12 h.
+//!         lease_ms as "lease": Option<u64> = may(duration().within(LEASE_MS_MIN, LEASE_MS_MAX));
+//!     }
+//!     elsewhere: &[("queue", "it stands in the path")];
+//! }
+//! ```
+//!
+//! A line is a member: its field, its name on the wire if that is another one, its type, and how it is read and written: a
+//! [part](crate::part) with a [kind](crate::kind). A part may also be several members that belong together, such as those that say a time.
+//!
+//! The roles: a `request` has `parse` and `to_json`, and refuses members that it does not know. An `answer` is read and written by serde, and
+//! members that a later server adds are skipped. `both` is a request that also stands in answers, `inner` is a part of requests and answers. A `line` is a request on one line of NDJSON, an `export` is one in an export, a `row` is a line of an answer. A `group` is a part of other bodies.
+
+use crate::bad_request::BadRequest;
+use crate::json::{self, Known};
+use crate::openapi::schema::{Member, Schema};
+use crate::part::Part;
+use crate::value;
+use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde_json::value::RawValue;
+use std::fmt;
+
+/// No body has more members.
+pub(crate) const MEMBERS_MAX: usize = 32;
+
+/// The values of a request's members, each in the place of its declaration.
+pub(crate) type Slots<'s, 'a> = &'s [Option<&'a RawValue>];
+
+/// An object on the wire, or a group of members in one. The macro [`body!`] implements it.
+pub(crate) trait Body: Sized {
+    /// The name of its schema.
+    const NAME: &'static str;
+    /// An example, for the hint where something else stands in its place.
+    const EXAMPLE: &'static str;
+    /// Its members' names, and where others belong.
+    const KNOWN: Known;
+    /// Whether it is written without line ends.
+    const ONE_LINE: bool;
+
+    /// How many members it has.
+    fn count() -> usize;
+
+    /// The place of the member `name`.
+    fn find(name: &str) -> Option<usize>;
+
+    /// Reads the members of a request.
+    fn read(slots: Slots<'_, '_>) -> Result<Self, BadRequest>;
+
+    /// The members of a request over those that were.
+    fn over(self, slots: Slots<'_, '_>) -> Result<Self, BadRequest>;
+
+    /// Writes the members.
+    fn write<M: SerializeMap>(&self, map: &mut M, one_line: bool) -> Result<(), M::Error>;
+
+    /// Reads an answer; members that are not known are skipped.
+    fn lenient<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error>;
+
+    /// Describes the members, in the order of the declaration.
+    fn members() -> Vec<Member>;
+
+    /// Describes the object.
+    fn schema() -> Schema;
+
+    /// Reads the text of a request. No text at all is an object without members.
+    fn of_bytes(bytes: &[u8]) -> Result<Self, BadRequest> {
+        let mut slots = [None; MEMBERS_MAX];
+        json::read_members(bytes, &Self::KNOWN, &mut slots)?;
+        Self::read(&slots)
+    }
+
+    /// Reads a member whose value is this object. [`inside`](crate::bad_request::inside) says where it stands.
+    fn of_value(raw: &RawValue) -> Result<Self, BadRequest> {
+        Self::check_object(raw)?;
+        Self::of_bytes(raw.get().as_bytes())
+    }
+
+    /// Reads the object over the one that was.
+    fn patched(self, raw: &RawValue) -> Result<Self, BadRequest> {
+        Self::check_object(raw)?;
+        let mut slots = [None; MEMBERS_MAX];
+        json::read_members(raw.get().as_bytes(), &Self::KNOWN, &mut slots)?;
+        self.over(&slots)
+    }
+
+    /// Refuses anything but an object.
+    fn check_object(raw: &RawValue) -> Result<(), BadRequest> {
+        if raw.get().starts_with('{') {
+            return Ok(());
+        }
+        let hint = match Self::EXAMPLE {
+            "" => "write an object".to_owned(),
+            example => format!("write an object, for example `{example}`"),
+        };
+        Err(BadRequest::body(format!("expected an object, got {}", value::kind(raw)), hint))
+    }
+}
+
+/// The names of the members that a request has, in its order.
+pub(crate) fn named<B: Body>(slots: Slots<'_, '_>) -> Vec<&'static str> {
+    let mut named: Vec<_> = (B::KNOWN.names)()
+        .into_iter()
+        .zip(slots)
+        .filter_map(|(name, slot)| slot.map(|raw| (raw.get().as_ptr(), name)))
+        .collect();
+    named.sort_unstable();
+    named.into_iter().map(|(_, name)| name).collect()
+}
+
+/// The first two members that a request has, if it has more than one.
+pub(crate) fn two_of<B: Body>(slots: Slots<'_, '_>) -> Option<(&'static str, &'static str)> {
+    if slots.iter().flatten().count() < 2 {
+        return None;
+    }
+    match named::<B>(slots)[..] {
+        [first, second, ..] => Some((first, second)),
+        _ => None,
+    }
+}
+
+/// A value that stands on the wire as other members than its fields.
+pub(crate) trait Meaning: Sized {
+    /// The members.
+    type Members: Body;
+
+    /// The value of these members; `None`: there are none. `before` is the value that they are patched over.
+    fn of_members(
+        members: Self::Members,
+        before: Option<Self>,
+        slots: Slots<'_, '_>,
+    ) -> Result<Option<Self>, BadRequest>;
+
+    /// The members of this value.
+    fn to_members(&self) -> Self::Members;
+}
+
+/// Makes a body of a value with other members than fields.
+macro_rules! means {
+    ($role:ident $Name:ident) => {
+        impl $crate::body::Body for $Name {
+            const NAME: &'static str = <<Self as $crate::body::Meaning>::Members as $crate::body::Body>::NAME;
+            const EXAMPLE: &'static str = <<Self as $crate::body::Meaning>::Members as $crate::body::Body>::EXAMPLE;
+            const KNOWN: $crate::json::Known = <<Self as $crate::body::Meaning>::Members as $crate::body::Body>::KNOWN;
+            const ONE_LINE: bool = <<Self as $crate::body::Meaning>::Members as $crate::body::Body>::ONE_LINE;
+
+            fn count() -> usize {
+                <<Self as $crate::body::Meaning>::Members as $crate::body::Body>::count()
+            }
+
+            fn find(name: &str) -> Option<usize> {
+                <<Self as $crate::body::Meaning>::Members as $crate::body::Body>::find(name)
+            }
+
+            fn read(slots: $crate::body::Slots<'_, '_>) -> Result<Self, $crate::BadRequest> {
+                let members = <<Self as $crate::body::Meaning>::Members as $crate::body::Body>::read(slots)?;
+                $crate::body::meant(<Self as $crate::body::Meaning>::of_members(members, None, slots)?)
+            }
+
+            fn over(self, slots: $crate::body::Slots<'_, '_>) -> Result<Self, $crate::BadRequest> {
+                let members = <<Self as $crate::body::Meaning>::Members as $crate::body::Body>::read(slots)?;
+                $crate::body::meant(<Self as $crate::body::Meaning>::of_members(members, Some(self), slots)?)
+            }
+
+            fn write<M: serde::ser::SerializeMap>(&self, map: &mut M, one_line: bool) -> Result<(), M::Error> {
+                $crate::body::Body::write(&$crate::body::Meaning::to_members(self), map, one_line)
+            }
+
+            fn lenient<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let members = <<Self as $crate::body::Meaning>::Members as $crate::body::Body>::lenient(deserializer)?;
+                let value = <Self as $crate::body::Meaning>::of_members(members, None, &[]);
+                value.and_then($crate::body::meant).map_err(serde::de::Error::custom)
+            }
+
+            fn members() -> Vec<$crate::openapi::schema::Member> {
+                <<Self as $crate::body::Meaning>::Members as $crate::body::Body>::members()
+            }
+
+            fn schema() -> $crate::openapi::schema::Schema {
+                <<Self as $crate::body::Meaning>::Members as $crate::body::Body>::schema()
+            }
+        }
+
+        $crate::body::role!(functions $role $Name);
+    };
+}
+pub(crate) use means;
+
+/// A value that there has to be.
+pub(crate) fn meant<T>(value: Option<T>) -> Result<T, BadRequest> {
+    value.ok_or_else(|| BadRequest::body("has no member", "write at least one"))
+}
+
+/// A body as serde writes it.
+pub(crate) struct Written<'b, B>(pub(crate) &'b B, pub(crate) bool);
+
+impl<B: Body> Serialize for Written<'_, B> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        self.0.write(&mut map, self.1)?;
+        map.end()
+    }
+}
+
+/// The first paragraph of a doc comment, as the description of a schema.
+pub(crate) fn description(doc: &[&'static str]) -> String {
+    let lines: Vec<&str> = doc.iter().map(|line| line.trim()).take_while(|line| !line.is_empty()).collect();
+    lines.join(" ")
+}
+
+/// Ties a part to the type of its field.
+pub(crate) fn typed<V, P: Part<Value = V>>(part: P) -> P {
+    part
+}
+
+/// Cuts the values of a part off the front.
+pub(crate) fn cut<'s, 'a>(slots: &mut Slots<'s, 'a>, part: &impl Part) -> Slots<'s, 'a> {
+    let (mine, others) = slots.split_at(part.count());
+    *slots = others;
+    mine
+}
+
+/// The place of the next member of an answer that is known; the others are skipped.
+pub(crate) fn next_known<'de, A: MapAccess<'de>>(
+    map: &mut A,
+    find: impl Fn(&str) -> Option<usize> + Copy,
+) -> Result<Option<usize>, A::Error> {
+    while let Some(found) = map.next_key_seed(NameSeed(|name: &str| find(name)))? {
+        if found.is_some() {
+            return Ok(found);
+        }
+        map.next_value::<IgnoredAny>()?;
+    }
+    Ok(None)
+}
+
+/// Reads a name without a copy of it.
+pub(crate) struct NameSeed<F>(pub(crate) F);
+
+impl<'de, T, F: FnOnce(&str) -> T> DeserializeSeed<'de> for NameSeed<F> {
+    type Value = T;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<T, D::Error> {
+        deserializer.deserialize_identifier(self)
+    }
+}
+
+impl<T, F: FnOnce(&str) -> T> Visitor<'_> for NameSeed<F> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the name of a member")
+    }
+
+    fn visit_str<E: de::Error>(self, name: &str) -> Result<T, E> {
+        Ok(self.0(name))
+    }
+}
+
+/// An empty partial of this part.
+pub(crate) fn partial<P: Part>(_: &P) -> P::Partial {
+    P::Partial::default()
+}
+
+/// The text of a doc attribute; nothing of other attributes.
+macro_rules! doc_text {
+    (doc = $text:literal) => {
+        $text
+    };
+    ($($other:tt)*) => {
+        ""
+    };
+}
+pub(crate) use doc_text;
+
+/// A list, or none.
+macro_rules! list {
+    () => {
+        &[]
+    };
+    ($list:expr) => {
+        $list
+    };
+}
+pub(crate) use list;
+
+/// The name on the wire: that of the field, unless there is another one.
+macro_rules! wire_name {
+    ($field:ident) => {
+        stringify!($field)
+    };
+    ($field:ident $name:literal) => {
+        $name
+    };
+}
+pub(crate) use wire_name;
+
+/// What the role of a body makes of it.
+macro_rules! role {
+    (closed request) => { true };
+    (closed members) => { true };
+    (closed line_members) => { true };
+    (closed inner) => { true };
+    (closed both) => { true };
+    (closed $open:ident) => { false };
+    (one_line line_members) => { true };
+    (one_line export) => { true };
+    (one_line row) => { true };
+    (one_line $other:ident) => { false };
+    (functions group $Name:ident) => {};
+    (functions members $Name:ident) => {};
+    (functions line_members $Name:ident) => {};
+    (functions export $Name:ident) => { $crate::body::role!(write $Name); };
+    (functions both $Name:ident) => {
+        $crate::body::role!(functions request $Name);
+        $crate::body::role!(read $Name);
+    };
+    (functions row $Name:ident) => {
+        $crate::body::role!(functions answer $Name);
+
+        impl $Name {
+            /// The line, with its line end.
+            pub fn to_line(&self) -> Vec<u8> {
+                let mut line = $crate::json::write(self);
+                line.push(b'\n');
+                line
+            }
+        }
+    };
+    (functions inner $Name:ident) => { $crate::body::role!(functions answer $Name); };
+    (functions answer $Name:ident) => {
+        $crate::body::role!(write $Name);
+        $crate::body::role!(read $Name);
+    };
+    (read $Name:ident) => {
+
+        impl<'de> serde::Deserialize<'de> for $Name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                <Self as $crate::body::Body>::lenient(deserializer)
+            }
+        }
+    };
+    (functions $request:ident $Name:ident) => {
+        $crate::body::role!(write $Name);
+
+        impl $Name {
+            /// Reads the text of a request. No text at all is an object without members.
+            ///
+            /// # Errors
+            ///
+            /// Text that is no JSON object or nests deeper than 64 levels; members that are unknown, given twice, missing, or of the wrong kind;
+            /// values outside their limits; members that do not go together.
+            pub fn parse(bytes: &[u8]) -> Result<Self, $crate::BadRequest> {
+                <Self as $crate::body::Body>::of_bytes(bytes)
+            }
+
+            /// The text as [`parse`](Self::parse) reads it.
+            pub fn to_json(&self) -> Vec<u8> {
+                $crate::json::write(self)
+            }
+        }
+    };
+    (write $Name:ident) => {
+        impl serde::Serialize for $Name {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                $crate::body::Written(self, <Self as $crate::body::Body>::ONE_LINE).serialize(serializer)
+            }
+        }
+    };
+}
+pub(crate) use role;
+
+macro_rules! body {
+    (
+        $(#[$($attribute:tt)*])*
+        $visible:vis struct $Name:ident: $role:ident $($schema:literal)? {
+            $($(#[$($about:tt)*])* $field:ident $(as $wire:literal)?: $type:ty = $part:expr;)*
+        }
+        $(example: $example:literal;)?
+        $(later: $later:expr;)?
+        $(elsewhere: $elsewhere:expr;)?
+        $(rules: $rules:expr;)?
+        $(first: $first:expr;)?
+        $(check: $check:expr;)?
+    ) => {
+        $(#[$($attribute)*])*
+        #[derive(Debug, Clone, PartialEq, Eq)]
+        $visible struct $Name {
+            $($(#[$($about)*])* pub $field: $type,)*
+        }
+
+        impl $crate::body::Body for $Name {
+            const NAME: &'static str = concat!($($schema)?);
+            const EXAMPLE: &'static str = concat!($($example)?);
+            const ONE_LINE: bool = $crate::body::role!(one_line $role);
+            const KNOWN: $crate::json::Known = $crate::json::Known {
+                find: Self::find,
+                names: || Self::members().iter().map(|member| member.name).collect(),
+                later: $crate::body::list!($($later)?),
+                elsewhere: $crate::body::list!($($elsewhere)?),
+            };
+
+            fn count() -> usize {
+                0 $(+ $crate::part::Part::count(&$crate::body::typed::<$type, _>($part)))*
+            }
+
+            fn find(name: &str) -> Option<usize> {
+                let _before = 0;
+                $(
+                    let part = $crate::body::typed::<$type, _>($part);
+                    let found = $crate::part::Part::find(&part, $crate::body::wire_name!($field $($wire)?), name);
+                    if let Some(at) = found {
+                        return Some(_before + at);
+                    }
+                    let _before = _before + $crate::part::Part::count(&part);
+                )*
+                None
+            }
+
+            fn read(slots: $crate::body::Slots<'_, '_>) -> Result<Self, $crate::bad_request::BadRequest> {
+                $(($first)(slots)?;)?
+                let mut _rest = slots;
+                let body = Self {
+                    $($field: {
+                        let part = $crate::body::typed::<$type, _>($part);
+                        let name = $crate::body::wire_name!($field $($wire)?);
+                        $crate::part::Part::read(&part, name, $crate::body::cut(&mut _rest, &part))?
+                    },)*
+                };
+                $(($check)(&body, slots)?;)?
+                Ok(body)
+            }
+
+            fn over(self, slots: $crate::body::Slots<'_, '_>) -> Result<Self, $crate::bad_request::BadRequest> {
+                $(($first)(slots)?;)?
+                let mut _rest = slots;
+                let body = Self {
+                    $($field: {
+                        let part = $crate::body::typed::<$type, _>($part);
+                        let name = $crate::body::wire_name!($field $($wire)?);
+                        let slots = $crate::body::cut(&mut _rest, &part);
+                        $crate::part::Part::over(&part, name, slots, self.$field)?
+                    },)*
+                };
+                $(($check)(&body, slots)?;)?
+                Ok(body)
+            }
+
+            fn write<M: serde::ser::SerializeMap>(&self, _map: &mut M, _one_line: bool) -> Result<(), M::Error> {
+                $(
+                    let part = $crate::body::typed::<$type, _>($part);
+                    let name = $crate::body::wire_name!($field $($wire)?);
+                    $crate::part::Part::write(&part, name, &self.$field, _map, _one_line)?;
+                )*
+                Ok(())
+            }
+
+            fn lenient<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                struct Reader;
+                #[expect(non_camel_case_types, reason = "each is the type of what was read so far of the field with its name")]
+                struct Partials<$($field),*> {
+                    $($field: $field,)*
+                }
+                impl<'de> serde::de::Visitor<'de> for Reader {
+                    type Value = $Name;
+
+                    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        f.write_str(concat!("struct ", stringify!($Name)))
+                    }
+
+                    fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<$Name, A::Error> {
+                        let mut partials = Partials {
+                            $($field: $crate::body::partial(&$crate::body::typed::<$type, _>($part)),)*
+                        };
+                        while let Some(_at) = $crate::body::next_known(&mut map, <$Name as $crate::body::Body>::find)? {
+                            $(
+                                let part = $crate::body::typed::<$type, _>($part);
+                                let name = $crate::body::wire_name!($field $($wire)?);
+                                let count = $crate::part::Part::count(&part);
+                                if _at < count {
+                                    $crate::part::Partial::take(&mut partials.$field, &part, name, _at, &mut map)?;
+                                    continue;
+                                }
+                                let _at = _at - count;
+                            )*
+                        }
+                        Ok($Name {
+                            $($field: {
+                                let part = $crate::body::typed::<$type, _>($part);
+                                let name = $crate::body::wire_name!($field $($wire)?);
+                                $crate::part::Partial::finish(partials.$field, &part, name)?
+                            },)*
+                        })
+                    }
+                }
+                deserializer.deserialize_map(Reader)
+            }
+
+            fn members() -> Vec<$crate::openapi::schema::Member> {
+                let mut _all = Vec::new();
+                $(
+                    let what = $crate::body::description(&[$($crate::body::doc_text!($($about)*)),*]);
+                    let part = $crate::body::typed::<$type, _>($part);
+                    $crate::part::Part::describe(&part, $crate::body::wire_name!($field $($wire)?), what, &mut _all);
+                )*
+                _all
+            }
+
+            fn schema() -> $crate::openapi::schema::Schema {
+                $crate::openapi::schema::Schema {
+                    name: Self::NAME,
+                    what: $crate::body::description(&[$($crate::body::doc_text!($($attribute)*)),*]),
+                    closed: $crate::body::role!(closed $role),
+                    members: Self::members(),
+                    rules: $crate::body::list!($($rules)?),
+                }
+            }
+        }
+
+        $crate::body::role!(functions $role $Name);
+    };
+}
+pub(crate) use body;

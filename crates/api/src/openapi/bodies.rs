@@ -1,0 +1,374 @@
+//! All bodies, in the order of the documents.
+
+use serde_json::json;
+
+use super::schema::{Schema, all, boolean, count, has, integer, may, of, one_of, or_null, text};
+use crate::body::Body;
+use crate::export::{HeaderMembers, dead_schema, live_schema};
+use crate::filter::move_filter;
+use crate::put::post;
+use crate::*;
+
+/// All of them.
+pub(super) fn schemas() -> Vec<Schema> {
+    [requests(), answers(), exports()].into_iter().flatten().collect()
+}
+
+fn requests() -> Vec<Schema> {
+    vec![
+        PutBody::schema(),
+        post(),
+        PatchBody::schema(),
+        BatchLine::schema(),
+        LeaseBody::schema(),
+        AckBody::schema(),
+        NackBody::schema(),
+        ExtendBody::schema(),
+        RedriveBody::schema(),
+        BulkCancelBody::schema(),
+        BulkMoveBody::schema(),
+        PurgeBody::schema(),
+        TaskFilter::schema(),
+        move_filter(),
+        SettingsBody::schema(),
+        HistoryBody::schema(),
+        RetryBody::schema(),
+        PauseBody::schema(),
+        Schema::request("Nothing", "Nothing: the path says it all.", vec![]),
+        ScheduleSpec::schema(),
+        MomentBody::schema(),
+        AdvanceBody::schema(),
+    ]
+}
+
+fn answers() -> Vec<Schema> {
+    vec![
+        PutAnswer::schema(),
+        TaskBody::schema(),
+        TasksPage::schema(),
+        FailureBody::schema(),
+        LeasedTask::schema(),
+        LeasedTasks::schema(),
+        TokenResults::schema(),
+        CancelAnswer::schema(),
+        BulkCancelAnswer::schema(),
+        BulkMoveAnswer::schema(),
+        PurgeAnswer::schema(),
+        SkippedBody::schema(),
+        JobBody::schema(),
+        JobsBody::schema(),
+        BackupBody::schema(),
+        BackupsBody::schema(),
+        RedriveAnswer::schema(),
+        BatchResult::schema(),
+        QueuesBody::schema(),
+        DeleteQueueAnswer::schema(),
+        QueueCounts::schema(),
+        QueueBody::schema(),
+        ScheduleBody::schema(),
+        SchedulesPage::schema(),
+        DeleteScheduleAnswer::schema(),
+        PreviewBody::schema(),
+        OccurrenceBody::schema(),
+        ForecastBody::schema(),
+        BucketBody::schema(),
+        NowBody::schema(),
+        DrainBody::schema(),
+        alive(),
+        ready(),
+        clock_report(),
+        Problem::schema(),
+        problem_page(),
+    ]
+}
+
+fn exports() -> Vec<Schema> {
+    vec![
+        export_line(),
+        HeaderMembers::schema(),
+        ExportQueue::schema(),
+        live_schema(),
+        dead_schema(),
+        ExportSchedule::schema(),
+        ExportEnd::schema(),
+        TallyBody::schema(),
+        import_row(),
+        ImportLine::schema(),
+        ImportEnd::schema(),
+    ]
+}
+
+fn alive() -> Schema {
+    Schema::answer("Alive", "The process answers.", vec![has("status", one_of(&["ok"]), "`ok`.")])
+}
+
+fn ready() -> Schema {
+    let why = || or_null(text(4_096));
+    Schema::answer(
+        "Ready",
+        "Whether the server takes work.",
+        vec![
+            has("ready", boolean(), "Whether leases and acks are taken, and puts unless it drains."),
+            has(
+                "status",
+                one_of(&["ok", "draining", "degraded", "read_only", "not_ready"]),
+                "The same in a word. `degraded`: leases and acks go on, but puts are refused for want of space, or the wall clock is doubted.",
+            ),
+            has("why", why(), "Why it is not ready, or degraded; `null` if all is well."),
+            has(
+                "reasons",
+                all(text(4_096)),
+                "Each reason by itself, the gravest first; empty if all is well.",
+            ),
+            has(
+                "draining",
+                boolean(),
+                "Whether no new tasks are taken (`POST /v1/drain`, SIGUSR1) while all else goes on.",
+            ),
+            has(
+                "durability",
+                one_of(&["fsync", "os", "memory"]),
+                "What an acknowledged call survives: a power loss, a crash of the process, nothing.",
+            ),
+            has("virtual_clock", boolean(), "Whether time stands still until it is advanced."),
+            has("read_only", why(), "Why nothing is changed any more; `null` if all is well."),
+            has("clock", of("ClockReport"), "What was noticed of the wall clock."),
+            has(
+                "recovery",
+                why(),
+                "What an operator should know of the last recovery; `null` if all was in order.",
+            ),
+        ],
+    )
+}
+
+fn clock_report() -> Schema {
+    Schema::answer(
+        "ClockReport",
+        "The wall clock beside the one that cannot step.",
+        vec![
+            has("steps", count(), "Steps noticed since the start."),
+            has(
+                "offset_ms",
+                json!({ "type": "integer" }),
+                "How far the system's clock is from the one that the server believes.",
+            ),
+        ],
+    )
+}
+
+fn problem_page() -> Schema {
+    Schema::answer(
+        "ProblemPage",
+        "A kind of problem.",
+        vec![
+            has("type", text(256), "The kind."),
+            has("status", integer(400, 599), "The HTTP status."),
+            has("title", text(256), "What it is, in a few words."),
+            has("meaning", text(4_096), "What it means, and whether the call had an effect."),
+            has("remedy", text(4_096), "What to do."),
+        ],
+    )
+}
+
+fn export_line() -> Schema {
+    Schema::answer(
+        "ExportLine",
+        "One line of an export: exactly one member, which says what the line is.",
+        vec![
+            may("export", of("ExportHeader"), "The first line: what the file is."),
+            may("queue", of("ExportQueue"), "What a queue's owner configured."),
+            may("task", of("ExportTask"), "A live task."),
+            may("dead", of("ExportDead"), "A dead task."),
+            may("schedule", of("ExportSchedule"), "A schedule, and how far it has come."),
+            may("cursor", text(256), "An export that was cut goes on from here: `?cursor=`."),
+            may("end", of("ExportEnd"), "The last line. A file without it is cut."),
+        ],
+    )
+}
+
+fn import_row() -> Schema {
+    Schema::answer(
+        "ImportRow",
+        "One line of the answer to an import.",
+        vec![
+            may("line", of("ImportLine"), "A line that was not plainly added. With `quiet` there are none."),
+            may("end", of("ImportEnd"), "The last line of the answer: how the import ended."),
+        ],
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::super::schema::Member;
+    use super::*;
+
+    /// Whether a body has what the rules of its schema ask for: `allOf` of `oneOf`, `dependentRequired`, `minProperties`.
+    fn follows_the_rules(schema: &Value, body: &Value) -> bool {
+        let has = |name: &Value| body.get(name.as_str().expect("a name")).is_some();
+        let fits = |case: &Value| {
+            let forbidden = case["properties"].as_object().expect("those of the other cases");
+            let required = case["required"].as_array().into_iter().flatten().all(has);
+            required && !forbidden.keys().any(|name| body.get(name).is_some())
+        };
+        let one = |choice: &Value| {
+            choice["oneOf"].as_array().expect("cases").iter().filter(|case| fits(case)).count() == 1
+        };
+        let members = body.as_object().expect("an object").len() as u64;
+        let mut pairs = schema["dependentRequired"].as_object().into_iter().flatten();
+        schema["allOf"].as_array().into_iter().flatten().all(one)
+            && pairs.all(|(name, others)| {
+                body.get(name).is_none() || others[0].as_str().is_some_and(|o| body.get(o).is_some())
+            })
+            && members >= schema["minProperties"].as_u64().unwrap_or(0)
+    }
+
+    /// All pairs of members, for each schema that has rules: what they forbid is refused, and what they allow is taken.
+    #[test]
+    fn what_goes_with_what_is_what_is_taken() {
+        let moment = json!({ "at": "2030-01-01T00:00:00Z" });
+        let known = [
+            ("delay", json!("1s")),
+            ("at", json!("2030-01-01T00:00:00Z")),
+            ("at_ms", json!(5.0)),
+            ("level", json!(1)),
+            ("by", json!("-1h")),
+            ("timeline", json!([moment])),
+            ("payload", json!(7)),
+            ("payload_base64", json!("AAAA")),
+            ("content_type", json!("a/b")),
+            ("cron", json!("@daily")),
+            ("tz", json!("Europe/Berlin")),
+            ("every", json!("1h")),
+            ("fixed_delay", json!("1h")),
+            ("key", json!("a")),
+            ("id", json!(1)),
+            ("keys", json!(["a"])),
+            ("ids", json!([1])),
+        ];
+        type Reader = fn(&[u8]) -> bool;
+        let readers: [(&str, Reader); 5] = [
+            ("Put", |bytes| PutBody::parse(bytes).is_ok()),
+            ("Patch", |bytes| PatchBody::parse(bytes).is_ok()),
+            ("Redrive", |bytes| RedriveBody::parse(bytes).is_ok()),
+            ("BulkMove", |bytes| BulkMoveBody::parse(bytes).is_ok()),
+            ("Schedule", |bytes| ScheduleSpec::parse(bytes).is_ok()),
+        ];
+        for (name, is_taken) in readers {
+            let schema = schemas().into_iter().find(|schema| schema.name == name).expect("it is described");
+            let mine: Vec<_> = known
+                .iter()
+                .filter(|(name, _)| schema.members.iter().any(|member| member.name == *name))
+                .collect();
+            let (described, mut pairs) = (schema.value(), 0);
+            for (first, value) in &mine {
+                for (second, other) in &mine {
+                    let mut body = json!({ (*first): value, (*second): other });
+                    if name == "BulkMove" {
+                        body["filter"] = json!({});
+                    }
+                    let allowed = follows_the_rules(&described, &body);
+                    assert_eq!(is_taken(body.to_string().as_bytes()), allowed, "{name} {body}");
+                    pairs += 1;
+                }
+            }
+            assert!(pairs >= 16, "{name} has {pairs} pairs only");
+            let empty = if name == "BulkMove" { json!({ "filter": {} }) } else { json!({}) };
+            assert_eq!(
+                is_taken(empty.to_string().as_bytes()),
+                follows_the_rules(&described, &empty),
+                "{name}"
+            );
+        }
+    }
+
+    /// Of those whose readers have no list of their own.
+    #[test]
+    fn the_other_members_are_read_too() {
+        for name in ["Ack", "Nack", "Extend", "Pause"] {
+            let schemas = schemas();
+            let schema = schemas.iter().find(|schema| schema.name == name).expect("it is described");
+            let example = |member: &Member| match member.name {
+                "tokens" => json!(["a".repeat(TOKEN_CHARS)]),
+                "reason" => json!("b"),
+                _ => json!("5s"),
+            };
+            let body: serde_json::Map<_, _> =
+                schema.members.iter().map(|member| (member.name.to_owned(), example(member))).collect();
+            let bytes = Value::Object(body).to_string().into_bytes();
+            let is_read = match name {
+                "Ack" => AckBody::parse(&bytes).is_ok(),
+                "Nack" => NackBody::parse(&bytes).is_ok(),
+                "Extend" => ExtendBody::parse(&bytes).is_ok(),
+                _ => PauseBody::parse(&bytes).is_ok(),
+            };
+            assert!(is_read, "{name}");
+        }
+        assert!(
+            BatchLine::parse(br#"{"op":"put","key":"a","mode":"create","if_match":1,"revoke":true}"#).is_ok()
+        );
+    }
+
+    /// A value that its schema allows.
+    fn example_of(member: &Member) -> Value {
+        match member.name {
+            "due_at" | "put_at" | "at" | "dead_at" | "expire_at" | "anchor" | "decided" | "next_at"
+            | "last_at" | "paused_until" => json!("2030-01-01T00:00:00Z"),
+            "format" | "id" | "ids_below" | "priority" | "attempt" | "origin" | "made" | "skipped" => {
+                json!(1)
+            }
+            "queues" | "tasks" | "dead" | "schedules" | "step" => json!(0),
+            "virtual_clock" | "paused" | "draining" | "keyless" => json!(true),
+            "scope" | "tags" | "failures" | "waiting" => json!([]),
+            "timeline" => json!([{ "at": "2030-01-01T00:00:00Z" }]),
+            "settings" | "retry" | "tally" => json!({}),
+            "spec" => json!({ "every": "1h" }),
+            "ttr" => json!("1m"),
+            "state" => json!("ready"),
+            "reason" => json!("expired"),
+            "payload_base64" => json!("AAAA"),
+            "traceparent" => json!("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"),
+            _ => json!("text"),
+        }
+    }
+
+    #[test]
+    fn the_members_of_exports_are_those_that_are_read() {
+        for (word, name) in [
+            ("export", "ExportHeader"),
+            ("queue", "ExportQueue"),
+            ("task", "ExportTask"),
+            ("dead", "ExportDead"),
+            ("schedule", "ExportSchedule"),
+            ("end", "ExportEnd"),
+        ] {
+            let schema = schemas().into_iter().find(|schema| schema.name == name).expect("it is described");
+            let members = || schema.members.iter().filter(|member| member.name != "payload");
+            let all: serde_json::Map<_, _> =
+                members().map(|member| (member.name.to_owned(), example_of(member))).collect();
+            let line = json!({ word: all }).to_string();
+            ExportLine::parse(line.as_bytes()).expect(&line);
+            for member in members() {
+                let mut without = all.clone();
+                without.remove(member.name);
+                if ["payload_base64", "traceparent", "paused"].contains(&member.name) {
+                    continue;
+                }
+                let line = json!({ word: without }).to_string();
+                assert_eq!(
+                    ExportLine::parse(line.as_bytes()).is_err(),
+                    member.required,
+                    "{}: {line}",
+                    member.name
+                );
+            }
+            let mut more = all.clone();
+            more.insert("strange".to_owned(), json!(1));
+            let refused =
+                ExportLine::parse(json!({ word: more }).to_string().as_bytes()).expect_err("a stranger");
+            assert_eq!(refused.to_string(), format!("`{word}.strange`: is not a member of this request"));
+        }
+    }
+}

@@ -1,0 +1,492 @@
+//! Parts of a body: a member that has to be there, one that may be left out, or several members that belong together.
+
+use crate::bad_request::BadRequest;
+use crate::body::{Body, MEMBERS_MAX, Meaning, Slots};
+use crate::kind::{Kind, OrNull, WrittenValue, or_null};
+use crate::openapi::schema::Member;
+use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, Visitor};
+use serde::ser::SerializeMap;
+use serde_json::value::RawValue;
+use std::fmt;
+use std::marker::PhantomData;
+
+/// One field of a body. `own` is the name of its member, for parts that are one member.
+pub(crate) trait Part {
+    /// The type of the field.
+    type Value;
+    /// What has been read of it in an answer.
+    type Partial: Partial<Self>;
+
+    /// How many members it has.
+    fn count(&self) -> usize {
+        1
+    }
+
+    /// The place among its members of the one with this name.
+    fn find(&self, own: &'static str, name: &str) -> Option<usize> {
+        (own == name).then_some(0)
+    }
+
+    /// Reads it from the members of a request.
+    fn read(&self, own: &'static str, slots: Slots<'_, '_>) -> Result<Self::Value, BadRequest>;
+
+    /// Reads it over what was: a member that is not there stays.
+    fn over(
+        &self,
+        own: &'static str,
+        slots: Slots<'_, '_>,
+        before: Self::Value,
+    ) -> Result<Self::Value, BadRequest> {
+        if slots.iter().all(Option::is_none) { Ok(before) } else { self.read(own, slots) }
+    }
+
+    /// Writes its members.
+    fn write<M: SerializeMap>(
+        &self,
+        own: &'static str,
+        value: &Self::Value,
+        map: &mut M,
+        one_line: bool,
+    ) -> Result<(), M::Error>;
+
+    /// Describes its members. `what` is the doc comment of the field.
+    fn describe(&self, own: &'static str, what: String, all: &mut Vec<Member>);
+}
+
+/// A part of an answer while it is read.
+pub(crate) trait Partial<P: Part + ?Sized>: Default {
+    /// Takes the value of the member at this place.
+    fn take<'de, A: MapAccess<'de>>(
+        &mut self,
+        part: &P,
+        own: &'static str,
+        at: usize,
+        map: &mut A,
+    ) -> Result<(), A::Error>;
+
+    /// The part, once all members were read.
+    fn finish<E: de::Error>(self, part: &P, own: &'static str) -> Result<P::Value, E>;
+}
+
+/// One member.
+pub(crate) struct One<K, A> {
+    kind: K,
+    absence: A,
+}
+
+/// What it means that a member is not there.
+pub(crate) trait Absence<V> {
+    /// The type of the field.
+    type Value;
+
+    /// The value of a member that is not there; `None`: it has to be there.
+    fn absent(&self) -> Option<Self::Value>;
+
+    /// The value of a member that is there.
+    fn present(value: V) -> Self::Value;
+
+    /// The field as the value of a member that was there, to read another over it.
+    fn before(value: Self::Value) -> Option<V>;
+
+    /// What is written; `None`: nothing.
+    fn written<'v>(&self, value: &'v Self::Value) -> Option<&'v V>;
+
+    /// Whether the schema says that it is always there.
+    fn is_required(&self) -> bool;
+}
+
+/// A member that has to be there.
+pub(crate) fn has<K: Kind>(kind: K) -> One<K, Required> {
+    One { kind, absence: Required }
+}
+
+/// A member that may be left out.
+pub(crate) fn may<K: Kind>(kind: K) -> One<K, Optional> {
+    One { kind, absence: Optional }
+}
+
+/// A member that may be left out or `null`, which is the same.
+pub(crate) fn nullable<K: Kind>(kind: K) -> One<OrNull<K>, Usual<Option<K::Value>>> {
+    One { kind: or_null(kind), absence: Usual { value: None, is_written: false, is_required: false } }
+}
+
+/// A member that has this value if it is left out; it is always written.
+pub(crate) fn or<K: Kind>(usual: K::Value, kind: K) -> One<K, Usual<K::Value>> {
+    One { kind, absence: Usual { value: usual, is_written: true, is_required: false } }
+}
+
+/// As [`or`], but the usual value is not written.
+pub(crate) fn unless<K: Kind>(usual: K::Value, kind: K) -> One<K, Usual<K::Value>> {
+    One { kind, absence: Usual { value: usual, is_written: false, is_required: false } }
+}
+
+/// A member that is always there, but in answers of servers that did not say it yet.
+pub(crate) fn shown<K: Kind>(usual: K::Value, kind: K) -> One<K, Usual<K::Value>> {
+    One { kind, absence: Usual { value: usual, is_written: true, is_required: true } }
+}
+
+/// See [`has`].
+pub(crate) struct Required;
+/// See [`may`].
+pub(crate) struct Optional;
+/// See [`or`] and [`unless`].
+pub(crate) struct Usual<V> {
+    value: V,
+    is_written: bool,
+    is_required: bool,
+}
+
+impl<V> Absence<V> for Required {
+    type Value = V;
+
+    fn absent(&self) -> Option<V> {
+        None
+    }
+
+    fn present(value: V) -> V {
+        value
+    }
+
+    fn before(value: V) -> Option<V> {
+        Some(value)
+    }
+
+    fn written<'v>(&self, value: &'v V) -> Option<&'v V> {
+        Some(value)
+    }
+
+    fn is_required(&self) -> bool {
+        true
+    }
+}
+
+impl<V> Absence<V> for Optional {
+    type Value = Option<V>;
+
+    fn absent(&self) -> Option<Option<V>> {
+        Some(None)
+    }
+
+    fn present(value: V) -> Option<V> {
+        Some(value)
+    }
+
+    fn before(value: Option<V>) -> Option<V> {
+        value
+    }
+
+    fn written<'v>(&self, value: &'v Option<V>) -> Option<&'v V> {
+        value.as_ref()
+    }
+
+    fn is_required(&self) -> bool {
+        false
+    }
+}
+
+impl<V: Clone + PartialEq> Absence<V> for Usual<V> {
+    type Value = V;
+
+    fn absent(&self) -> Option<V> {
+        Some(self.value.clone())
+    }
+
+    fn present(value: V) -> V {
+        value
+    }
+
+    fn before(value: V) -> Option<V> {
+        Some(value)
+    }
+
+    fn written<'v>(&self, value: &'v V) -> Option<&'v V> {
+        (self.is_written || *value != self.value).then_some(value)
+    }
+
+    fn is_required(&self) -> bool {
+        self.is_required
+    }
+}
+
+impl<K: Kind, A: Absence<K::Value>> Part for One<K, A> {
+    type Value = A::Value;
+    type Partial = Option<K::Value>;
+
+    fn read(&self, own: &'static str, slots: Slots<'_, '_>) -> Result<A::Value, BadRequest> {
+        match slots[0] {
+            Some(raw) => self.kind.read(own, raw).map(A::present),
+            None => self.absence.absent().ok_or_else(|| {
+                let hint = format!("add for example `\"{own}\": {}`", self.kind.example());
+                BadRequest::member(own, "is missing", hint)
+            }),
+        }
+    }
+
+    fn over(
+        &self,
+        own: &'static str,
+        slots: Slots<'_, '_>,
+        before: A::Value,
+    ) -> Result<A::Value, BadRequest> {
+        match slots[0] {
+            Some(raw) => self.kind.over(own, raw, A::before(before)).map(A::present),
+            None => Ok(before),
+        }
+    }
+
+    fn write<M: SerializeMap>(
+        &self,
+        own: &'static str,
+        value: &A::Value,
+        map: &mut M,
+        one_line: bool,
+    ) -> Result<(), M::Error> {
+        match self.absence.written(value) {
+            Some(value) => map.serialize_entry(own, &WrittenValue { kind: &self.kind, value, one_line }),
+            None => Ok(()),
+        }
+    }
+
+    fn describe(&self, own: &'static str, what: String, all: &mut Vec<Member>) {
+        let (required, schema) = (self.absence.is_required(), self.kind.schema());
+        all.push(Member { name: own, required, schema, what });
+    }
+}
+
+impl<K: Kind, A: Absence<K::Value>> Partial<One<K, A>> for Option<K::Value> {
+    fn take<'de, M: MapAccess<'de>>(
+        &mut self,
+        part: &One<K, A>,
+        own: &'static str,
+        _: usize,
+        map: &mut M,
+    ) -> Result<(), M::Error> {
+        *self = map.next_value_seed(Given { kind: &part.kind, name: own })?;
+        Ok(())
+    }
+
+    fn finish<E: de::Error>(self, part: &One<K, A>, own: &'static str) -> Result<A::Value, E> {
+        let absent = || part.absence.absent().or_else(|| part.kind.absent().map(A::present));
+        self.map(A::present).or_else(absent).ok_or_else(|| E::missing_field(own))
+    }
+}
+
+/// Reads a value of an answer; `null` is as none.
+struct Given<'k, K> {
+    kind: &'k K,
+    name: &'static str,
+}
+
+impl<'de, K: Kind> DeserializeSeed<'de> for Given<'_, K> {
+    type Value = Option<K::Value>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_option(self)
+    }
+}
+
+impl<'de, K: Kind> Visitor<'de> for Given<'_, K> {
+    type Value = Option<K::Value>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the value of `{}`", self.name)
+    }
+
+    fn visit_none<E: de::Error>(self) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_unit<E: de::Error>(self) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        self.kind.lenient(self.name, deserializer).map(Some)
+    }
+}
+
+/// The members of another body among those of this one.
+pub(crate) fn flat<B: Body>() -> Flat<B> {
+    Flat(PhantomData)
+}
+
+/// See [`flat`].
+pub(crate) struct Flat<B>(PhantomData<B>);
+
+impl<B: Body> Part for Flat<B> {
+    type Value = B;
+    type Partial = Raws;
+
+    fn count(&self) -> usize {
+        B::count()
+    }
+
+    fn find(&self, _: &'static str, name: &str) -> Option<usize> {
+        B::find(name)
+    }
+
+    fn read(&self, _: &'static str, slots: Slots<'_, '_>) -> Result<B, BadRequest> {
+        B::read(slots)
+    }
+
+    fn over(&self, _: &'static str, slots: Slots<'_, '_>, before: B) -> Result<B, BadRequest> {
+        before.over(slots)
+    }
+
+    fn write<M: SerializeMap>(
+        &self,
+        _: &'static str,
+        value: &B,
+        map: &mut M,
+        one_line: bool,
+    ) -> Result<(), M::Error> {
+        value.write(map, one_line)
+    }
+
+    fn describe(&self, _: &'static str, _: String, all: &mut Vec<Member>) {
+        all.extend(B::members());
+    }
+}
+
+/// Several members that belong together.
+pub(crate) trait Group {
+    /// What they say together.
+    type Value;
+
+    /// How many they are.
+    fn count(&self) -> usize;
+
+    /// The place of the one with this name.
+    fn find(&self, name: &str) -> Option<usize>;
+
+    /// Reads them; `None`: there are none.
+    fn read(&self, slots: Slots<'_, '_>) -> Result<Option<Self::Value>, BadRequest>;
+
+    /// Writes them.
+    fn write<M: SerializeMap>(
+        &self,
+        value: &Self::Value,
+        map: &mut M,
+        one_line: bool,
+    ) -> Result<(), M::Error>;
+
+    /// Describes them.
+    fn members(&self) -> Vec<Member>;
+}
+
+/// Members that belong together.
+pub(crate) struct Several<G, A> {
+    group: G,
+    absence: A,
+}
+
+/// Members of which there have to be some.
+pub(crate) fn some<G: Group>(group: G) -> Several<G, Required> {
+    Several { group, absence: Required }
+}
+
+/// Members that may be left out.
+pub(crate) fn may_some<G: Group>(group: G) -> Several<G, Optional> {
+    Several { group, absence: Optional }
+}
+
+/// Members that may be left out, and what that means; this is not written.
+pub(crate) fn some_or<G: Group, A: Absence<G::Value>>(absence: A, group: G) -> Several<G, A> {
+    Several { group, absence }
+}
+
+/// What it means that members are left out, and is therefore not written.
+pub(crate) fn usual<V>(value: V) -> Usual<V> {
+    Usual { value, is_written: false, is_required: false }
+}
+
+impl<G: Group, A: Absence<G::Value>> Part for Several<G, A> {
+    type Value = A::Value;
+    type Partial = Raws;
+
+    fn count(&self) -> usize {
+        self.group.count()
+    }
+
+    fn find(&self, _: &'static str, name: &str) -> Option<usize> {
+        self.group.find(name)
+    }
+
+    fn read(&self, own: &'static str, slots: Slots<'_, '_>) -> Result<A::Value, BadRequest> {
+        let value = self.group.read(slots)?.map(A::present);
+        value
+            .or_else(|| self.absence.absent())
+            .ok_or_else(|| BadRequest::member(own, "is missing", format!("add `{own}`")))
+    }
+
+    fn write<M: SerializeMap>(
+        &self,
+        _: &'static str,
+        value: &A::Value,
+        map: &mut M,
+        one_line: bool,
+    ) -> Result<(), M::Error> {
+        self.absence.written(value).map_or(Ok(()), |value| self.group.write(value, map, one_line))
+    }
+
+    fn describe(&self, _: &'static str, _: String, all: &mut Vec<Member>) {
+        all.extend(self.group.members());
+    }
+}
+
+/// The members of a value that has others than fields.
+pub(crate) fn members_of<T: Meaning>() -> MembersOf<T> {
+    MembersOf(PhantomData)
+}
+
+/// See [`members_of`].
+pub(crate) struct MembersOf<T>(PhantomData<T>);
+
+impl<T: Meaning> Group for MembersOf<T> {
+    type Value = T;
+
+    fn count(&self) -> usize {
+        T::Members::count()
+    }
+
+    fn find(&self, name: &str) -> Option<usize> {
+        T::Members::find(name)
+    }
+
+    fn read(&self, slots: Slots<'_, '_>) -> Result<Option<T>, BadRequest> {
+        T::of_members(T::Members::read(slots)?, None, slots)
+    }
+
+    fn write<M: SerializeMap>(&self, value: &T, map: &mut M, one_line: bool) -> Result<(), M::Error> {
+        value.to_members().write(map, one_line)
+    }
+
+    fn members(&self) -> Vec<Member> {
+        T::Members::members()
+    }
+}
+
+/// The values of several members of an answer, to be read together.
+#[derive(Default)]
+pub(crate) struct Raws(Vec<(usize, Box<RawValue>)>);
+
+impl<P: Part> Partial<P> for Raws {
+    fn take<'de, A: MapAccess<'de>>(
+        &mut self,
+        _: &P,
+        _: &'static str,
+        at: usize,
+        map: &mut A,
+    ) -> Result<(), A::Error> {
+        self.0.push((at, map.next_value()?));
+        Ok(())
+    }
+
+    fn finish<E: de::Error>(self, part: &P, own: &'static str) -> Result<P::Value, E> {
+        let mut slots = [None; MEMBERS_MAX];
+        for (at, raw) in &self.0 {
+            slots[*at] = Some(&**raw);
+        }
+        part.read(own, &slots).map_err(E::custom)
+    }
+}
