@@ -234,13 +234,55 @@ impl Fields<'_> {
 /// assert_eq!(tickwheel_api::time::format(1_506_943_593_000), "2017-10-02T11:26:33.000Z");
 /// ```
 pub fn format(ms: i64) -> String {
-    let (first, last) = (jiff::Timestamp::MIN, jiff::Timestamp::MAX);
-    let instant = match jiff::Timestamp::from_millisecond(ms) {
-        Ok(instant) => instant,
-        Err(_) if ms < 0 => first,
-        Err(_) => last,
-    };
-    format!("{instant:.3}")
+    with_text(ms, str::to_owned)
+}
+
+/// Lends the text of [`format`] without an allocation, for the instants that requests can name.
+fn with_text<T>(ms: i64, take: impl FnOnce(&str) -> T) -> T {
+    let plain = u64::try_from(ms).ok().filter(|_| ms <= INSTANT_MS_MAX).map(plain_text);
+    if let Some(text) = plain.as_ref().and_then(|text| std::str::from_utf8(text).ok()) {
+        return take(text);
+    }
+    let nearest = if ms < 0 { jiff::Timestamp::MIN } else { jiff::Timestamp::MAX };
+    let instant = jiff::Timestamp::from_millisecond(ms).unwrap_or(nearest);
+    take(&format!("{instant:.3}"))
+}
+
+/// The text of an instant from 1970 to 9999.
+fn plain_text(ms: u64) -> [u8; 24] {
+    let (days, ms_of_day) = (ms / 86_400_000, ms % 86_400_000);
+    let (year, month, day) = date(days);
+    let mut text = *b"0000-00-00T00:00:00.000Z";
+    for (end, digits, number) in [
+        (4, 4, year),
+        (7, 2, month),
+        (10, 2, day),
+        (13, 2, ms_of_day / 3_600_000),
+        (16, 2, ms_of_day / 60_000 % 60),
+        (19, 2, ms_of_day / 1_000 % 60),
+        (23, 3, ms_of_day % 1_000),
+    ] {
+        let mut rest = number;
+        for digit in text[end - digits..end].iter_mut().rev() {
+            *digit = b'0' + (rest % 10) as u8;
+            rest /= 10;
+        }
+    }
+    text
+}
+
+/// Year, month and day of the Gregorian calendar, so many days after 1970-01-01. Years begin in March here, so that a leap day is the last
+/// of its year, and four centuries are an era of 146,097 days.
+fn date(days: u64) -> (u64, u64, u64) {
+    let days = days + 719_468;
+    let (era, day_of_era) = (days / 146_097, days % 146_097);
+    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+    let year = era * 400 + year_of_era + u64::from(month <= 2);
+    (year, month, day)
 }
 
 /// For `#[serde(with = "rfc3339")]`: an `i64` of milliseconds, as RFC 3339 text on the wire.
@@ -254,7 +296,7 @@ pub mod rfc3339 {
     ///
     /// Only those of the serializer.
     pub fn serialize<S: Serializer>(ms: &i64, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&super::format(*ms))
+        super::with_text(*ms, |text| serializer.serialize_str(text))
     }
 
     /// Reads as [`parse`](super::parse).
@@ -377,6 +419,12 @@ mod tests {
         #[test]
         fn round_trip(ms in 0..=INSTANT_MS_MAX) {
             prop_assert_eq!(parse(&format(ms)), Ok(ms));
+        }
+
+        #[test]
+        fn written_as_jiff_writes(ms in 0..=INSTANT_MS_MAX) {
+            let instant = jiff::Timestamp::from_millisecond(ms).expect("in range");
+            prop_assert_eq!(format(ms), format!("{instant:.3}"));
         }
 
         #[test]
