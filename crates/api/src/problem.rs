@@ -365,11 +365,8 @@ impl Problem {
 
     /// 403: the queue is the server's own.
     pub fn own_queue(queue: &str) -> Self {
-        Self::new(
-            ProblemKind::OwnQueue,
-            format!("the server keeps its jobs in `{}`; nobody else changes it", shown(queue)),
-        )
-        .with_hint("look at it as you like; DELETE /v1/jobs/{id} stops a job")
+        Self::new(ProblemKind::OwnQueue, format!("the name `{}` is reserved for the server", shown(queue)))
+            .with_hint("use another name for the queue; GET /v1/jobs lists jobs")
     }
 
     /// 404: the queue is outside of the token's scope.

@@ -281,8 +281,8 @@ impl ProblemKind {
                 "Use a token with the right that `detail` names.",
             ),
             Self::OwnQueue => (
-                "The server keeps its jobs in the queue `$jobs`: nobody else changes it. The call had no effect.",
-                "Look at it as you like; DELETE /v1/jobs/{id} stops a job.",
+                "The name `$jobs` is reserved for the server: earlier releases kept their jobs in that queue. The call had no effect.",
+                "Use another name for the queue; GET /v1/jobs lists jobs and DELETE /v1/jobs/{id} stops one.",
             ),
             Self::OutOfScope => (
                 "The queue is outside of the token's scope, whether it exists or not. The call had no effect.",

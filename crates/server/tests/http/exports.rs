@@ -256,7 +256,7 @@ fn a_bad_line_ends_the_import_and_no_later_line_is_stored() {
         ),
         (
             json!({ "task": { "queue": "$jobs", "key": "x", "due_at": "2030-01-01T00:00:00Z", "put_at": "2030-01-01T00:00:00Z" } }),
-            "the server keeps its jobs in `$jobs`",
+            "the name `$jobs` is reserved for the server",
         ),
         (
             json!({ "task": { "queue": "q", "key": "k0001", "due_at": "2030-01-01T00:00:00Z", "put_at": "2030-01-01T00:00:00Z" } }),
