@@ -14,7 +14,7 @@ use crate::ClientError;
 use crate::call::{Answer, Call, Repeat, Request};
 use crate::connect::Connector;
 use crate::connection::Connection;
-use crate::error::{Secret, broken, refusal};
+use crate::error::{Outcome, Secret, broken, refusal};
 use crate::pool::Pool;
 use crate::retries::Retries;
 
@@ -54,14 +54,23 @@ impl Exchange {
     /// Sends a call, again where that is safe, and reads the whole answer.
     pub(crate) async fn send<T>(&self, call: Call<T>) -> Result<T, ClientError> {
         let mut nth = 0;
+        // An earlier attempt that may have taken effect is not forgotten where a later one is refused.
+        let mut unknown = None;
         loop {
             nth += 1;
             let answer = self.send_once(&call.request).await;
             let failed = answer.as_ref().err();
-            match failed.and_then(|error| self.retries.wait(nth, error, call.request.repeat)) {
-                Some(wait) => sleep(wait).await,
-                None => return (call.end)(answer),
+            let wait = failed.and_then(|error| self.retries.wait(nth, error, call.request.repeat));
+            let Some(wait) = wait else {
+                let was_lost = unknown.filter(|_| answer.is_err());
+                return (call.end)(was_lost.map_or(answer, Err));
+            };
+            if let Err(error) = answer
+                && error.outcome() == Outcome::Unknown
+            {
+                unknown = Some(error);
             }
+            sleep(wait).await;
         }
     }
 

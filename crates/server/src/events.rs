@@ -202,6 +202,7 @@ pub const LIMITED: &[Limited] = &[
     Limited::of(EXPORT_FAILED, &[]),
     Limited::of(PANICKED, &[]),
     Limited::of(BACKGROUND_ENDED, &["task"]),
+    Limited::of(JOB_UNREADABLE, &["id"]),
     Limited::of(COMMIT_SLOW, &[]).measure("took_ms"),
     Limited::of(COMMIT_WAITS, &[]).measure("took_ms"),
 ];

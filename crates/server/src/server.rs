@@ -228,8 +228,8 @@ impl Server {
     /// A stop has these steps. The server accepts no new connections. Waits of workers end with an empty answer.
     /// Calls under way are answered, for at most [`Config::stop_grace`]. Leases are stored, so that workers may
     /// finish across a restart. The store is closed; if its disk takes longer than the same time, a thread is left
-    /// behind that waits on. Dropping the future waits for no call, but closes the queue at that point, for as long
-    /// as its disk takes.
+    /// behind that waits on. Dropping the future waits for nothing: connections are cut off, and the queue is closed a
+    /// moment later, on a thread of the runtime.
     pub async fn run(self, shutdown: impl Future<Output = ()>) {
         let (background, url) = (self.background(), self.url());
         let Self { doors, app, stop, connections, stop_grace, notices, _stop_backups, .. } = self;
@@ -241,8 +241,9 @@ impl Server {
             open.spawn(async move { supervisor.door(name, listener.run(stop_grace)).await });
         }
         shutdown.await;
+        let count = connections.load(Ordering::Relaxed);
         stop.give();
-        let stopped = lifecycle::Stop::begin(connections.load(Ordering::Relaxed));
+        let stopped = lifecycle::Stop::begin(count);
         app.backups.stop_all();
         // Each listener ends within the grace. Tasks that its clients hold are given back before the queue closes.
         while open.join_next().await.is_some() {}
@@ -274,11 +275,7 @@ impl Server {
             "notices",
             Box::new(move || {
                 let notices = notices.clone();
-                Box::pin(async move {
-                    loop {
-                        notices.write().await;
-                    }
-                })
+                Box::pin(async move { notices.write().await })
             }),
         );
         let authorizer = Arc::clone(&self.app.authorizer);

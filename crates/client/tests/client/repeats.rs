@@ -1,7 +1,7 @@
 //! The table "what is repeated" of the crate's page, row by row.
 
 use std::collections::BTreeMap;
-use std::io::BufReader;
+use std::io::{BufReader, Write};
 use std::net::TcpListener;
 use std::path::Path;
 use std::sync::Arc;
@@ -139,6 +139,30 @@ fn each_call_is_repeated_as_the_table_says() {
     }
     assert_eq!(seen, table());
 }
+
+/// The story: the first attempt was applied and its answer lost, the second met a server that was gone, and the error said that nothing was sent.
+#[test]
+fn a_lost_answer_is_not_forgotten_where_the_last_attempt_is_refused() {
+    for refusal in [None, Some(BUSY)] {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let url = format!("http://{}", listener.local_addr().expect("bound"));
+        let server = thread::spawn(move || {
+            let (stream, _) = listener.accept().expect("a connection");
+            read_request(&mut BufReader::new(&stream)).expect("a request");
+            drop(stream);
+            let Some(answer) = refusal else { return };
+            let (mut stream, _) = listener.accept().expect("a second connection");
+            read_request(&mut BufReader::new(&stream)).expect("a request");
+            stream.write_all(answer.as_bytes()).expect("sent");
+        });
+        let client = Client::new(&url).expect("a URL").with_retries(TWICE);
+        let error = client.delete_queue("q").expect_err("no answer that counts");
+        assert_eq!(error.outcome(), Outcome::Unknown, "{refusal:?}: {error:?}");
+        server.join().expect("the server is through");
+    }
+}
+
+const BUSY: &str = "HTTP/1.1 429 Too Many Requests\r\ncontent-type: application/problem+json\r\ncontent-length: 73\r\n\r\n{\"type\":\"/problems/busy\",\"title\":\"busy\",\"status\":429,\"detail\":\"too many\"}";
 
 #[test]
 fn a_call_with_a_version_is_not_repeated() {

@@ -42,5 +42,6 @@ pub(crate) trait Door: Send + Sync + 'static {
     fn serve(self: Arc<Self>, connection: Connection) -> Serving;
 
     /// Refuses a connection for the reason `why`. With a `stream`, the client can still be told, in plain bytes.
-    fn turn_away(self: Arc<Self>, why: Problem, stream: Option<Stream>) -> Serving;
+    /// Returns the future that tells the client, if there is something to tell.
+    fn turn_away(self: Arc<Self>, why: Problem, stream: Option<Stream>) -> Option<Serving>;
 }

@@ -66,14 +66,16 @@ impl Listener {
                 Some(_) = refusals.join_next() => {}
             }
         }
+        let name = self.door.name();
         // Closes the socket, so that no client waits in the backlog of a stopping server.
         drop(self);
         let ended = async { while connections.join_next().await.is_some() {} };
         if timeout(grace, ended).await.is_err() {
-            let connections_left = connections.len();
+            let count = connections.len();
             tracing::warn!(
                 event = events::STOP_CUT_OFF,
-                connections = connections_left,
+                door = name,
+                connections = count,
                 "calls under way were cut off"
             );
             connections.shutdown().await;
@@ -112,7 +114,9 @@ impl Listener {
             Came::Tcp(socket, _) => self.tls.is_none().then_some(Stream::Tcp(socket)),
             Came::Unix(socket) => Some(Stream::Unix(socket)),
         };
-        refusals.spawn(Arc::clone(&self.door).turn_away(why, stream));
+        if let Some(telling) = Arc::clone(&self.door).turn_away(why, stream) {
+            refusals.spawn(telling);
+        }
     }
 }
 
@@ -135,7 +139,10 @@ async fn serve(
             match begun {
                 Begun::Encrypted(stream) => Stream::Tls(stream),
                 Begun::Plain(socket) => {
-                    return door.turn_away(Problem::needs_tls(), Some(Stream::Tcp(socket))).await;
+                    if let Some(telling) = door.turn_away(Problem::needs_tls(), Some(Stream::Tcp(socket))) {
+                        telling.await;
+                    }
+                    return;
                 }
                 Begun::Failed(error) => return tracing::debug!(%error, "no handshake"),
             }

@@ -262,6 +262,8 @@ impl Jobs {
 
     /// Stops the job if it is running. A page that has begun is finished.
     pub(crate) async fn stop(&self, id: u64) -> Result<(), Problem> {
+        // A job that was kept a moment ago is among the running ones when this is had.
+        let _none_begins = self.beginning.lock().await;
         let running = self.running().get(&id).map(|one| (Arc::clone(&one.held), Arc::clone(&one.stopped)));
         let stopped = |job: &Job| {
             let mut stopped = job.clone();

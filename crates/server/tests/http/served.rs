@@ -155,7 +155,8 @@ pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !is_so() {
         assert!(begun.elapsed() < PATIENCE, "it never came true that {what}");
-        std::thread::yield_now();
+        // A spinning thread would take a processor from the server that it waits for.
+        std::thread::sleep(std::time::Duration::from_millis(1));
     }
 }
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use tickwheel_api::Problem;
 use tickwheel_api::beanstalk::Tube;
+use tickwheel_api::{Problem, ProblemKind};
 use tickwheel_queue::{Queue, QueueName, QueueTotals, Stats};
 
 use super::budget::{Budget, WatchBudget};
@@ -127,9 +127,13 @@ impl Door for Desk {
     }
 
     /// Closes the connection, because the protocol has no word for the refusal.
-    fn turn_away(self: Arc<Self>, _: Problem, _: Option<Stream>) -> Serving {
-        self.counters.turn_away();
-        Box::pin(std::future::ready(()))
+    fn turn_away(self: Arc<Self>, why: Problem, _: Option<Stream>) -> Option<Serving> {
+        if why.kind() == Some(ProblemKind::Busy) {
+            self.counters.turn_away();
+        } else {
+            tracing::debug!(%why, "a connection of beanstalkd's protocol is closed");
+        }
+        None
     }
 }
 

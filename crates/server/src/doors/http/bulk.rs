@@ -12,6 +12,7 @@ use tickwheel_api::{
 use tickwheel_queue::{Due, QueueName, Timestamp};
 
 use crate::access::refusal::Refusal;
+use crate::access::tokens::Right;
 use crate::doors::http::answer;
 use crate::doors::http::body::JsonBytes;
 use crate::doors::http::header::IfMatch;
@@ -81,6 +82,7 @@ impl<S: Sync> FromRequestParts<S> for ForMany {
 }
 
 async fn run(caller: &Caller, name: QueueName, work: Work) -> Result<Response, Refusal> {
+    caller.may(Right::Produce, &name)?;
     let action = work.action();
     let done = Bulk::new(name, work).run(&caller.app, caller.producer()).await?;
     Ok(answered(action, done))

@@ -178,13 +178,10 @@ impl Door for Front {
         Box::pin(wire::serve(stream, self, TIMEOUTS, stopping, standing))
     }
 
-    fn turn_away(self: Arc<Self>, why: Problem, stream: Option<Stream>) -> Serving {
+    fn turn_away(self: Arc<Self>, why: Problem, stream: Option<Stream>) -> Option<Serving> {
         self.refused(&why);
-        Box::pin(async move {
-            if let Some(stream) = stream {
-                wire::refuse(stream, why, TIMEOUTS).await;
-            }
-        })
+        let stream = stream?;
+        Some(Box::pin(wire::refuse(stream, why, TIMEOUTS)))
     }
 }
 

@@ -97,12 +97,11 @@ impl Door for RespDoor {
         })
     }
 
-    fn turn_away(self: Arc<Self>, why: Problem, stream: Option<Stream>) -> Serving {
-        Box::pin(async move {
-            if let Some(mut stream) = stream {
-                let _told = stream.write_all(format!("-ERR {}\r\n", why.detail).as_bytes()).await;
-            }
-        })
+    fn turn_away(self: Arc<Self>, why: Problem, stream: Option<Stream>) -> Option<Serving> {
+        let mut stream = stream?;
+        Some(Box::pin(async move {
+            let _told = stream.write_all(format!("-ERR {}\r\n", why.detail).as_bytes()).await;
+        }))
     }
 }
 
