@@ -1,4 +1,4 @@
-//! What a check has to say.
+//! A finding of a check.
 
 use std::fmt;
 

@@ -40,7 +40,7 @@ fn walk(root: &Path, folder: &Path, texts: &mut Vec<Text>) -> Result<()> {
             }
         } else if kind.is_file() {
             let bytes = fs::read(&path).with_context(|| format!("read {}", path.display()))?;
-            // What is no UTF-8 is a fixture, and nobody reads it.
+            // A file that is not UTF-8 is a fixture, which no check reads.
             if let Ok(text) = String::from_utf8(bytes) {
                 let path = path.strip_prefix(root).expect("the walk starts at the root");
                 texts.push(Text { path: path.to_string_lossy().replace('\\', "/"), text });

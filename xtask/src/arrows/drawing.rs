@@ -10,9 +10,9 @@ pub(super) const FENCE: &str = "```arrows";
 /// Who may import whom among the packages of the workspace.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Drawing {
-    /// Of each package of the product, the packages that it may import.
+    /// The packages that each package of the product may import.
     pub(super) product: BTreeMap<String, BTreeSet<String>>,
-    /// Packages that may import anything and that nobody imports.
+    /// Packages that may import anything and that no package imports.
     pub(super) tools: BTreeSet<String>,
 }
 

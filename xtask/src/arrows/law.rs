@@ -6,8 +6,8 @@ use super::drawing::{Drawing, PAGE};
 use super::manifest::{Import, Kind, Package, Source};
 use crate::finding::Finding;
 
-/// What a package of the product may import from outside the workspace, where that is limited. The names and not only
-/// their number, so that a swap is seen too.
+/// The packages outside the workspace that a package of the product may import, where that is limited. Names and not
+/// only their number, so that a swap is seen too.
 const OUTSIDE: [(&str, &[&str]); 2] =
     [("tickwheel-core", &[]), ("tickwheel-engine", &["hashbrown", "siphasher", "thiserror"])];
 
@@ -96,8 +96,9 @@ fn product(
     }
 }
 
-/// A tool imports what it likes. But a workspace build takes every feature that anybody switches on, so a tool must not
-/// switch one on that the product itself does not: it would test another product than the one that ships.
+/// A tool imports what it likes. But a workspace build takes every feature that any package switches on. So a tool
+/// must not switch one on that the product itself does not: the build would test another product than the one that
+/// ships.
 fn tool(drawing: &Drawing, packages: &[Package], tool: &Package, findings: &mut Vec<Finding>) {
     let mut shipped: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for package in packages.iter().filter(|package| drawing.product.contains_key(&package.name)) {

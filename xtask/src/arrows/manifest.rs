@@ -1,4 +1,4 @@
-//! What the manifests say, reduced to what arrows are about.
+//! The manifests, reduced to what the arrows are about.
 
 use std::path::Path;
 

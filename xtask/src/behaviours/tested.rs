@@ -18,7 +18,7 @@ const ONE_FOR_EACH: &str = "fn $check() {";
 /// Tests of other builds than the usual one.
 const OTHER_BUILDS: &str = "/tests/shuttle/";
 
-/// Those in one file, if it is one of the product or an example.
+/// The tests in one file, if it is one of the product or an example.
 pub(super) fn tests(text: &Text) -> Vec<Test> {
     let ours = text.path.starts_with("crates/") || text.path.starts_with("examples/");
     if !ours || !text.path.ends_with(".rs") {
@@ -27,7 +27,7 @@ pub(super) fn tests(text: &Text) -> Vec<Test> {
     let makes_tests = text.text.lines().any(|line| line.trim() == ONE_FOR_EACH);
     let usual = !text.path.contains(OTHER_BUILDS);
     let mut tests = Vec::new();
-    // What stands above the function, down from the last line that is neither attribute nor comment.
+    // The lines above the function are read upwards, to the last line that is neither attribute nor comment.
     let mut attributes = Attributes::default();
     for (number, line) in (1..).zip(text.text.lines()) {
         let line = line.trim();
@@ -50,7 +50,7 @@ pub(super) fn tests(text: &Text) -> Vec<Test> {
     tests
 }
 
-/// What is known of the function to come.
+/// The attributes of the next function.
 #[derive(Default)]
 struct Attributes {
     test: bool,

@@ -1,4 +1,4 @@
-//! Which hosts our files may name: public ones that are on a list, and names that belong to nobody.
+//! The hosts that our files may name: public ones that are on a list, and names that are reserved for examples.
 
 use crate::finding::Finding;
 use crate::root::Text;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::finding::Finding;
 use crate::root::Text;
 
-/// What the first page promises to work as it is in a fresh clone.
+/// The commands that the first page promises to work as they are in a fresh clone.
 const COMMANDS: [&str; 2] = ["cargo run --release -- demo", "cargo test --workspace"];
 /// Pages that must be there.
 const PAGES: [&str; 11] = [
@@ -81,7 +81,7 @@ fn from_root(page: &str, link: &str) -> String {
     path.join("/")
 }
 
-/// Names of pages, in prose or comments, that are no page of ours: whoever follows them finds nothing.
+/// Names of pages, in prose or comments, that are no page of ours: a reader who follows them finds nothing.
 fn strange_pages(text: &Text, there: &BTreeSet<&str>, findings: &mut Vec<Finding>) {
     if text.path.starts_with("xtask/") {
         return;

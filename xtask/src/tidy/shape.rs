@@ -5,7 +5,7 @@ use crate::root::Text;
 
 /// Beyond this a second noun hides in a file.
 const LINES_NORMAL: usize = 500;
-/// Beyond this nobody reads it.
+/// A longer file is too long to be read.
 const LINES_MAX: usize = 800;
 /// How logic begins at the left margin.
 const LOGIC: [&str; 6] = ["fn ", "pub fn ", "pub(crate) fn ", "const fn ", "impl ", "impl<"];

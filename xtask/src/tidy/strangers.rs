@@ -1,11 +1,11 @@
-//! Texts that tell where somebody worked, and have no place in a repository.
+//! Texts that tell on which machine a file was written, and have no place in a repository.
 
 use std::path::Path;
 
 use crate::finding::Finding;
 use crate::root::Text;
 
-/// What may stand in no file.
+/// The texts that no file may have.
 #[derive(Debug)]
 pub(super) struct Strangers {
     texts: Vec<String>,

@@ -21,7 +21,7 @@ pub(super) fn check(texts: &[Text]) -> Vec<Finding> {
     unused.map(|name| Finding::new(ROOT, format!("{SECTION} has {name}, which no package uses"))).collect()
 }
 
-/// What a line of a manifest is about: `name = ...` or `name.workspace = ...`.
+/// The dependency that a line of a manifest names: `name = ...` or `name.workspace = ...`.
 fn name(line: &str) -> Option<&str> {
     let (name, _) = line.split_once('=')?;
     let name = name.trim();

@@ -11,6 +11,7 @@ const CLEAN: &[&str] = &[
     "CONTRIBUTING.md",
     "README.md",
     "crates/cli",
+    "crates/client",
     "crates/core",
     "crates/timer",
     "docs",

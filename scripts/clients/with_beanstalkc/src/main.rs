@@ -14,7 +14,7 @@ fn client() -> Beanstalkc {
     made.connect().expect("the server answers")
 }
 
-/// What was said instead of an answer.
+/// Checks that the answer is this refusal.
 #[track_caller]
 fn refused<T>(answer: BeanstalkcResult<T>, status: &str) {
     match answer {
@@ -125,7 +125,7 @@ fn bodies() -> BeanstalkcResult<()> {
         job.delete()?;
     }
     refused(c.put_default(&[b'x'; 65_536]), "JobTooBig");
-    // What this client makes of beanstalkd's own `stats` is nothing: their `os` is not what it takes for text.
+    // This client cannot parse beanstalkd's own `stats`: their `os` is not what it takes for text.
     let stats = client().stats()?;
     if !stats.is_empty() {
         shown(&stats, &[("current-jobs-ready", "0"), ("draining", "false"), ("max-job-size", "65535")]);
