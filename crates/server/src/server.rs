@@ -47,7 +47,6 @@ const FILES_RESERVED: u64 = 96;
 /// ```
 pub struct Server {
     doors: Vec<OpenDoor>,
-    is_encrypted: bool,
     app: Arc<App>,
     tls: Option<Tls>,
     stop: Stop,
@@ -88,8 +87,8 @@ impl BoundDoor {
         let Self { plan, tls, bound } = self;
         let opened = bound.open().and_then(|socket| Ok((socket.place()?, socket)));
         let (at, socket) = opened.map_err(|source| plan.refused(source))?;
-        let name = plan.name();
         let door = plan.open(Arc::clone(app), &at);
+        let name = door.name();
         Ok(OpenDoor { name, at, listener: Listener::new(socket, tls, door, shared.clone()) })
     }
 }
@@ -174,7 +173,6 @@ impl Server {
         };
         Ok(Self {
             doors,
-            is_encrypted: tls.is_some(),
             tls,
             stop,
             connections,
@@ -205,7 +203,7 @@ impl Server {
         match self.local_addr() {
             at @ ListenAt::Unix(_) => at.to_string(),
             at @ ListenAt::Tcp(_) => {
-                let scheme = if self.is_encrypted { "https" } else { "http" };
+                let scheme = if self.tls.is_some() { "https" } else { "http" };
                 format!("{scheme}://{at}")
             }
         }

@@ -12,9 +12,6 @@ use crate::telemetry::metrics::Figures;
 
 /// A door as it is configured, before the store is open.
 pub(crate) trait Plan: Send {
-    /// The name of the protocol, for the log.
-    fn name(&self) -> &'static str;
-
     /// The address or path of the door; `None`: the door stays closed.
     fn listen(&self) -> Option<&ListenAt>;
 

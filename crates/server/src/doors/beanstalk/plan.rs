@@ -33,10 +33,6 @@ impl Plan {
 }
 
 impl plan::Plan for Plan {
-    fn name(&self) -> &'static str {
-        "beanstalk"
-    }
-
     fn listen(&self) -> Option<&ListenAt> {
         self.config.as_ref().map(|config| &config.listen)
     }

@@ -31,10 +31,6 @@ impl Http {
 }
 
 impl Plan for Http {
-    fn name(&self) -> &'static str {
-        "http"
-    }
-
     fn listen(&self) -> Option<&ListenAt> {
         Some(&self.listen)
     }

@@ -51,10 +51,6 @@ impl Resp {
 }
 
 impl Plan for Resp {
-    fn name(&self) -> &'static str {
-        "resp"
-    }
-
     fn listen(&self) -> Option<&ListenAt> {
         Some(&self.listen)
     }
