@@ -130,7 +130,7 @@ impl Clocks {
         let size = i128::from(edges::any_length(rng)) * MS_NS;
         let to = if rng.chance(50) { size } else { -size };
         self.unsteady();
-        self.set_wall(to);
+        self.set_wall(within_bounds(self.reading.wall_ns + to));
     }
 
     /// The wall clock goes back for a while, unless it does so already. Whether it did.
@@ -146,7 +146,7 @@ impl Clocks {
         }
         let (until_ns, trusted_until_ns) = (since_ns.saturating_add(lasts_ns), since_ns + held_ns);
         self.glitch = Some(Glitch { less_ns, since_ns, until_ns, trusted_until_ns });
-        self.set_wall(-less_ns);
+        self.set_wall(self.reading.wall_ns - less_ns);
         true
     }
 
@@ -177,7 +177,9 @@ impl Clocks {
         // The time in the glitch does not count as time at this place.
         let held_ns = if trusted { glitch.since_ns - self.steady_since_ns } else { 0 };
         self.steady_since_ns = self.reading.boot_ns - held_ns;
-        self.set_wall(glitch.less_ns);
+        // Time that passes takes the clock over its bound, too. A return that is cut there would be none.
+        let back_ns = self.reading.wall_ns + glitch.less_ns;
+        self.set_wall(if trusted { back_ns } else { within_bounds(back_ns) });
         if self.guard.is_some() && trusted && self.believed_ns() != self.reading.wall_ns {
             let late_ms = (self.reading.wall_ns - self.believed_ns()) / MS_NS;
             self.broken =
@@ -186,8 +188,8 @@ impl Clocks {
     }
 
     /// The wall clock is set.
-    fn set_wall(&mut self, by_ns: i128) {
-        self.reading.wall_ns = (self.reading.wall_ns + by_ns).clamp(WALL_MIN_NS, WALL_MAX_NS);
+    fn set_wall(&mut self, to_ns: i128) {
+        self.reading.wall_ns = to_ns;
         self.read();
     }
 
@@ -260,6 +262,11 @@ impl Clocks {
     }
 }
 
+/// A time of the wall clock to set it to.
+fn within_bounds(wall_ns: i128) -> i128 {
+    wall_ns.clamp(WALL_MIN_NS, WALL_MAX_NS)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -292,6 +299,19 @@ mod tests {
             assert_eq!(clocks.now().wall.as_ms(), 1_500_000_097_000);
         }
         assert_eq!(glitches, 200);
+    }
+
+    #[test]
+    fn a_glitch_beyond_the_bound_of_the_clock_ends_where_it_began() {
+        for seed in 0..200 {
+            let mut clocks = Clocks::new(4_999_999_999_000, 0, true);
+            clocks.pass(7_000_000_000, 0);
+            assert!(clocks.glitch(&mut Rng::new(seed)));
+            clocks.pass(1_000_000, 0);
+            clocks.calm();
+            clocks.verdict().expect("a return to the same place");
+            assert_eq!(clocks.now().wall.as_ms(), 5_000_000_006_001);
+        }
     }
 
     /// The checks of this file are no promises of the guard: a guard that believes all of it at once, or nothing of it, is found.
