@@ -84,7 +84,7 @@ impl Problem {
 
     /// The kind; `None` for one that this version does not know.
     pub fn kind(&self) -> Option<ProblemKind> {
-        ProblemKind::ALL.into_iter().find(|kind| kind.type_uri() == self.type_uri)
+        ProblemKind::of_type(&self.type_uri)
     }
 
     /// The problem as JSON, the body of the answer.
