@@ -6,11 +6,11 @@ use crate::kind::{choice, count, instant, list, object, text};
 use crate::part::{has, may};
 
 choice! {
-    /// How a backup goes.
+    /// The state of a backup.
     pub enum BackupState {
         /// The backup is under way.
         Running = "running",
-        /// The backup is whole: it is synced, and every record of it was read and checked.
+        /// The backup is complete: its files are synced, and every record in them was read and checked.
         Done = "done",
         /// The backup failed. `error` says why, and nothing is left of it.
         Failed = "failed",
@@ -30,50 +30,50 @@ choice! {
 }
 
 body! {
-    /// A backup that the server makes of itself. What is not known yet is left out.
+    /// A backup that the server makes of its own data. A member whose value is not known yet is left out.
     ///
-    /// The answer 202 of `POST /v1/backups`, and to `GET` and `DELETE /v1/backups/{id}`.
+    /// The body of the answer 202 to `POST /v1/backups`, and of the answers to `GET` and `DELETE /v1/backups/{id}`.
     pub struct BackupBody: answer "Backup" {
-        /// Its number. A later backup has a higher one.
+        /// The number of the backup. A later backup has a higher number.
         id: u64 = has(count());
-        /// Its directory in that of `--backup-dir`. Until it is whole it is called `NAME.unfinished` there.
+        /// The name of its directory below `--backup-dir`. The directory is called `NAME.unfinished` until the backup is complete.
         name: String = has(text(255, ""));
-        /// How it goes. Of one that is `failed` or `stopped` nothing is left.
+        /// The state of the backup. A `failed` or `stopped` backup leaves no files.
         state: BackupState = has(choice());
-        /// While it is under way: it copies the files, or reads the copy and checks every record.
+        /// The step that a running backup is at: it copies the files, or it reads the copy and checks every record.
         phase: Option<BackupPhase> = may(choice());
-        /// When it was begun, by the clock of the server's system, also beside a virtual clock.
+        /// When the backup began, by the clock of the server's system, even if the server has a virtual clock.
         begun_at_ms as "begun_at": i64 = has(instant());
-        /// Everything that was acknowledged before this instant is in it; with `--ack memory` what was not written yet is missing.
+        /// The backup has every change that was acknowledged before this instant; with `--ack memory`, changes that were not written yet are missing.
         ///
-        /// Absent until the files are held still.
+        /// Absent until the backup has pinned the files that it copies.
         as_of_ms as "as_of": Option<i64> = may(instant());
-        /// When it was over.
+        /// When the backup ended.
         ended_at_ms as "ended_at": Option<i64> = may(instant());
-        /// Its files; 0 until they are known.
+        /// Number of its files; 0 until it is known.
         files: u64 = has(count());
-        /// Bytes of them; 0 until they are known.
+        /// Size of its files in bytes; 0 until it is known.
         bytes: u64 = has(count());
-        /// Bytes that the current phase has processed; equal to `bytes` once the backup is whole.
+        /// Bytes that the current phase has processed; equal to `bytes` once the backup is complete.
         bytes_done: u64 = has(count());
-        /// Live tasks in it.
+        /// Number of live tasks in the backup.
         tasks: Option<u64> = may(count());
-        /// Tasks in it that were given up and are kept.
+        /// Number of dead tasks in the backup.
         dead: Option<u64> = may(count());
-        /// Why it is not whole.
+        /// Why the backup failed.
         error: Option<String> = may(text(65_536, ""));
     }
 }
 
 body! {
-    /// Backups.
+    /// A list of backups.
     ///
-    /// The answer to `GET /v1/backups`: the one under way, the whole ones, and those of the last ones since the start of the server that failed
-    /// or were stopped.
+    /// The answer to `GET /v1/backups`: the running backup, the complete ones, and the last backups that failed or were stopped since the server
+    /// started.
     pub struct BackupsBody: answer "Backups" {
-        /// The newest first; of those in the directory up to 100.
+        /// The newest first; at most 100 of those in the directory.
         backups: Vec<BackupBody> = has(list(object(), ""));
-        /// How many older directories with names of backups there are that are not shown.
+        /// Number of older backup directories that the list leaves out.
         older: Option<u64> = may(count());
     }
 }

@@ -1,4 +1,4 @@
-//! A request that cannot be understood: what is wrong, where, and what to do.
+//! The refusal of a request that cannot be understood: what is wrong, where, and what to do.
 
 use std::fmt;
 
@@ -26,18 +26,17 @@ impl fmt::Display for Place {
     }
 }
 
-/// Why a request was refused before anybody looked at a task. It is always the caller's fault and answers
-/// 400.
+/// Why a request was refused before the server looked for a task. The fault is always the caller's, and the answer is 400.
 ///
 /// `Display` joins place and fault: ``` `delay`: `30` has no unit ```. The texts quote what was sent, cut to
-/// a few dozen characters and with control characters escaped, so they can be logged and shown in a terminal.
+/// 48 characters and with control characters escaped, so they can be logged and shown in a terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadRequest {
     /// Where the fault is.
     pub place: Place,
-    /// What is wrong there, with the value and the limit.
+    /// The fault, with the value and the limit.
     pub what: String,
-    /// What to do instead.
+    /// The hint: what to send instead.
     pub hint: String,
 }
 
@@ -74,7 +73,7 @@ impl BadRequest {
 /// 48 characters of what a caller sent are enough to find the place, and too few to flood a log.
 const SHOWN_CHARS_MAX: usize = 48;
 
-/// `text` as it may stand in an error: cut, and with control characters escaped.
+/// `text` as an error may quote it: cut to 48 characters, and with control characters escaped.
 pub fn shown(text: &str) -> String {
     let mut out = String::new();
     for (count, c) in text.chars().enumerate() {
@@ -87,27 +86,27 @@ pub fn shown(text: &str) -> String {
     out
 }
 
-/// `bytes` as they may stand in an error: as [`shown`], bytes that are no UTF-8 as U+FFFD.
+/// `bytes` as an error may quote them: as [`shown`], with U+FFFD for bytes that are not UTF-8.
 pub fn shown_bytes(bytes: &[u8]) -> String {
-    // Four bytes a character at most: nothing beyond this prefix could be shown.
+    // A character has at most 4 bytes, so bytes beyond this prefix are never shown.
     let prefix = &bytes[..bytes.len().min(SHOWN_CHARS_MAX * 4 + 4)];
     shown(&String::from_utf8_lossy(prefix))
 }
 
-/// The name of `names` that `name` was most likely meant to be, if one is close.
+/// The name in `names` that is closest to `name`, if the two differ by a slip of the pen only.
 pub(crate) fn nearest<'a>(name: &str, names: &[&'a str]) -> Option<&'a str> {
-    // Longer than any name by more than the distance allowed: nothing to compare, however long it is.
+    // A text that is longer than every name by more than the allowed distance matches none. This bounds the cost.
     let longest = names.iter().map(|known| known.len()).max()?;
     if name.len() > longest + 2 {
         return None;
     }
     let (distance, known) = names.iter().map(|known| (distance(name, known), *known)).min()?;
-    // Two slips in a long name, one in a short one; `at` is not a misspelt `by`.
+    // A long name may have two slips, a short one only one: `at` is not a misspelt `by`.
     let slips = if known.len() >= 5 { 2 } else { 1 };
     (distance <= slips).then_some(known)
 }
 
-/// Edit distance where swapping two neighbours counts as one slip. O(a * b), both short.
+/// The edit distance, where swapping two neighbours counts as one slip. Costs O(a * b); both are short.
 fn distance(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
     let mut rows = vec![vec![0; b.len() + 1]; a.len() + 1];
@@ -128,7 +127,7 @@ fn distance(a: &str, b: &str) -> usize {
     rows[a.len()][b.len()]
 }
 
-/// A refusal about a member of the object that stands in `path`.
+/// Turns the refusal of a member of the object at `path` into one that names the whole path.
 pub(crate) fn inside(path: &str, refused: BadRequest) -> BadRequest {
     let place = match refused.place {
         Place::Member(member) => Place::Member(format!("{path}.{member}")),

@@ -1,4 +1,4 @@
-//! Lines of a batch: operations in, results out, as NDJSON.
+//! Lines of a batch as NDJSON: the operations of a request and the results of an answer.
 
 use crate::INTEGER_MAX;
 use crate::bad_request::BadRequest;
@@ -17,19 +17,19 @@ use serde_json::json;
 use std::fmt;
 
 body! {
-    /// One line of a batch: a put or patch has the members of its route, too.
+    /// One line of a batch. A put or a patch also has the members of its route's body.
     pub(crate) struct LineMembers: line_members "BatchLine" {
-        /// What to do.
+        /// The operation.
         op: Op = has(one_of(OPS));
-        /// With which task.
+        /// The key of the task.
         key: String = has(key("order:1"));
-        /// Of a put: as the parameter of its route.
+        /// For a put: as the parameter `mode` of its route.
         mode: Option<PutMode> = may(choice());
-        /// Only if the task has this version.
+        /// The operation takes effect only if the task has this version.
         if_match: Option<u64> = may(number(0, INTEGER_MAX).described(|| schema::integer(1, INTEGER_MAX)));
-        /// Take the task out of a worker's hands.
+        /// Whether a leased task is taken from its worker.
         revoke: bool = unless(false, flag());
-        /// What a put or a patch says of the task. The operation says how it is read.
+        /// The members of a put or a patch. The operation decides how they are read.
         change: Change = some(ChangeMembers);
     }
     elsewhere: &[
@@ -40,7 +40,7 @@ body! {
     rules: OF_TASK;
 }
 
-/// What a line does.
+/// The operation of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Op {
     Put,
@@ -53,13 +53,13 @@ const OPS: &[(&str, Op)] = &[("put", Op::Put), ("patch", Op::Patch), ("cancel", 
 /// The body of a put or a patch on a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Change {
-    /// There is none, or it is not read yet.
+    /// The line has no body, or the body is not read yet.
     None,
     Put(PutBody),
     Patch(PatchBody),
 }
 
-/// The members of a put; those of a patch are among them, in the same places.
+/// The members of a put. The members of a patch are among them, in the same slots.
 struct ChangeMembers;
 
 impl Group for ChangeMembers {
@@ -167,11 +167,11 @@ impl Meaning for BatchLine {
 pub struct BatchLine {
     /// The task's key.
     pub key: String,
-    /// Only if the live task has this version.
+    /// The operation takes effect only if the live task has this version.
     pub if_match: Option<u64>,
-    /// Whether to take the task out of a worker's hands.
+    /// Whether a leased task is taken from its worker.
     pub revoke: bool,
-    /// What to do with it.
+    /// The operation.
     pub op: BatchOp,
 }
 
@@ -180,9 +180,9 @@ pub struct BatchLine {
 pub enum BatchOp {
     /// Schedule a task.
     Put {
-        /// When and what.
+        /// The task.
         body: PutBody,
-        /// What to do about a live task of that key.
+        /// The rule for a live task that has the key already.
         mode: PutMode,
     },
     /// Change a task.
@@ -191,12 +191,12 @@ pub enum BatchOp {
     Cancel,
 }
 
-/// A line that was refused, with its key if that could be read, for the result.
+/// A line that was refused. The result of the line names the key if that could be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadBatchLine {
-    /// The key, if the line has one.
+    /// The key, if it could be read.
     pub key: Option<String>,
-    /// What is wrong.
+    /// Why the line was refused.
     pub refusal: BadRequest,
 }
 
@@ -213,11 +213,11 @@ impl std::error::Error for BadBatchLine {
 }
 
 impl BatchLine {
-    /// Refuses payloads that not all readers take. See [`PayloadBody::check_portable`](crate::PayloadBody::check_portable).
+    /// Refuses a payload that some JSON readers cannot read. See [`PayloadBody::check_portable`](crate::PayloadBody::check_portable).
     ///
     /// # Errors
     ///
-    /// Names the first such place.
+    /// The error names the first such place.
     pub fn check_portable(&self) -> Result<(), BadRequest> {
         match &self.op {
             BatchOp::Put { body, .. } => body.check_portable(),
@@ -226,18 +226,17 @@ impl BatchLine {
         }
     }
 
-    /// Reads one line, without its line end. Blank lines are the caller's to skip.
+    /// Reads one line, without its line end. The caller skips blank lines.
     ///
     /// # Errors
     ///
-    /// As [`PutBody::parse`] and [`PatchBody::parse`]; no `op` or `key`; a member that the operation does not
-    /// have.
+    /// The errors of [`PutBody::parse`] and [`PatchBody::parse`]; a line without `op` or `key`; a member that the operation does not have.
     pub fn parse(bytes: &[u8]) -> Result<Self, BadBatchLine> {
         Self::of_bytes(bytes).map_err(|refusal| BadBatchLine { key: find_text(bytes, "key"), refusal })
     }
 
-    /// The line as [`parse`](Self::parse) reads it, without a line end, and with none inside: a payload of
-    /// JSON that was written over several lines goes as base64, and is the same JSON to the server.
+    /// The line as [`parse`](Self::parse) reads it, with no line end in it or after it. A JSON payload that was written over several lines
+    /// is sent as base64; the server takes it for the same JSON.
     pub fn to_json(&self) -> Vec<u8> {
         let line = json::write(self);
         assert!(!line.contains(&b'\n'), "a batch line of {} bytes has a line end inside", line.len());
@@ -254,43 +253,43 @@ body! {
     /// |---|---|
     /// | put, patch | `{"key":"a","status":201,"version":42,"due_at":"..."}` |
     /// | cancel | `{"key":"b","status":404,"result":"not_found"}` |
-    /// | any that failed | `{"key":"c","status":412,"problem":{...}}` |
+    /// | any operation that failed | `{"key":"c","status":412,"problem":{...}}` |
     pub struct BatchResult: row "BatchResult" {
-        /// The key of the line, if it had one, as it stood there.
+        /// The key of the line as it was sent, if the line had one.
         key: Option<String> = may(key("order:1").described(|| json!({ "type": "string" })));
-        /// The status that the operation alone would have answered.
+        /// The HTTP status that the operation would have had in a call of its own.
         status: u16 = has(number(200, 599));
-        /// The task's version after a put or patch.
+        /// The version of the task after a put or patch.
         version: Option<u64> = may(number(1, INTEGER_MAX));
-        /// When it is due after a put or patch.
+        /// When the task is due after a put or patch.
         due_at_ms as "due_at": Option<i64> = may(instant());
-        /// What a cancel found.
+        /// The outcome of a cancel.
         result: Option<CancelOutcome> = may(choice());
-        /// What went wrong.
+        /// Why the operation failed.
         problem: Option<Box<Problem>> = may(boxed(object()));
     }
 }
 
 impl BatchResult {
-    /// A put or patch that took effect: 201 for a new task, 200 for a changed one.
+    /// The result of a put or patch that took effect: 201 for a new task, 200 for a changed one.
     pub fn stored(key: impl Into<String>, status: u16, version: u64, due_at_ms: i64) -> Self {
         let (version, due_at_ms) = (Some(version), Some(due_at_ms));
         Self { key: Some(key.into()), status, version, due_at_ms, result: None, problem: None }
     }
 
-    /// A cancel, whatever it found.
+    /// The result of a cancel, with or without effect.
     pub fn cancel(key: impl Into<String>, outcome: CancelOutcome) -> Self {
         let (status, result) = (outcome.status(), Some(outcome));
         Self { key: Some(key.into()), status, version: None, due_at_ms: None, result, problem: None }
     }
 
-    /// An operation that was refused, or a line that was not understood.
+    /// The result of an operation that was refused, or of a line that could not be read.
     pub fn problem(key: Option<String>, problem: Problem) -> Self {
         let status = problem.status;
         Self { key, status, version: None, due_at_ms: None, result: None, problem: Some(Box::new(problem)) }
     }
 
-    /// Why it was refused; `None` if it was not, or by a kind that this version does not know.
+    /// The kind of problem that the operation met; `None` if it took effect, or if this version does not know the kind.
     pub fn refusal(&self) -> Option<ProblemKind> {
         let of_cancel = || self.result.and_then(CancelOutcome::problem_kind);
         self.problem.as_ref().map_or_else(of_cancel, |problem| problem.kind())

@@ -2,23 +2,23 @@
 //!
 //! ```text
 //! body! {
-//!     /// How many tasks, and for how long.
+//!     /// The number of tasks, and the length of their leases.
 //!     ///
 //!     /// The first paragraph of a doc comment is also the description in `/openapi.json`; this one is not.
 //!     pub struct LeaseBody: request "Lease" {
-//!         /// At most this many. Default: 1.
+//!         /// Maximum number of tasks. Default: 1.
 //!         max: usize = or(1, number(1, LEASE_TASKS_MAX));
-//!         /// How long the lease lasts, 1 s to 12 h.
+//!         /// Length of the leases, 1 s to 12 h.
 //!         lease_ms as "lease": Option<u64> = may(duration().within(LEASE_MS_MIN, LEASE_MS_MAX));
 //!     }
 //!     elsewhere: &[("queue", "it stands in the path")];
 //! }
 //! ```
 //!
-//! A line is a member: its field, its name on the wire if that is another one, its type, and how it is read and written: a
+//! A line declares a member: its field, its name on the wire if that differs, its type, and how it is read and written, which is a
 //! [part](crate::part) with a [kind](crate::kind). A part may also be several members that belong together, such as those that say a time.
 //!
-//! The roles: a `request` has `parse` and `to_json`, and refuses members that it does not know. An `answer` is read and written by serde, and
+//! The roles: a `request` has `parse` and `to_json`, and refuses unknown members. An `answer` is read and written by serde, and
 //! members that a later server adds are skipped. `both` is a request that also stands in answers, `inner` is a part of requests and answers. A `line` is a request on one line of NDJSON, an `export` is one in an export, a `row` is a line of an answer. A `group` is a part of other bodies.
 
 use crate::bad_request::BadRequest;
@@ -31,39 +31,39 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::value::RawValue;
 use std::fmt;
 
-/// No body has more members.
+/// Maximum number of members of a body.
 pub(crate) const MEMBERS_MAX: usize = 32;
 
-/// The values of a request's members, each in the place of its declaration.
+/// The values of a request's members, in the order of their declarations.
 pub(crate) type Slots<'s, 'a> = &'s [Option<&'a RawValue>];
 
 /// An object on the wire, or a group of members in one. The macro [`body!`] implements it.
 pub(crate) trait Body: Sized {
-    /// The name of its schema.
+    /// The name of the schema.
     const NAME: &'static str;
-    /// An example, for the hint where something else stands in its place.
+    /// An example for the hint of a refusal.
     const EXAMPLE: &'static str;
-    /// Its members' names, and where others belong.
+    /// The names of the members, and hints for other names.
     const KNOWN: Known;
-    /// Whether it is written without line ends.
+    /// Whether the JSON is written without line ends.
     const ONE_LINE: bool;
 
-    /// How many members it has.
+    /// Number of members.
     fn count() -> usize;
 
-    /// The place of the member `name`.
+    /// The slot of the member `name`.
     fn find(name: &str) -> Option<usize>;
 
     /// Reads the members of a request.
     fn read(slots: Slots<'_, '_>) -> Result<Self, BadRequest>;
 
-    /// The members of a request over those that were.
+    /// Reads the members of a patch; members that it leaves out keep their values.
     fn over(self, slots: Slots<'_, '_>) -> Result<Self, BadRequest>;
 
     /// Writes the members.
     fn write<M: SerializeMap>(&self, map: &mut M, one_line: bool) -> Result<(), M::Error>;
 
-    /// Reads an answer; members that are not known are skipped.
+    /// Reads an answer; unknown members are skipped.
     fn lenient<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error>;
 
     /// Describes the members, in the order of the declaration.
@@ -72,20 +72,20 @@ pub(crate) trait Body: Sized {
     /// Describes the object.
     fn schema() -> Schema;
 
-    /// Reads the text of a request. No text at all is an object without members.
+    /// Reads the text of a request. An empty text counts as an object without members.
     fn of_bytes(bytes: &[u8]) -> Result<Self, BadRequest> {
         let mut slots = [None; MEMBERS_MAX];
         json::read_members(bytes, &Self::KNOWN, &mut slots)?;
         Self::read(&slots)
     }
 
-    /// Reads a member whose value is this object. [`inside`](crate::bad_request::inside) says where it stands.
+    /// Reads a member whose value is this object. The caller adds the path with [`inside`](crate::bad_request::inside).
     fn of_value(raw: &RawValue) -> Result<Self, BadRequest> {
         Self::check_object(raw)?;
         Self::of_bytes(raw.get().as_bytes())
     }
 
-    /// Reads the object over the one that was.
+    /// Reads a patch of this object.
     fn patched(self, raw: &RawValue) -> Result<Self, BadRequest> {
         Self::check_object(raw)?;
         let mut slots = [None; MEMBERS_MAX];
@@ -106,7 +106,7 @@ pub(crate) trait Body: Sized {
     }
 }
 
-/// The names of the members that a request has, in its order.
+/// The names of the members that a request has, in the order of the request.
 pub(crate) fn named<B: Body>(slots: Slots<'_, '_>) -> Vec<&'static str> {
     let mut named: Vec<_> = (B::KNOWN.names)()
         .into_iter()
@@ -128,12 +128,12 @@ pub(crate) fn two_of<B: Body>(slots: Slots<'_, '_>) -> Option<(&'static str, &'s
     }
 }
 
-/// A value that stands on the wire as other members than its fields.
+/// A value whose members on the wire differ from its fields.
 pub(crate) trait Meaning: Sized {
     /// The members.
     type Members: Body;
 
-    /// The value of these members; `None`: there are none. `before` is the value that they are patched over.
+    /// The value of these members; `None`: the request has none of them. `before` is the value that a patch changes.
     fn of_members(
         members: Self::Members,
         before: Option<Self>,
@@ -144,7 +144,7 @@ pub(crate) trait Meaning: Sized {
     fn to_members(&self) -> Self::Members;
 }
 
-/// Makes a body of a value with other members than fields.
+/// Implements [`Body`] for a [`Meaning`].
 macro_rules! means {
     ($role:ident $Name:ident) => {
         impl $crate::body::Body for $Name {
@@ -195,12 +195,12 @@ macro_rules! means {
 }
 pub(crate) use means;
 
-/// A value that there has to be.
+/// The value, or a refusal of a body without members.
 pub(crate) fn meant<T>(value: Option<T>) -> Result<T, BadRequest> {
     value.ok_or_else(|| BadRequest::body("has no member", "write at least one"))
 }
 
-/// A body as serde writes it.
+/// Adapter by which serde writes a body. The flag says whether line ends are left out.
 pub(crate) struct Written<'b, B>(pub(crate) &'b B, pub(crate) bool);
 
 impl<B: Body> Serialize for Written<'_, B> {
@@ -211,7 +211,7 @@ impl<B: Body> Serialize for Written<'_, B> {
     }
 }
 
-/// The first paragraph of a doc comment, as the description of a schema.
+/// The description of a schema: the first paragraph of a doc comment.
 pub(crate) fn description(doc: &[&'static str]) -> String {
     let lines: Vec<&str> = doc.iter().map(|line| line.trim()).take_while(|line| !line.is_empty()).collect();
     lines.join(" ")
@@ -222,14 +222,14 @@ pub(crate) fn typed<V, P: Part<Value = V>>(part: P) -> P {
     part
 }
 
-/// Cuts the values of a part off the front.
+/// Splits the slots of `part` off the front of `slots`.
 pub(crate) fn cut<'s, 'a>(slots: &mut Slots<'s, 'a>, part: &impl Part) -> Slots<'s, 'a> {
     let (mine, others) = slots.split_at(part.count());
     *slots = others;
     mine
 }
 
-/// The place of the next member of an answer that is known; the others are skipped.
+/// The slot of the next known member of an answer; unknown members are skipped.
 pub(crate) fn next_known<'de, A: MapAccess<'de>>(
     map: &mut A,
     find: impl Fn(&str) -> Option<usize> + Copy,
@@ -243,7 +243,7 @@ pub(crate) fn next_known<'de, A: MapAccess<'de>>(
     Ok(None)
 }
 
-/// Reads a name without a copy of it.
+/// Reads the name of a member without copying it.
 pub(crate) struct NameSeed<F>(pub(crate) F);
 
 impl<'de, T, F: FnOnce(&str) -> T> DeserializeSeed<'de> for NameSeed<F> {
@@ -271,7 +271,7 @@ pub(crate) fn partial<P: Part>(_: &P) -> P::Partial {
     P::Partial::default()
 }
 
-/// The text of a doc attribute; nothing of other attributes.
+/// The text of a doc attribute; an empty text for other attributes.
 macro_rules! doc_text {
     (doc = $text:literal) => {
         $text
@@ -282,7 +282,7 @@ macro_rules! doc_text {
 }
 pub(crate) use doc_text;
 
-/// A list, or none.
+/// The given list, or an empty one.
 macro_rules! list {
     () => {
         &[]
@@ -293,7 +293,7 @@ macro_rules! list {
 }
 pub(crate) use list;
 
-/// The name on the wire: that of the field, unless there is another one.
+/// The name of a member on the wire: the given one, or else the name of the field.
 macro_rules! wire_name {
     ($field:ident) => {
         stringify!($field)
@@ -304,7 +304,7 @@ macro_rules! wire_name {
 }
 pub(crate) use wire_name;
 
-/// What the role of a body makes of it.
+/// Decides by the role of a body which traits and functions it has.
 macro_rules! role {
     (closed request) => { true };
     (closed members) => { true };
@@ -353,7 +353,7 @@ macro_rules! role {
         $crate::body::role!(write $Name);
 
         impl $Name {
-            /// Reads the text of a request. No text at all is an object without members.
+            /// Reads the text of a request. An empty text counts as an object without members.
             ///
             /// # Errors
             ///

@@ -1,4 +1,4 @@
-//! What is done to many tasks at once: a cancel, a move, a purge.
+//! Calls that change many tasks at once: cancel, move, purge.
 
 use crate::bad_request::BadRequest;
 use crate::body::{Meaning, Slots, body, two_of};
@@ -13,23 +13,23 @@ use serde::ser::Serializer;
 use serde_json::Value as Json;
 use serde_json::value::RawValue;
 
-/// A call does up to this many tasks while its caller waits. If there are more, or if finding them takes long, a job does it.
+/// Maximum number of tasks that a call changes while its caller waits. If there are more, or if finding them takes long, a job does the work.
 pub const BULK_MAX: usize = 10_000;
 
 const IN_FILTER: &str = "it stands in `filter`";
 const ALL_TASKS: &str = "a purge takes all tasks; POST /v1/queues/{q}/cancel takes a filter";
 
 body! {
-    /// Which tasks are cancelled.
+    /// The tasks that a bulk cancel ends.
     ///
     /// The body of `POST /v1/queues/{q}/cancel`: `{"filter": {"tag": "vip", "due_to": "2030-01-01T00:00:00Z"}, "dry_run": true}`.
     #[derive(Default)]
     pub struct BulkCancelBody: request "BulkCancel" {
-        /// Which; `{}` is every task that is not dead, and has to be written.
+        /// The tasks to cancel. `{}` stands for every task that is not dead; the member is required.
         filter: TaskFilter = has(filter());
-        /// Say only how many there are.
+        /// Whether to count the tasks and change nothing.
         dry_run: bool = or(false, flag());
-        /// Take those out of workers' hands that are leased.
+        /// Whether leased tasks are taken from their workers, too.
         revoke: bool = or(false, flag());
     }
     elsewhere: &[
@@ -41,29 +41,29 @@ body! {
     ];
 }
 
-/// Where tasks are moved to.
+/// The new due time of the tasks of a bulk move.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MoveTo {
-    /// All to one instant: this many milliseconds after the server received the call (`delay`).
+    /// All tasks get one instant: this many milliseconds after the server received the call (`delay`).
     After(u64),
-    /// All to this instant, in milliseconds since 1970 (`at` or `at_ms`). The past is now.
+    /// All tasks get this instant, in milliseconds since 1970 (`at` or `at_ms`). An instant in the past makes them due now.
     At(i64),
-    /// Each from its own time by this many milliseconds: later, or earlier if the number is negative (`by`). None becomes due before now.
+    /// Each task moves from its own due time by this many milliseconds: later, or earlier if the number is negative (`by`). No task becomes due before now.
     By(i64),
 }
 
 body! {
-    /// Which tasks are moved, and where to: one of `delay`, `at`, `at_ms` and `by`.
+    /// The tasks that a bulk move changes, and their new due time: one of `delay`, `at`, `at_ms` and `by`.
     ///
     /// The body of `POST /v1/queues/{q}/move`: `{"filter": {"tag": "vip"}, "by": "1h", "dry_run": true}`.
     pub struct BulkMoveBody: request "BulkMove" {
-        /// Which; `{}` is every task that is not dead, and has to be written. Dead tasks do not move.
+        /// The tasks to move. `{}` stands for every task that is not dead; the member is required. Dead tasks do not move.
         filter: TaskFilter = has(filter().checked(can_move).described(|| schema::of("MoveFilter")));
-        /// Where to.
+        /// The new due time.
         to: MoveTo = some(members_of());
-        /// Say only how many there are.
+        /// Whether to count the tasks and change nothing.
         dry_run: bool = or(false, flag());
-        /// Take those out of workers' hands that are leased.
+        /// Whether leased tasks are taken from their workers, too.
         revoke: bool = or(false, flag());
     }
     elsewhere: &[
@@ -82,21 +82,21 @@ fn can_move(path: &str, filter: &TaskFilter) -> Result<(), BadRequest> {
     if filter.state != Some(TaskState::Dead) {
         return Ok(());
     }
-    let hint = "give dead tasks another life first: POST /v1/queues/{q}/dead/redrive";
-    Err(BadRequest::member(format!("{path}.state"), "`dead` tasks have no time to move", hint))
+    let hint = "redrive dead tasks first: POST /v1/queues/{q}/dead/redrive";
+    Err(BadRequest::member(format!("{path}.state"), "`dead` tasks have no due time to move", hint))
 }
 
 body! {
-    /// Where tasks are moved to: one of the members.
+    /// The new due time of the tasks: one of the members.
     #[derive(Default)]
     pub(crate) struct MoveMembers: group {
-        /// All are due at one instant: so long after the server has the request.
+        /// All tasks become due this long after the server received the request.
         delay: Option<u64> = may(duration());
-        /// Due then, RFC 3339. The past is now.
+        /// All tasks become due at this instant, in RFC 3339. An instant in the past makes them due now.
         at: Option<i64> = may(at());
-        /// Due then, milliseconds since 1970.
+        /// All tasks become due at this instant, in milliseconds since 1970.
         at_ms: Option<i64> = may(at_ms());
-        /// Each is due so much later than before, or earlier: `1h`, `-1h`. What would be due before now is due now.
+        /// Each task becomes due this much later than before, or earlier: `1h`, `-1h`. A task that would be due before now is due now.
         by: Option<i64> = may(SignedDuration);
     }
     first: |slots| one_place(two_of::<Self>(slots));
@@ -132,7 +132,7 @@ impl Meaning for MoveTo {
     }
 }
 
-/// A duration that may be negative, and is not zero.
+/// A duration that may be negative but not zero.
 struct SignedDuration;
 
 impl Kind for SignedDuration {
@@ -164,77 +164,77 @@ impl Kind for SignedDuration {
 }
 
 body! {
-    /// What becomes of the tasks of a queue.
+    /// The options of a purge, which removes all tasks of a queue.
     ///
-    /// The body of `POST /v1/queues/{q}/purge`: `{"dry_run": true}`; no body at all is a purge.
+    /// The body of `POST /v1/queues/{q}/purge`: `{"dry_run": true}`. An empty body purges.
     #[derive(Copy, Default)]
     pub struct PurgeBody: request "Purge" {
-        /// Say only how many there are.
+        /// Whether to count the tasks and change nothing.
         dry_run: bool = or(false, flag());
-        /// Take those out of workers' hands that are leased.
+        /// Whether leased tasks are taken from their workers, too.
         revoke: bool = or(false, flag());
     }
     elsewhere: &[("filter", ALL_TASKS), ("state", ALL_TASKS), ("tag", ALL_TASKS)];
 }
 
 body! {
-    /// What a cancel of many found and did.
+    /// The result of a bulk cancel.
     ///
     /// `{"matched": 3, "cancelled": 3}`; a dry run cancels none.
     #[derive(Copy)]
     pub struct BulkCancelAnswer: answer "BulkCancelled" {
-        /// Tasks that the filter found.
+        /// Number of tasks that the filter found.
         matched: u64 = has(count());
-        /// Those of them that it ended.
+        /// Number of tasks that were cancelled.
         ///
-        /// The others were leased, or somebody changed them meanwhile.
+        /// The other tasks were leased, or were changed meanwhile.
         cancelled: u64 = has(count());
     }
 }
 
 body! {
-    /// What a move of many found and did.
+    /// The result of a bulk move.
     ///
     /// `{"matched": 3, "moved": 3}`; a dry run moves none.
     #[derive(Copy)]
     pub struct BulkMoveAnswer: answer "BulkMoved" {
-        /// Tasks that the filter found.
+        /// Number of tasks that the filter found.
         matched: u64 = has(count());
-        /// Those of them that it moved.
+        /// Number of tasks that were moved.
         moved: u64 = has(count());
-        /// Why it did not move the others.
+        /// Number of tasks that were not moved, by reason.
         skipped: SkippedBody = unless(SkippedBody::default(), object());
     }
 }
 
 body! {
-    /// What a purge found and did.
+    /// The result of a purge.
     ///
     /// `{"matched": 3, "purged": 3}`; a dry run purges none.
     #[derive(Copy)]
     pub struct PurgeAnswer: answer "Purged" {
-        /// Tasks that the queue had, live and dead.
+        /// Number of tasks in the queue, live and dead.
         matched: u64 = has(count());
-        /// Those of them that it removed.
+        /// Number of tasks that were removed.
         purged: u64 = has(count());
-        /// Why it did not remove the others.
+        /// Number of tasks that were not removed, by reason.
         skipped: SkippedBody = unless(SkippedBody::default(), object());
     }
 }
 
 body! {
-    /// How many tasks were found and left as they are, by the reason. A reason without tasks is left out.
+    /// Number of tasks that were found but not changed, by reason. A reason without tasks is left out.
     #[derive(Copy, Default)]
     pub struct SkippedBody: answer "Skipped" {
-        /// A worker has them, and the request has no `revoke`.
+        /// Tasks that a worker has, while the request has no `revoke`.
         leased: u64 = unless(0, count());
-        /// They were changed, or ended, after they were found.
+        /// Tasks that were changed or ended after they were found.
         changed: u64 = unless(0, count());
-        /// They have a timeline, which is replaced as a whole.
+        /// Tasks with a timeline, which can only be replaced as a whole.
         timeline: u64 = unless(0, count());
-        /// They would have expired before the new time.
+        /// Tasks that would expire before the new due time.
         expires_first: u64 = unless(0, count());
-        /// The new time is later than the server, or the token, allows.
+        /// Tasks whose new due time is later than the server or the token allows.
         too_far: u64 = unless(0, count());
     }
 }
@@ -246,7 +246,7 @@ impl SkippedBody {
         *self == Self::default()
     }
 
-    /// The reasons that have tasks, by their names on the wire.
+    /// The reasons that have tasks, with their names on the wire and their counts.
     #[must_use]
     pub fn reasons(&self) -> Vec<(&'static str, u64)> {
         let Self { leased, changed, timeline, expires_first, too_far } = *self;
@@ -260,7 +260,7 @@ impl SkippedBody {
         all.into_iter().filter(|(_, tasks)| *tasks > 0).collect()
     }
 
-    /// Adds those of another part of the same work.
+    /// Adds the counts of another part of the same call or job.
     pub fn add(&mut self, other: Self) {
         let Self { leased, changed, timeline, expires_first, too_far } = other;
         self.leased += leased;
@@ -298,7 +298,7 @@ mod tests {
             (r#"{"filter":{},"by":3600}"#, "`by`: expected a string"),
             (r#"{"filter":{},"delay":"-1h"}"#, "`delay`: `-1h` is negative"),
             (r#"{"filter":{},"level":3}"#, "`level`: is not a member of this request"),
-            (r#"{"filter":{"state":"dead"},"by":"1h"}"#, "`filter.state`: `dead` tasks have no time"),
+            (r#"{"filter":{"state":"dead"},"by":"1h"}"#, "`filter.state`: `dead` tasks have no due time"),
         ] {
             let refused = BulkMoveBody::parse(text.as_bytes()).expect_err(text).to_string();
             assert!(refused.starts_with(what), "{refused} instead of {what}");

@@ -8,24 +8,24 @@ use crate::openapi::schema::one_of;
 use crate::part::has;
 
 choice! {
-    /// What a cancel found. Exactly one of them, decided at one point in time.
+    /// The outcome of a cancel. It is decided at one point in time, and there is exactly one.
     pub enum CancelOutcome {
         /// 200: no delivery of the task starts from now on.
         Cancelled = "cancelled",
-        /// 200, with `revoke=true`: a worker has the task; its token answers `revoked` from now on, and the task
+        /// 200, with `revoke=true`: a worker had the task. Calls with its token are answered `revoked` from now on, and the task
         /// does not come back.
         Revoked = "revoked",
-        /// 409: a worker has the task. It stays there; `revoke=true` takes it.
+        /// 409: a worker has the task and keeps it; `revoke=true` would take it.
         Leased = "leased",
         /// 404: the last task of this key was acked.
         Done = "done",
-        /// 404: no live task has this key, and none was done lately.
+        /// 404: no live task has this key, and the history has no acked one.
         NotFound = "not_found",
     }
 }
 
 impl CancelOutcome {
-    /// The problem that it is for whoever asked; `None` if it took effect.
+    /// The kind of problem that the caller is answered; `None` if the cancel took effect.
     pub fn problem_kind(self) -> Option<ProblemKind> {
         match self {
             Self::Cancelled | Self::Revoked => None,
@@ -52,7 +52,7 @@ body! {
     /// member.
     #[derive(Copy)]
     pub struct CancelAnswer: answer "Cancelled" {
-        /// `revoked`: a worker had it.
+        /// `revoked`: a worker had the task.
         result: CancelOutcome = has(choice().described(|| one_of(&["cancelled", "revoked"])));
     }
 }

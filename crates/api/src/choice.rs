@@ -1,4 +1,4 @@
-//! A choice of a few words: an enum, its words on the wire, and how they are read and written.
+//! Enums whose values are words on the wire, and how these are read and written.
 
 use crate::bad_request::shown;
 use serde::de::{Deserialize, Deserializer, Error as _};
@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 /// A value that has a word on the wire. The macro [`choice!`] implements it.
 pub(crate) trait Choice: Copy + PartialEq + 'static {
-    /// All of them with their words, in the order of the documents.
+    /// All values with their words, in the order of the documents.
     const WORDS: &'static [(&'static str, Self)];
 }
 
@@ -38,7 +38,7 @@ macro_rules! choice {
         }
 
         impl $Name {
-            /// All of them, in the order of the documents.
+            /// All values, in the order of the documents.
             pub const ALL: [Self; [$($word),*].len()] = [$(Self::$Variant),*];
 
             /// The word on the wire.

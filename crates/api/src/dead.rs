@@ -1,4 +1,4 @@
-//! Tasks that were given up: what a redrive asks, and what it hears.
+//! Dead tasks: the request and the answer of a redrive.
 
 use crate::INTEGER_MAX;
 use crate::bad_request::BadRequest;
@@ -8,20 +8,20 @@ use crate::kind::{Kind, choice, count, flag, key, list, number};
 use crate::openapi::schema::Rule;
 use crate::part::{has, may};
 
-/// Tasks that one call names, or redrives if it names none.
+/// Maximum number of tasks that one call names, or redrives if it names none.
 pub const REDRIVE_MAX: usize = 1_000;
 
 body! {
-    /// Which dead tasks live again: one of the members, or none for all, 1,000 at most a call.
+    /// The dead tasks to redrive: one of the members, or none for all dead tasks of the queue. A call redrives at most 1,000.
     #[derive(Default)]
     pub(crate) struct RedriveMembers: members "Redrive" {
-        /// The dead task that this key leads to.
+        /// The key of the dead task.
         key: Option<String> = may(key("order:1"));
-        /// The dead task with this id.
+        /// The id of the dead task.
         id: Option<u64> = may(number(1, INTEGER_MAX));
-        /// Several keys.
+        /// The keys of several dead tasks.
         keys: Option<Vec<String>> = may(list(key("order:1"), "write a list").of(1, REDRIVE_MAX).checked(are_few));
-        /// Several ids.
+        /// The ids of several dead tasks.
         ids: Option<Vec<u64>> = may(list(number(1, INTEGER_MAX), "write a list").of(1, REDRIVE_MAX).checked(are_few));
     }
     later: &["tag", "reason"];
@@ -46,18 +46,18 @@ fn are_few<T>(path: &str, tasks: &Vec<T>) -> Result<(), BadRequest> {
     Err(BadRequest::member(path, what, hint))
 }
 
-/// The body of `POST /v1/queues/{q}/dead/redrive`: `{"key": "order:1"}` or `{"id": 7}` for one, `{"keys": [...]}` or `{"ids": [...]}` for up
-/// to 1,000, and an empty one for all, up to 1,000 a call.
+/// The body of `POST /v1/queues/{q}/dead/redrive`: `{"key": "order:1"}` or `{"id": 7}` for one task, `{"keys": [...]}` or `{"ids": [...]}` for up
+/// to 1,000, and an empty body for all, up to 1,000 a call.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum RedriveBody {
-    /// All dead tasks of the queue, those first that are forgotten first.
+    /// All dead tasks of the queue, in the order in which the queue would remove them.
     #[default]
     All,
-    /// The dead task that this key leads to.
+    /// The key of the dead task.
     Key(String),
-    /// The dead task with this id.
+    /// The id of the dead task.
     Id(u64),
-    /// The dead tasks that these keys lead to.
+    /// The dead tasks with these keys.
     Keys(Vec<String>),
     /// The dead tasks with these ids.
     Ids(Vec<u64>),
@@ -91,13 +91,13 @@ impl Meaning for RedriveBody {
 means!(request RedriveBody);
 
 choice! {
-    /// What became of one task that was to be redriven.
+    /// The outcome of the redrive for one task.
     pub enum RedriveOutcome {
-        /// It is ready again.
+        /// The task is ready again.
         Redriven = "redriven",
-        /// It is not dead, or not there.
+        /// There is no such dead task.
         NotFound = "not_found",
-        /// A live task has its key.
+        /// A live task has the same key.
         Live = "live",
         /// The queue has as many live tasks as its settings allow.
         BacklogFull = "backlog_full",
@@ -105,17 +105,17 @@ choice! {
 }
 
 body! {
-    /// What became of the dead.
+    /// The result of a redrive of several tasks.
     ///
-    /// The answer to a redrive of several: `{"matched": 3, "redriven": 2, "results": ["redriven", "live", "redriven"], "more": false}`.
+    /// An example: `{"matched": 3, "redriven": 2, "results": ["redriven", "live", "redriven"], "more": false}`.
     pub struct RedriveAnswer: answer "Redriven" {
-        /// Tasks that were looked at.
+        /// Number of dead tasks that the call tried to redrive.
         matched: usize = has(count());
-        /// Those that are ready again.
+        /// Number of tasks that are ready again.
         redriven: usize = has(count());
-        /// One for each, in order.
+        /// The outcome for each task, in the order of the request.
         results: Vec<RedriveOutcome> = has(list(choice(), ""));
-        /// Whether there are dead tasks that this call did not look at.
+        /// Whether the queue has dead tasks that this call did not try to redrive.
         more: bool = has(flag());
     }
 }

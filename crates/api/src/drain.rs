@@ -1,4 +1,4 @@
-//! A server that takes no new tasks.
+//! The answer of a server that is told to drain or to resume.
 
 use crate::body::body;
 use crate::kind::flag;
@@ -10,7 +10,7 @@ body! {
     /// The answer of `POST /v1/drain` and `POST /v1/resume`: `{"draining": true}`.
     #[derive(Copy)]
     pub struct DrainBody: answer "Drained" {
-        /// Whether no new tasks are taken while all else goes on.
+        /// Whether the server refuses new tasks. All other calls go on.
         draining: bool = has(flag());
     }
 }

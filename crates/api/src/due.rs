@@ -1,4 +1,4 @@
-//! When a task is to become due, as a request says it.
+//! The due time of a task in a request.
 
 use crate::bad_request::BadRequest;
 use crate::body::{Meaning, Slots, body, two_of};
@@ -6,43 +6,43 @@ use crate::kind::{Kind, duration, instant, number};
 use crate::part::may;
 use crate::time::INSTANT_MS_MAX;
 
-/// When a task is to become due. The server turns it into an instant with its own clock, at receipt.
+/// The due time of a task. The server turns it into an instant by its own clock when it receives the request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Due {
-    /// At once: the request named no time.
+    /// The task is due at once: the request named no time.
     #[default]
     Now,
-    /// So many milliseconds after the server received the request (`delay`).
+    /// This many milliseconds after the server received the request (`delay`).
     After(u64),
     /// At this instant, in milliseconds since 1970-01-01T00:00:00Z, never negative (`at` or `at_ms`). It may
     /// be in the past: then the task is due now, and keeps this instant as its `due_at`.
     At(i64),
-    /// After the delay that the server's list of delay levels has in this place, counted from 1 (`level`). What is in the list is the
-    /// server's to say; the instant is fixed at the put, and another list later does not move it.
+    /// After the delay with this number in the server's list of delay levels, counted from 1 (`level`). The server's configuration has the list.
+    /// The instant is fixed at the put; a later change of the list does not move it.
     Level(u32),
 }
 
-/// No list of delay levels is longer.
+/// Maximum length of the list of delay levels.
 pub(crate) const LEVELS_MAX: u32 = 1_000;
 
 body! {
-    /// When a task is due: one of the members, or none.
+    /// The due time of a task: one of the members, or none.
     #[derive(Default)]
     pub(crate) struct DueMembers: group {
-        /// Due so long after the server has the request. One of the four, or none for now.
+        /// The task becomes due this long after the server received the request. A request has one of `delay`, `at`, `at_ms` and `level`, or none for now.
         delay: Option<u64> = may(duration());
-        /// Due then, RFC 3339. The past is now.
+        /// The task becomes due at this instant, in RFC 3339. An instant in the past makes it due now.
         at: Option<i64> = may(at());
-        /// Due then, milliseconds since 1970.
+        /// The task becomes due at this instant, in milliseconds since 1970.
         at_ms: Option<i64> = may(at_ms());
-        /// Due after the delay that has this place in the server's list.
+        /// The task becomes due after the delay with this number in the server's list of delay levels.
         level: Option<u32> = may(number(1, LEVELS_MAX.into())
             .hinted(|_, _| "levels count from 1, the shortest delay first".to_owned()));
     }
     first: |slots| one_time(two_of::<Self>(slots));
 }
 
-/// Refuses a second time.
+/// Refuses a request that says the due time twice.
 pub(crate) fn one_time(named: Option<(&str, &str)>) -> Result<(), BadRequest> {
     let Some((first, second)) = named else { return Ok(()) };
     let what = format!("`{first}` and `{second}` both say when the task is due");
@@ -65,7 +65,7 @@ impl Meaning for Due {
     fn to_members(&self) -> DueMembers {
         let none = DueMembers::default();
         match *self {
-            // In requests where no time means something else.
+            // Written as a delay, because in a patch no time means that the due time stays.
             Self::Now => DueMembers { delay: Some(0), ..none },
             Self::After(ms) => DueMembers { delay: Some(ms), ..none },
             Self::At(ms) => DueMembers { at_ms: Some(ms), ..none },
@@ -74,7 +74,7 @@ impl Meaning for Due {
     }
 }
 
-/// An instant as RFC 3339. A bare number is most likely meant for `at_ms`.
+/// An instant as RFC 3339. For a bare number the hint names `at_ms`, which the caller most likely meant.
 pub(crate) fn at() -> impl Kind<Value = i64> {
     instant().hinted(|refused, raw| match raw.bytes().all(|b| b.is_ascii_digit()) {
         true => format!("write it as `at_ms` if it is milliseconds since 1970; {}", refused.hint),

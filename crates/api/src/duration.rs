@@ -21,34 +21,34 @@ use crate::INTEGER_MAX;
 use crate::bad_request::shown;
 use thiserror::Error;
 
-/// The longest duration: 2^53 ms (285,000 years), so that adding it to an instant cannot overflow.
+/// Maximum duration: 2^53 ms (285,000 years), so that adding it to an instant cannot overflow.
 pub const DURATION_MS_MAX: u64 = INTEGER_MAX;
 
-/// Longer text than this is refused unread. The longest sensible one (`52w6d23h59m59s999.999999999ms`) has
-/// 29.
+/// Maximum length of a text (bytes); a longer one is refused unread. The longest sensible duration (`52w6d23h59m59s999.999999999ms`) has
+/// 29 bytes.
 pub const DURATION_BYTES_MAX: usize = 64;
 
-/// Decimals in the last part: nine reach the nanosecond of a second.
+/// Maximum number of decimals in the last part. Nine decimals of a second reach the nanosecond.
 const DECIMALS_MAX: usize = 9;
 
 /// The units, smallest first, with their length in milliseconds.
 const UNITS: [(&str, u64); 6] =
     [("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000), ("w", 604_800_000)];
 
-/// Why a text is no duration. [`hint`](Self::hint) says what to write instead.
+/// Why a text is not a duration. [`hint`](Self::hint) says what to write instead.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum DurationError {
-    /// Nothing there.
+    /// The text is empty.
     #[error("is empty, not a duration")]
     Empty,
-    /// More than [`DURATION_BYTES_MAX`] bytes.
+    /// The text has more than [`DURATION_BYTES_MAX`] bytes.
     #[error("has {bytes} bytes; a duration has at most {DURATION_BYTES_MAX}")]
     TooLong {
-        /// How many were given.
+        /// Length of the text (bytes).
         bytes: usize,
     },
-    /// It begins with a minus sign.
+    /// The text begins with a minus sign.
     #[error("`{text}` is negative")]
     Negative {
         /// The text.
@@ -59,18 +59,18 @@ pub enum DurationError {
     NoNumber {
         /// The text.
         text: String,
-        /// From where on it was not understood.
+        /// The rest of the text, from the first character that was not understood.
         rest: String,
     },
-    /// A number without a unit.
+    /// A number has no unit.
     #[error("`{text}` has no unit after {number}")]
     NoUnit {
         /// The text.
         text: String,
-        /// The number that lacks one.
+        /// The number that has no unit.
         number: String,
     },
-    /// A unit that is not one of ours.
+    /// A unit is not known.
     #[error("`{text}` has the unknown unit `{unit}`")]
     UnknownUnit {
         /// The text.
@@ -78,27 +78,27 @@ pub enum DurationError {
         /// The unit.
         unit: String,
     },
-    /// A unit that is not smaller than the one before it.
+    /// A unit is not smaller than the one before it.
     #[error("`{text}` has `{unit}` out of order or twice")]
     UnitOrder {
         /// The text.
         text: String,
-        /// The unit that comes too late.
+        /// The unit that is out of order.
         unit: &'static str,
     },
-    /// Decimals in a part that is not the last.
+    /// A part that is not the last has decimals.
     #[error("`{text}` has decimals before its last part")]
     EarlyDecimals {
         /// The text.
         text: String,
     },
-    /// More decimals than nine.
+    /// The last part has more than nine decimals.
     #[error("`{text}` has more than {DECIMALS_MAX} decimals")]
     TooManyDecimals {
         /// The text.
         text: String,
     },
-    /// Longer than [`DURATION_MS_MAX`].
+    /// The duration is longer than [`DURATION_MS_MAX`].
     #[error("`{text}` is longer than {DURATION_MS_MAX} ms")]
     TooLarge {
         /// The text.
@@ -107,7 +107,7 @@ pub enum DurationError {
 }
 
 impl DurationError {
-    /// What to write instead.
+    /// The hint: what to write instead.
     pub fn hint(&self) -> String {
         match self {
             Self::Empty | Self::TooLong { .. } | Self::NoNumber { .. } => {
@@ -144,7 +144,7 @@ impl DurationError {
 ///
 /// # Errors
 ///
-/// Every text that is not exactly a duration, see the module's table. Cost: one pass; long text is refused
+/// Every text that is not exactly a duration; see the table of the module. Costs one pass; a long text is refused
 /// unread.
 ///
 /// # Examples
@@ -183,7 +183,7 @@ pub fn parse(text: &str) -> Result<u64, DurationError> {
             return Err(DurationError::EarlyDecimals { text: shown(text) });
         }
         let part_ms = part.ms().ok_or_else(|| DurationError::TooLarge { text: shown(text) })?;
-        // Six parts of at most 2^128 / 2^6 each cannot wrap; `ms` keeps far below that.
+        // The sum cannot wrap: it has at most six parts, and `Part::ms` gives far less than 2^125 for each.
         total_ms += part_ms;
         rest = part.rest;
     }
@@ -193,22 +193,22 @@ pub fn parse(text: &str) -> Result<u64, DurationError> {
     }
 }
 
-/// Reads a duration that may be negative, such as `-1h`, as milliseconds: rounded up as a length, so that `-0.5ms` is -1.
+/// Reads a duration that may be negative, such as `-1h`, as milliseconds. The amount without its sign is rounded up, so `-0.5ms` is -1.
 ///
 /// # Errors
 ///
-/// As [`parse`], of what follows the sign.
+/// The errors of [`parse`] for the text after the sign.
 pub fn parse_signed(text: &str) -> Result<i64, DurationError> {
     let (length, sign) = text.strip_prefix('-').map_or((text, 1), |length| (length, -1));
     let ms = i64::try_from(parse(length)?).expect("the longest duration fits");
     Ok(sign * ms)
 }
 
-/// One number with its unit, and what follows.
+/// One number with its unit, and the rest of the text.
 struct Part<'a> {
     whole: &'a str,
     decimals: &'a str,
-    /// Index in [`UNITS`].
+    /// The index in [`UNITS`].
     unit: usize,
     rest: &'a str,
 }
@@ -257,7 +257,7 @@ impl<'a> Part<'a> {
     }
 }
 
-/// The ASCII digits at the front, and the rest.
+/// Splits the ASCII digits at the front from the rest.
 fn digits(text: &str) -> (&str, &str) {
     let count = text.bytes().take_while(u8::is_ascii_digit).count();
     text.split_at(count)
@@ -408,7 +408,7 @@ mod tests {
             prop_assert_eq!(parse(&format(ms)), Ok(ms));
         }
 
-        /// Never early: the result is the smallest whole number of ms that is not below what was written.
+        /// The result is the smallest whole number of ms that is not below the written duration, so that nothing becomes due early.
         #[test]
         fn decimals_round_up(whole in 0_u64..1_000_000, decimals in "[0-9]{1,9}", unit in 0..UNITS.len()) {
             let (name, unit_ms) = UNITS[unit];

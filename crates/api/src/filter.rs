@@ -1,4 +1,4 @@
-//! Which tasks of a queue are meant: by state, due time and tag.
+//! A filter of tasks by state, due time and tag.
 
 use crate::bad_request::{BadRequest, Place, shown};
 use crate::body::{Body, body};
@@ -13,18 +13,18 @@ use serde_json::value::RawValue;
 use serde_json::{Value as Json, json};
 
 body! {
-    /// Tasks that have all of these.
+    /// The tasks that match all members of the filter.
     ///
-    /// What is `None` does not matter. All `None`: every task of the queue that is not dead.
+    /// A member that is `None` matches every task. If all are `None`, the filter matches every task of the queue that is not dead.
     #[derive(Default)]
     pub struct TaskFilter: request "Filter" {
-        /// In this state.
+        /// Tasks in this state.
         state: Option<TaskState> = may(choice());
-        /// Due then or later.
+        /// Tasks that are due at this instant or later.
         due_from_ms as "due_from": Option<i64> = may(TimeOrMs);
-        /// Due then or earlier.
+        /// Tasks that are due at this instant or earlier.
         due_to_ms as "due_to": Option<i64> = may(TimeOrMs);
-        /// With this tag.
+        /// Tasks with this tag.
         tag: Option<String> = may(Tag);
     }
     example: r#"{"tag": "vip"}"#;
@@ -41,7 +41,7 @@ pub(crate) fn filter() -> impl Kind<Value = TaskFilter> {
     })
 }
 
-/// Of tasks that can be moved: the dead have no time.
+/// The schema of the filter of a bulk move, which has no state `dead`.
 pub(crate) fn move_filter() -> Schema {
     let states = [TaskState::Scheduled, TaskState::Ready, TaskState::Leased].map(TaskState::name);
     let mut filter = TaskFilter::schema();
@@ -99,7 +99,7 @@ impl Kind for Tag {
     }
 }
 
-/// What was said of a parameter of a query is said of a member.
+/// Turns the refusal of a parameter into that of the member with the same name.
 fn as_member(refused: BadRequest) -> BadRequest {
     let place = match refused.place {
         Place::Parameter(name) => Place::Member(name),
@@ -109,19 +109,19 @@ fn as_member(refused: BadRequest) -> BadRequest {
 }
 
 impl TaskFilter {
-    /// Whether both ends of the span make sense together.
+    /// Refuses a `due_to` that is before `due_from`.
     pub(crate) fn check(self) -> Result<Self, BadRequest> {
         match (self.due_from_ms, self.due_to_ms) {
             (Some(from), Some(to)) if from > to => Err(BadRequest::parameter(
                 "due_to",
                 format!("{} is before `due_from`, {}", time::format(to), time::format(from)),
-                "both ends belong to the span; leave one of them out for no limit",
+                "write a later `due_to`, or leave one of them out for no limit",
             )),
             _ => Ok(self),
         }
     }
 
-    /// The parameters, in order, as a query string has them.
+    /// The parameters of the query string, in its order.
     pub(crate) fn parameters(&self) -> Vec<(&'static str, String)> {
         let Self { state, due_from_ms, due_to_ms, tag } = self;
         let mut parameters = Vec::new();
@@ -132,7 +132,7 @@ impl TaskFilter {
         parameters
     }
 
-    /// The same filter in one text, to tell it from others.
+    /// The filter as one text, for the comparison of filters.
     #[must_use]
     pub fn fingerprint(&self) -> String {
         let parameters = self.parameters();

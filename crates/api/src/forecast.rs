@@ -1,4 +1,4 @@
-//! How many tasks fall due when.
+//! The forecast: how many tasks fall due in each bucket of time.
 
 use crate::bad_request::BadRequest;
 use crate::body::body;
@@ -8,17 +8,17 @@ use crate::openapi::schema;
 use crate::part::{has, may};
 use crate::query::{Parameters, Query};
 
-/// A forecast has at most so many buckets: a week by the minute.
+/// Maximum number of buckets of a forecast (one week in minutes).
 pub const FORECAST_BUCKETS_MAX: u64 = 10_080;
 
 /// The query of `GET /v1/forecast`: `?queue=&bucket=1m&span=24h`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ForecastQuery {
-    /// The tasks of this queue; `None`: of all.
+    /// The queue whose tasks are counted; `None`: the tasks of all queues are.
     pub queue: Option<String>,
-    /// How long a bucket is, ms: 1 s or more, by default a minute.
+    /// Length of a bucket (ms): 1 s or more, by default 1 min.
     pub bucket_ms: u64,
-    /// How far it reaches beyond the bucket that has begun, ms, by default 24 hours: at most [`FORECAST_BUCKETS_MAX`] buckets.
+    /// Length of the forecast after the current bucket (ms), by default 24 h; at most [`FORECAST_BUCKETS_MAX`] buckets.
     pub span_ms: u64,
 }
 
@@ -33,7 +33,7 @@ impl ForecastQuery {
     ///
     /// # Errors
     ///
-    /// As [`PutQuery::parse`](crate::PutQuery::parse); more buckets than a forecast has.
+    /// The errors of [`PutQuery::parse`](crate::PutQuery::parse); a forecast of more than [`FORECAST_BUCKETS_MAX`] buckets.
     pub fn parse(query: &str) -> Result<Self, BadRequest> {
         let found = Parameters::read(query, &["queue", "bucket", "span"], &["from", "tag"])?;
         let usual = Self::default();
@@ -57,12 +57,12 @@ impl ForecastQuery {
                 "{span} has {} buckets of {bucket}, not from 1 to {FORECAST_BUCKETS_MAX}",
                 asked.buckets()
             );
-            return Err(BadRequest::parameter("span", what, "make the buckets longer, or the span another"));
+            return Err(BadRequest::parameter("span", what, "make the buckets longer, or change the span"));
         }
         Ok(asked)
     }
 
-    /// How many buckets that are, besides the one that has begun.
+    /// Number of buckets after the current one.
     pub fn buckets(&self) -> u64 {
         self.span_ms.div_ceil(self.bucket_ms.max(1))
     }
@@ -80,32 +80,32 @@ impl ForecastQuery {
 }
 
 body! {
-    /// How many tasks fall due when.
+    /// The number of tasks that fall due in each bucket of time.
     ///
     /// The answer to `GET /v1/forecast`: `{"queue", "bucket", "from", "to", "tasks", "buckets": [{"at", "tasks"}]}`.
     pub struct ForecastBody: answer "Forecast" {
-        /// The queue, if it was asked for one.
+        /// The queue that the request named.
         queue: Option<String> = may(text(200, ""));
-        /// How long a bucket is.
+        /// Length of a bucket.
         bucket_ms as "bucket": u64 = has(duration().described(|| schema::text(64)));
-        /// Where the first bucket begins: now is in it, and of it only counts what is still to come.
+        /// Begin of the first bucket, which contains now. Only tasks that are still to come are counted in it.
         from_ms as "from": i64 = has(instant());
-        /// Where the last one ends.
+        /// End of the last bucket.
         to_ms as "to": i64 = has(instant());
-        /// How many fall due in all of them.
+        /// Number of tasks in all buckets.
         tasks: u64 = has(count());
-        /// Those that have any, in the order of time.
+        /// The buckets that have tasks, in the order of time.
         buckets: Vec<BucketBody> = has(list(object(), ""));
     }
 }
 
 body! {
-    /// One of them.
+    /// One bucket of a forecast.
     #[derive(Copy)]
     pub struct BucketBody: answer "Bucket" {
-        /// Where it begins.
+        /// Begin of the bucket.
         at_ms as "at": i64 = has(instant());
-        /// How many fall due in it.
+        /// Number of tasks that fall due in the bucket.
         tasks: u64 = has(count());
     }
 }

@@ -1,4 +1,4 @@
-//! Versions in headers: `ETag` out, `If-Match` in.
+//! Versions of tasks in headers: `ETag` of answers, `If-Match` of requests.
 
 use crate::bad_request::{BadRequest, shown_bytes};
 
@@ -13,9 +13,9 @@ pub fn etag(version: u64) -> String {
 ///
 /// # Errors
 ///
-/// - `*`: whether the key is live is asked by `mode=replace`, which every endpoint answers the same way;
-/// - a weak tag, `W/"41"`: versions are compared exactly, so a weak one can never match;
-/// - more than one tag, or anything that is no version.
+/// - `*`: a caller that wants any live task sends `mode=replace` instead;
+/// - a weak tag, `W/"41"`: versions are compared exactly, so a weak tag can never match;
+/// - more than one tag, or a text that is not a version.
 ///
 /// # Examples
 ///

@@ -1,4 +1,4 @@
-//! Jobs: work on many tasks that goes on after its call was answered.
+//! Jobs: changes of many tasks that go on after their calls were answered.
 
 use crate::bad_request::BadRequest;
 use crate::body::{Meaning, Slots, body, means};
@@ -8,35 +8,35 @@ use crate::kind::{choice, count, flag, list, object, text};
 use crate::part::{has, may, shown, unless};
 
 choice! {
-    /// How a job goes.
+    /// The state of a job.
     pub enum JobState {
-        /// It is under way, or waits for its turn among the jobs.
+        /// The job is under way, or waits for its turn among the jobs.
         Running = "running",
-        /// It has looked at all there is.
+        /// The job has looked at all tasks.
         Done = "done",
-        /// A caller stopped it; what it has done stays.
+        /// A caller stopped the job. Its changes so far stay.
         Stopped = "stopped",
-        /// It could not go on, see `error`; what it has done stays.
+        /// The job could not go on; `error` says why. Its changes so far stay.
         Failed = "failed",
     }
 }
 
 choice! {
-    /// What a job does with the tasks that it finds.
+    /// The action of a job on the tasks that it finds.
     #[derive(Default)]
     pub enum JobAction {
-        /// It cancels them. A job of a server that knew no other action says nothing of it.
+        /// The job cancels the tasks. Early releases knew no other action, so their jobs have no `action`.
         #[default]
         Cancel = "cancel",
-        /// It gives them another time.
+        /// The job gives the tasks another due time.
         Move = "move",
-        /// It removes all tasks of the queue.
+        /// The job removes all tasks of the queue.
         Purge = "purge",
     }
 }
 
 impl JobAction {
-    /// The member that counts those for which it is done.
+    /// The member of the answer that counts the tasks that the job has changed.
     #[must_use]
     pub fn counted(self) -> &'static str {
         match self {
@@ -47,65 +47,66 @@ impl JobAction {
     }
 }
 
-/// Work on many tasks that goes on by itself, after a restart too: the answer 202 of the call, and to `GET` and `DELETE /v1/jobs/{id}`.
+/// A change of many tasks that goes on by itself, also after a restart. It is the answer 202 to the call, and the answer to `GET` and
+/// `DELETE /v1/jobs/{id}`.
 ///
-/// Of a server that was killed, the page of up to 1,000 tasks that it was at may be missing in `matched`, in `done` and in `skipped`.
+/// If the server was killed, `matched`, `done` and `skipped` may lack the page of up to 1,000 tasks that the job was at.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobBody {
-    /// Its number.
+    /// The number of the job.
     pub id: u64,
     /// The queue.
     pub queue: String,
-    /// What it does.
+    /// The action of the job.
     pub action: JobAction,
-    /// How it goes.
+    /// The state of the job.
     pub state: JobState,
-    /// Whether it only counts.
+    /// Whether the job only counts tasks and changes nothing.
     pub dry_run: bool,
-    /// How many tasks the queue had at its start.
+    /// Number of tasks in the queue when the job started.
     pub of: u64,
-    /// How many of them it has looked at.
+    /// Number of tasks that the job has looked at.
     pub looked_at: u64,
-    /// How many it found. A task that is put off, or dies, while the job is at work may be found twice.
+    /// Number of tasks that the job found. A task that is postponed or dies while the job runs may be counted twice.
     pub matched: u64,
-    /// For how many of those it is done; on the wire `cancelled`, `moved` or `purged`, by the action.
+    /// Number of tasks that the job has changed; on the wire `cancelled`, `moved` or `purged`, by the action.
     pub done: u64,
-    /// Why it was not done for others.
+    /// Number of found tasks that were not changed, by reason.
     pub skipped: SkippedBody,
-    /// Why it could not go on.
+    /// Why the job failed.
     pub error: Option<String>,
 }
 
 body! {
-    /// Work that goes on after its call was answered, and after a restart of the server. Of a server that was killed the page of up to 1,000 tasks that it was at may be missing in its counts.
+    /// A change of many tasks that goes on after its call was answered, also after a restart of the server. If the server was killed, the counts may lack the page of up to 1,000 tasks that the job was at.
     ///
-    /// Of the three counts it has the one of its action.
+    /// A job has one of the members `cancelled`, `moved` and `purged`: the one of its action.
     pub(crate) struct JobMembers: group "Job" {
-        /// Its number.
+        /// The number of the job.
         id: u64 = has(count());
         /// The queue.
         queue: String = has(text(200, ""));
-        /// What it does.
+        /// The action of the job.
         action: JobAction = shown(JobAction::Cancel, choice());
-        /// How it goes. A job that waits for its turn is `running`, too.
+        /// The state of the job. A job that waits for its turn is `running`, too.
         state: JobState = has(choice());
-        /// Whether it only counts.
+        /// Whether the job only counts tasks and changes nothing.
         dry_run: bool = has(flag());
-        /// Tasks that the queue had at its start.
+        /// Number of tasks in the queue when the job started.
         of: u64 = has(count());
-        /// Those of them that it has looked at.
+        /// Number of tasks that the job has looked at.
         looked_at: u64 = has(count());
-        /// Tasks that it found. A task that is put off, or dies, while the job is at work may be found twice.
+        /// Number of tasks that the job found. A task that is postponed or dies while the job runs may be counted twice.
         matched: u64 = has(count());
-        /// Those of them that it ended, if it cancels.
+        /// Number of tasks that a job with the action `cancel` has cancelled.
         cancelled: Option<u64> = may(count());
-        /// Those of them that it moved, if it moves.
+        /// Number of tasks that a job with the action `move` has moved.
         moved: Option<u64> = may(count());
-        /// Those of them that it removed, if it purges.
+        /// Number of tasks that a job with the action `purge` has removed.
         purged: Option<u64> = may(count());
-        /// Why it did not do it to the others.
+        /// Number of found tasks that were not changed, by reason.
         skipped: SkippedBody = unless(SkippedBody::default(), object());
-        /// Why it could not go on.
+        /// Why the job failed.
         error: Option<String> = may(text(4_096, ""));
     }
 }
@@ -156,11 +157,11 @@ impl Meaning for JobBody {
 means!(answer JobBody);
 
 body! {
-    /// Jobs.
+    /// A list of jobs.
     ///
-    /// The answer to `GET /v1/jobs`: those under way and the last 100 that are over.
+    /// The answer to `GET /v1/jobs`: the jobs under way, and the last 100 that have ended.
     pub struct JobsBody: answer "Jobs" {
-        /// The newest first.
+        /// The jobs, the newest first.
         jobs: Vec<JobBody> = has(list(object(), ""));
     }
 }
@@ -183,7 +184,7 @@ mod tests {
         }
     }
 
-    /// A job that a server kept before there were moves goes on after an update.
+    /// A job that a release without moves has stored goes on after an update.
     #[test]
     fn a_job_without_an_action_cancels() {
         let text = r#"{"id":1,"queue":"q","state":"done","dry_run":false,"of":9,"looked_at":9,"matched":7,"cancelled":6}"#;

@@ -1,4 +1,4 @@
-//! The strict reader of a request's JSON object: known members once each, the rest refused and named.
+//! The strict reader of the JSON object of a request. Each known member may stand once; unknown members are refused by name.
 
 use crate::JSON_DEPTH_MAX;
 use crate::bad_request::{BadRequest, nearest, shown};
@@ -8,24 +8,23 @@ use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::fmt;
 
-/// The members that a request may have.
+/// The members that a request may have, and hints for others.
 pub(crate) struct Known {
-    /// The place of the member with this name.
+    /// The slot of the member with this name.
     pub(crate) find: fn(&str) -> Option<usize>,
-    /// All names, in the order of their places.
+    /// All names, in the order of their slots.
     pub(crate) names: fn() -> Vec<&'static str>,
-    /// Members that the documents promise and this version does not have: refused as such, not as a slip of
-    /// the pen.
+    /// Members that the documents announce for a later version. Their refusal says so, instead of calling them misspelt.
     pub(crate) later: &'static [&'static str],
-    /// Members that belong elsewhere in the request, and where.
+    /// Members that belong elsewhere in the request, each with the right place.
     pub(crate) elsewhere: &'static [(&'static str, &'static str)],
 }
 
-/// Reads `bytes` as one object, each value into the slot of its member. No bytes at all (or only white space) are an object without
-/// members, because the members of most requests all have defaults and many clients cannot send an empty object.
+/// Reads `bytes` as one object, each value into the slot of its member. An empty text, or one of white space, counts as an object without
+/// members: in most requests every member has a default, and many clients cannot send an empty object.
 ///
-/// `RawValue` keeps each value as it stands in the text: a payload is never re-encoded, and a number is read by the rule of its member,
-/// not through a float.
+/// `RawValue` keeps the text of each value. So a payload is never re-encoded, and a number is read by the rule of its member, not through a
+/// float.
 pub(crate) fn read_members<'a>(
     bytes: &'a [u8],
     known: &Known,
@@ -43,7 +42,7 @@ pub(crate) fn read_members<'a>(
     read.map_err(|error| refused.unwrap_or_else(|| malformed(&error)))
 }
 
-/// Reads the object. A refusal of ours goes out through `refused`, since an error of `serde` is only text.
+/// Reads the object. A [`BadRequest`] is returned through `refused`, because an error of `serde` carries text only.
 struct SlotsReader<'s, 'a> {
     known: &'s Known,
     slots: &'s mut [Option<&'a RawValue>],
@@ -87,13 +86,13 @@ impl<'de> Visitor<'de> for SlotsReader<'_, 'de> {
 }
 
 impl Known {
-    /// The refusal of a member that is not known.
+    /// The refusal of an unknown member.
     fn refusal(&self, name: &str) -> BadRequest {
         unknown(name, &(self.names)(), self.later, self.elsewhere)
     }
 }
 
-/// Refuses text that is plainly something else than an object, in words of this crate.
+/// Refuses JSON text that is not an object, with a clearer message than that of `serde`.
 fn check_object(bytes: &[u8]) -> Result<(), BadRequest> {
     let kind = match bytes.trim_ascii() {
         [b'[', ..] => "an array",
@@ -113,9 +112,9 @@ const OBJECT_HINT: &str = "send one JSON object in UTF-8, such as `{\"delay\": \
 
 /// Refuses nesting beyond [`JSON_DEPTH_MAX`] before anything else reads the text.
 ///
-/// `RawValue` skips values without counting levels, so without this a payload of a million brackets would be
-/// accepted and meet the first recursive reader further on. One pass, no allocation; text that is not JSON is
-/// left to the parser.
+/// `RawValue` skips values without counting levels. Without this check, a payload of a million brackets would be
+/// accepted and would overflow the stack of the first recursive reader. Costs one pass and no allocation; text
+/// that is not JSON is left to the parser.
 pub(crate) fn check_depth(bytes: &[u8]) -> Result<(), BadRequest> {
     match too_deep_at(bytes, JSON_DEPTH_MAX) {
         None => Ok(()),
@@ -126,9 +125,9 @@ pub(crate) fn check_depth(bytes: &[u8]) -> Result<(), BadRequest> {
     }
 }
 
-/// The byte at which `bytes` nests deeper than `depth_max`, if it does.
+/// The offset of the byte at which `bytes` nests deeper than `depth_max`, if there is one.
 pub(crate) fn too_deep_at(bytes: &[u8], depth_max: usize) -> Option<usize> {
-    // Few brackets nest no deeper than they are many, and they are counted many times faster than they are paired.
+    // The depth is at most the number of opening brackets. Counting them is many times faster than pairing them.
     if opening_brackets(bytes) <= depth_max {
         return None;
     }
@@ -158,7 +157,7 @@ pub(crate) fn too_deep_at(bytes: &[u8], depth_max: usize) -> Option<usize> {
     None
 }
 
-/// How many opening brackets there are, those in strings included. The chunks fit into a counter of one byte, which vector units add up.
+/// Number of opening brackets, those in strings included. The count of a chunk of 128 bytes fits into a byte, so that vector units can add them up.
 fn opening_brackets(bytes: &[u8]) -> usize {
     let in_chunk = |chunk: &[u8]| chunk.iter().map(|byte| u8::from(matches!(byte, b'{' | b'['))).sum::<u8>();
     bytes.chunks(128).map(|chunk| usize::from(in_chunk(chunk))).sum()
@@ -169,7 +168,7 @@ pub(crate) fn malformed(error: &serde_json::Error) -> BadRequest {
     let text = error.to_string();
     let place = format!(" at line {} column {}", error.line(), error.column());
     let why = text.strip_suffix(&place).unwrap_or(&text);
-    // Line 1 goes unsaid: lines of a batch or replay have a number of their own, and a second one would
+    // Line 1 is left out: lines of a batch or replay have a number of their own, and a second one would
     // confuse.
     let at = match error.line() {
         0 => String::new(),
@@ -179,7 +178,7 @@ pub(crate) fn malformed(error: &serde_json::Error) -> BadRequest {
     BadRequest::body(format!("is not JSON: {}{at}", shown_reason(why)), OBJECT_HINT)
 }
 
-/// `serde_json` quotes strings of the input in its reasons, at any length.
+/// Limits the length of a reason of `serde_json`, which quotes strings of the input in full.
 fn shown_reason(why: &str) -> String {
     let mut reason: String = why.chars().filter(|c| !c.is_control()).take(160).collect();
     if reason.len() < why.len() {
@@ -212,8 +211,8 @@ pub(crate) fn list(names: &[&str]) -> String {
     }
 }
 
-/// The text of the member `name` of an object that was refused, to say whose refusal it is. Best effort:
-/// `None` if the text is not JSON, nests too deep, or has no such member, or one that is no string.
+/// The text of the member `name` of a refused object, so that the refusal can name the object. `None` if the
+/// text is not JSON, nests too deep, or has no such member that is a string.
 pub(crate) fn find_text(bytes: &[u8], name: &str) -> Option<String> {
     struct Finder<'n>(&'n str);
     impl<'de> Visitor<'de> for Finder<'_> {
@@ -241,7 +240,7 @@ pub(crate) fn find_text(bytes: &[u8], name: &str) -> Option<String> {
     de::Deserializer::deserialize_map(&mut json, Finder(name)).ok().flatten()
 }
 
-/// Writes a type of ours as JSON. All of them have text keys and no failing writer below them.
+/// Writes a value of this crate as JSON. Writing cannot fail: the keys are text, and the target is memory.
 pub(crate) fn write(value: &impl serde::Serialize) -> Vec<u8> {
     serde_json::to_vec(value).expect("types of this crate have string keys and write into memory")
 }

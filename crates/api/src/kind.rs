@@ -1,4 +1,4 @@
-//! Kinds of members: how a value is read, written and described.
+//! Kinds of members: a kind reads, writes and describes the values of a member.
 
 use crate::bad_request::{BadRequest, Place, inside, shown};
 use crate::body::{Body, Written};
@@ -14,9 +14,9 @@ use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 
-/// How values of one kind are read, written and described.
+/// Reads, writes and describes the values of a member.
 pub(crate) trait Kind: Sized {
-    /// The value in Rust.
+    /// The Rust type of the value.
     type Value;
 
     /// Reads the value of the member `path` of a request.
@@ -33,10 +33,10 @@ pub(crate) trait Kind: Sized {
     /// Describes the value.
     fn schema(&self) -> Json;
 
-    /// A value as JSON, for the hint where it is missing.
+    /// An example in JSON, for the hint if the member is missing.
     fn example(&self) -> String;
 
-    /// Reads the value of the member `path` of a request over the one that was.
+    /// Reads the value of the member `path` of a patch. `_before` is the value so far.
     fn over(
         &self,
         path: &str,
@@ -56,28 +56,28 @@ pub(crate) trait Kind: Sized {
         self.read(path, &raw).map_err(D::Error::custom)
     }
 
-    /// The value where an answer has none.
+    /// The value if an answer lacks the member.
     fn absent(&self) -> Option<Self::Value> {
         None
     }
 
-    /// The same kind with another description.
+    /// The same kind with another schema.
     fn described(self, schema: fn() -> Json) -> Described<Self> {
         Described { kind: self, schema }
     }
 
-    /// The same kind with a hint of its own where it is refused. The hint is made of the refusal and of the text that was refused.
+    /// The same kind with another hint for refused values. The hint is made from the refusal and the refused text.
     fn hinted(self, hint: fn(&BadRequest, &str) -> String) -> Hinted<Self> {
         Hinted { kind: self, hint }
     }
 
-    /// The same kind with a rule of its own. The rule is for requests alone.
+    /// The same kind with an additional rule. The rule applies to requests only.
     fn checked<F: Fn(&str, &Self::Value) -> Result<(), BadRequest>>(self, rule: F) -> Checked<Self, F> {
         Checked { kind: self, rule }
     }
 }
 
-/// A value as serde writes it.
+/// Adapter by which serde writes a value of a kind.
 pub(crate) struct WrittenValue<'v, K: Kind> {
     pub(crate) kind: &'v K,
     pub(crate) value: &'v K::Value,
@@ -90,7 +90,7 @@ impl<K: Kind> Serialize for WrittenValue<'_, K> {
     }
 }
 
-/// A kind that is another one but for what it says here.
+/// The functions that an adapter of a kind passes on to that kind.
 macro_rules! adapted {
     () => {
         type Value = K::Value;
@@ -175,16 +175,16 @@ impl<K: Kind, F: Fn(&str, &K::Value) -> Result<(), BadRequest>> Kind for Checked
     }
 }
 
-/// A value, or `null`, which says that there is none.
+/// A kind that also accepts `null`, for no value.
 pub(crate) fn or_null<K: Kind>(kind: K) -> OrNull<K> {
     OrNull(kind, true)
 }
 
-/// See [`or_null`]. The flag: the schema says so.
+/// See [`or_null`]. The flag says whether the schema shows `null`.
 pub(crate) struct OrNull<K>(K, bool);
 
 impl<K> OrNull<K> {
-    /// The schema says nothing of `null`.
+    /// Leaves `null` out of the schema.
     pub(crate) fn quietly(self) -> Self {
         Self(self.0, false)
     }
@@ -239,7 +239,7 @@ impl<K: Kind> Kind for OrNull<K> {
     }
 }
 
-/// A text of any length; the schema says how long it is. The example is for hints.
+/// A text. The schema gives its maximum length, which reading does not check. The example is for hints.
 pub(crate) fn text(max: usize, example: &'static str) -> Text {
     Text { max, example }
 }
@@ -279,7 +279,7 @@ pub(crate) fn word(max: usize, example: &'static str) -> Word {
     Word { text: text(max, example), is_checked: true }
 }
 
-/// A key or a name as an answer or a batch has it: a word that others have checked, or will.
+/// A key or a name in an answer or a batch. Reading does not check it; the server does so elsewhere.
 pub(crate) fn key(example: &'static str) -> Word {
     Word { text: text(256, example), is_checked: false }
 }
@@ -328,7 +328,7 @@ pub(crate) fn number<T>(min: u64, max: u64) -> Number<T> {
     Number { min, max, value: PhantomData }
 }
 
-/// How many of something there are.
+/// A number of things: 0 to 2^53.
 pub(crate) fn count<T>() -> Number<T> {
     number(0, INTEGER_MAX)
 }
@@ -409,12 +409,12 @@ pub(crate) struct Duration {
 }
 
 impl Duration {
-    /// Not shorter or longer than this. The description says it, for no schema can.
+    /// Limits the duration. The description has to name the limits, because a schema cannot.
     pub(crate) fn within(self, min_ms: u64, max_ms: u64) -> Self {
         Self { within: Some((min_ms, max_ms)), ..self }
     }
 
-    /// With this example, where `30m` is beyond its limits.
+    /// Sets another example, for kinds whose limits exclude `30m`.
     pub(crate) fn like(self, example: &'static str) -> Self {
         Self { example, ..self }
     }
@@ -479,7 +479,7 @@ impl Kind for Instant {
     }
 }
 
-/// One of the words of a choice.
+/// A value of a choice, as one of its words.
 pub(crate) fn choice<T: Choice>() -> OneOf<T> {
     OneOf(T::WORDS)
 }
@@ -517,7 +517,7 @@ impl<T: Copy + PartialEq> Kind for OneOf<T> {
     }
 }
 
-/// A value, or `null`, which stands for the usual one.
+/// A kind that also accepts `null`, which stands for the default value.
 pub(crate) fn null_is<K: Kind>(usual: K::Value, kind: K) -> NullIs<K> {
     NullIs { usual, kind }
 }
@@ -624,7 +624,7 @@ impl<B: Body> Kind for Object<B> {
     }
 }
 
-/// A list of any length. The hint is for what is no list.
+/// A list of any length. The hint is for values that are not a list.
 pub(crate) fn list<K: Kind>(kind: K, hint: &'static str) -> List<K> {
     List { kind, hint, lengths: None }
 }
@@ -637,7 +637,7 @@ pub(crate) struct List<K> {
 }
 
 impl<K> List<K> {
-    /// The schema says how long it is. [`Kind::checked`] refuses other lengths.
+    /// Sets the lengths in the schema. Reading does not check them; [`Kind::checked`] can.
     pub(crate) fn of(self, min: usize, max: usize) -> Self {
         Self { lengths: Some((min, max)), ..self }
     }
@@ -685,7 +685,7 @@ impl<K: Kind> Kind for List<K> {
     }
 }
 
-/// A refusal of the list as one of its element.
+/// Adds the index of an element to the path of its refusal.
 fn element(path: &str, index: usize, refused: BadRequest) -> BadRequest {
     let place = match refused.place {
         Place::Member(member) => {

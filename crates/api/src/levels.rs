@@ -1,4 +1,4 @@
-//! The list of delay levels: a few delays with numbers, for producers that want "the third retry" and not a duration.
+//! The list of delay levels: numbered delays, for producers that say "level 3" and not a duration.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,9 +7,9 @@ use crate::bad_request::{BadRequest, shown};
 use crate::due::LEVELS_MAX;
 use crate::duration;
 
-/// Delays in milliseconds by their level; level 1 is the first.
+/// The delays of the levels (ms). Level 1 is the first one.
 ///
-/// The default is the list that RocketMQ made known: `1s 5s 10s 30s 1m 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 2h`.
+/// The default is the list of RocketMQ: `1s 5s 10s 30s 1m 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 2h`.
 ///
 /// ```
 /// use tickwheel_api::Levels;
@@ -21,7 +21,7 @@ use crate::duration;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Levels(Vec<u64>);
 
-/// Why a text is no list of delay levels.
+/// Why a text is not a list of delay levels.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LevelsError {
     what: String,
@@ -45,11 +45,11 @@ impl Default for Levels {
 }
 
 impl Levels {
-    /// The delay of this level, in ms.
+    /// The delay of this level (ms).
     ///
     /// # Errors
     ///
-    /// Level 0, or one beyond the list: it is never clamped.
+    /// Level 0, or a level beyond the end of the list. Levels are not clamped.
     pub fn delay_ms(&self, level: u32) -> Result<u64, BadRequest> {
         let index = usize::try_from(level).ok().and_then(|level| level.checked_sub(1));
         index.and_then(|index| self.0.get(index).copied()).ok_or_else(|| {

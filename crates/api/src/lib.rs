@@ -1,20 +1,20 @@
-//! What goes over the wire: the requests and answers of the HTTP API, its times, durations and problems.
+//! The wire formats: requests and answers of the HTTP API, its times, durations and problems, and the protocol of beanstalkd.
 //!
-//! This crate is pure. It has no socket and no clock, it never sees the engine, and it decides nothing about
-//! tasks. It turns bytes into typed requests and typed answers into bytes. The bytes are taken for hostile:
-//! no parser panics, none does more work than the input is long, and every refusal says what is wrong, where,
+//! This crate is pure: it has no sockets and no clocks, does not use the engine, and decides nothing about
+//! tasks. It turns bytes into typed requests, and typed answers into bytes. The bytes may be hostile: no parser
+//! panics, the work of each is bounded by the length of its input, and every refusal says what is wrong, where,
 //! and what to do instead ([`BadRequest`]).
 //!
-//! The families, by who needs them:
+//! The types by their purpose:
 //!
 //! - requests, each with `parse(&[u8])` for the server and `to_json()` for a client: [`PutBody`],
 //!   [`PatchBody`], [`LeaseBody`], [`AckBody`], [`NackBody`], [`ExtendBody`], [`BatchLine`], [`AdvanceBody`];
-//! - the rest of a request: [`PutQuery`], [`PatchQuery`], [`CancelQuery`], [`ListQuery`], [`no_query`],
+//! - queries and headers of requests: [`PutQuery`], [`PatchQuery`], [`CancelQuery`], [`ListQuery`], [`no_query`],
 //!   [`if_match`];
 //! - answers: [`TaskBody`], [`PutAnswer`], [`LeasedTasks`], [`TasksPage`], [`QueuesBody`], [`TokenResults`],
-//!   [`CancelAnswer`], [`BatchResult`], [`NowBody`], and [`Problem`] for everything that went wrong;
-//! - text for people: [`duration`] (`30m`) and [`time`] (RFC 3339);
-//! - [`openapi`]: the description of all that, for programs and for people;
+//!   [`CancelAnswer`], [`BatchResult`], [`NowBody`], and [`Problem`] for every error;
+//! - text that people write: [`duration`] (`30m`) and [`time`] (RFC 3339);
+//! - [`openapi`]: the description of the API, for programs and for people;
 //! - [`replay`]: the lines of `tickwheel replay`.
 //!
 //! # Example
@@ -129,13 +129,13 @@ pub use timeline::{MOMENTS_MAX, MomentBody};
 pub use tokens::{AckBody, ExtendBody, NackBody, TOKEN_CHARS, TOKENS_MAX, TokenResult, TokenResults};
 pub use trace::TraceContext;
 
-/// The content type of a batch, request and answer: one JSON object a line.
+/// The content type of the request and the answer of a batch: one JSON object on each line.
 pub const BATCH_CONTENT_TYPE: &str = "application/x-ndjson";
 
-/// How deep the JSON of a request may nest, the request's own object included.
+/// Maximum nesting of the JSON of a request (levels), the object of the request included.
 ///
-/// 64 levels: far beyond what people send, and far below what would trouble any reader's stack.
+/// 64 levels are far more than programs send, and far fewer than would overflow the stack of a reader.
 pub const JSON_DEPTH_MAX: usize = 64;
 
-/// The largest integer a request may carry: 2^53, up to which every JSON reader keeps integers exact.
+/// Maximum integer in a request: 2^53. Up to there every JSON reader keeps integers exact.
 pub const INTEGER_MAX: u64 = 1 << 53;

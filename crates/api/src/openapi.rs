@@ -1,7 +1,7 @@
 //! The description of the HTTP API: every operation with its parameters, bodies, answers and problems.
 //!
-//! [`document`] gives it as OpenAPI 3.1, for programs; [`reference`](reference()) as a page, for people. Both are made of one list,
-//! [`operations`], and of the limits and words that the readers of requests use; that servers do as it says is for their tests.
+//! [`document`] returns it as OpenAPI 3.1, for programs, and [`reference`](reference()) as a page, for people. Both are made from one list,
+//! [`operations`], and from the limits and words that the readers of requests use. Tests of the server hold it to the description.
 
 mod bodies;
 mod operation;
@@ -43,7 +43,7 @@ pub fn document() -> Value {
             "summary": "Does things later, exactly when due, and loses none.",
             "license": { "name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0" },
         },
-        // Where the document came from: it speaks of the server that gave it.
+        // A relative URL: the document describes the server that it was read from.
         "servers": [{ "url": "/" }],
         "paths": paths,
         "components": {
@@ -51,7 +51,7 @@ pub fn document() -> Value {
             "parameters": parameter::all(),
             "headers": parameter::answer_headers(),
             "securitySchemes": { "token": {
-                "type": "http", "scheme": "bearer", "description": "Where a server has tokens; without, everybody may do everything.",
+                "type": "http", "scheme": "bearer", "description": "Required if the server has tokens. A server without tokens allows every call.",
             } },
         },
     })
@@ -66,7 +66,7 @@ fn described(operation: &Operation) -> Value {
         responses.insert(answer.status.to_string(), success(answer));
     }
     for (status, kinds) in operation.all_problems() {
-        // Where the same status has a body of its own, that is all there is.
+        // A status may have both an answer and problems: then the problem becomes a second content type of the answer.
         responses
             .entry(status.to_string())
             .and_modify(|before| add_problem(before, &kinds))
@@ -92,14 +92,14 @@ fn described(operation: &Operation) -> Value {
 fn security(needs: Needs) -> Value {
     match needs {
         Needs::Nothing => json!([]),
-        // A server without tokens asks for none.
+        // The empty requirement is for servers without tokens.
         _ => json!([{ "token": [] }, {}]),
     }
 }
 
-/// No schema can say what stands on each line of a text; a list of the objects is how such bodies are described.
+/// The schema of an NDJSON body. JSON Schema cannot describe the lines of a text, so the body is described as a list of the objects.
 fn lines_of(schema: &str) -> Value {
-    json!({ "type": "array", "items": of(schema), "description": "One object a line, without brackets and commas." })
+    json!({ "type": "array", "items": of(schema), "description": "One JSON object on each line, without brackets and commas." })
 }
 
 fn success(answer: &Answer) -> Value {
@@ -130,7 +130,7 @@ fn add_problem(answer: &mut Value, kinds: &[ProblemKind]) {
     answer["content"][PROBLEM_CONTENT_TYPE] = json!({ "schema": problem(kinds) });
 }
 
-/// A problem of one of these kinds.
+/// The schema of a problem that has one of these kinds.
 fn problem(kinds: &[ProblemKind]) -> Value {
     let types: Vec<_> = kinds.iter().map(|kind| kind.type_uri()).collect();
     json!({ "$ref": "#/components/schemas/Problem", "properties": { "type": { "enum": types } } })
@@ -142,7 +142,7 @@ mod tests {
 
     use super::*;
 
-    /// All names that a document refers to.
+    /// All names to which a document refers.
     fn references(value: &Value, found: &mut BTreeSet<String>) {
         match value {
             Value::Object(members) => {

@@ -1,4 +1,4 @@
-//! Parts of a body: a member that has to be there, one that may be left out, or several members that belong together.
+//! Parts of a body: a required member, an optional member, or several members that belong together.
 
 use crate::bad_request::BadRequest;
 use crate::body::{Body, MEMBERS_MAX, Meaning, Slots};
@@ -10,27 +10,27 @@ use serde_json::value::RawValue;
 use std::fmt;
 use std::marker::PhantomData;
 
-/// One field of a body. `own` is the name of its member, for parts that are one member.
+/// One field of a body, which is one or more members on the wire. `own` is the name of the member, for parts that are one member.
 pub(crate) trait Part {
     /// The type of the field.
     type Value;
-    /// What has been read of it in an answer.
+    /// The state while an answer is read.
     type Partial: Partial<Self>;
 
-    /// How many members it has.
+    /// Number of members.
     fn count(&self) -> usize {
         1
     }
 
-    /// The place among its members of the one with this name.
+    /// The slot, among those of the part, of the member with this name.
     fn find(&self, own: &'static str, name: &str) -> Option<usize> {
         (own == name).then_some(0)
     }
 
-    /// Reads it from the members of a request.
+    /// Reads the field from the members of a request.
     fn read(&self, own: &'static str, slots: Slots<'_, '_>) -> Result<Self::Value, BadRequest>;
 
-    /// Reads it over what was: a member that is not there stays.
+    /// Reads the field from a patch: members that the patch leaves out keep their values.
     fn over(
         &self,
         own: &'static str,
@@ -40,7 +40,7 @@ pub(crate) trait Part {
         if slots.iter().all(Option::is_none) { Ok(before) } else { self.read(own, slots) }
     }
 
-    /// Writes its members.
+    /// Writes the members of the field.
     fn write<M: SerializeMap>(
         &self,
         own: &'static str,
@@ -49,13 +49,13 @@ pub(crate) trait Part {
         one_line: bool,
     ) -> Result<(), M::Error>;
 
-    /// Describes its members. `what` is the doc comment of the field.
+    /// Adds the schemas of the members to `all`. `what` is the doc comment of the field.
     fn describe(&self, own: &'static str, what: String, all: &mut Vec<Member>);
 }
 
-/// A part of an answer while it is read.
+/// The state of a part while an answer is read.
 pub(crate) trait Partial<P: Part + ?Sized>: Default {
-    /// Takes the value of the member at this place.
+    /// Takes the value of the member in the slot `at`.
     fn take<'de, A: MapAccess<'de>>(
         &mut self,
         part: &P,
@@ -64,63 +64,63 @@ pub(crate) trait Partial<P: Part + ?Sized>: Default {
         map: &mut A,
     ) -> Result<(), A::Error>;
 
-    /// The part, once all members were read.
+    /// The field, once all members were read.
     fn finish<E: de::Error>(self, part: &P, own: &'static str) -> Result<P::Value, E>;
 }
 
-/// One member.
+/// A part that is one member.
 pub(crate) struct One<K, A> {
     kind: K,
     absence: A,
 }
 
-/// What it means that a member is not there.
+/// The meaning of a missing member.
 pub(crate) trait Absence<V> {
     /// The type of the field.
     type Value;
 
-    /// The value of a member that is not there; `None`: it has to be there.
+    /// The value of a missing member; `None`: the member is required.
     fn absent(&self) -> Option<Self::Value>;
 
-    /// The value of a member that is there.
+    /// The field for a member that is present.
     fn present(value: V) -> Self::Value;
 
-    /// The field as the value of a member that was there, to read another over it.
+    /// The value of the member before a patch; `None` if the field has none.
     fn before(value: Self::Value) -> Option<V>;
 
-    /// What is written; `None`: nothing.
+    /// The value to write; `None`: the member is left out.
     fn written<'v>(&self, value: &'v Self::Value) -> Option<&'v V>;
 
-    /// Whether the schema says that it is always there.
+    /// Whether the schema calls the member required.
     fn is_required(&self) -> bool;
 }
 
-/// A member that has to be there.
+/// A required member.
 pub(crate) fn has<K: Kind>(kind: K) -> One<K, Required> {
     One { kind, absence: Required }
 }
 
-/// A member that may be left out.
+/// An optional member.
 pub(crate) fn may<K: Kind>(kind: K) -> One<K, Optional> {
     One { kind, absence: Optional }
 }
 
-/// A member that may be left out or `null`, which is the same.
+/// An optional member that may also be `null`, with the same meaning.
 pub(crate) fn nullable<K: Kind>(kind: K) -> One<OrNull<K>, Usual<Option<K::Value>>> {
     One { kind: or_null(kind), absence: Usual { value: None, is_written: false, is_required: false } }
 }
 
-/// A member that has this value if it is left out; it is always written.
+/// An optional member with a default value. The member is always written.
 pub(crate) fn or<K: Kind>(usual: K::Value, kind: K) -> One<K, Usual<K::Value>> {
     One { kind, absence: Usual { value: usual, is_written: true, is_required: false } }
 }
 
-/// As [`or`], but the usual value is not written.
+/// An optional member with a default value. The member is not written if it has this value.
 pub(crate) fn unless<K: Kind>(usual: K::Value, kind: K) -> One<K, Usual<K::Value>> {
     One { kind, absence: Usual { value: usual, is_written: false, is_required: false } }
 }
 
-/// A member that is always there, but in answers of servers that did not say it yet.
+/// A member that is always present in answers, except in those of older servers, which stand for the value `usual`.
 pub(crate) fn shown<K: Kind>(usual: K::Value, kind: K) -> One<K, Usual<K::Value>> {
     One { kind, absence: Usual { value: usual, is_written: true, is_required: true } }
 }
@@ -271,7 +271,7 @@ impl<K: Kind, A: Absence<K::Value>> Partial<One<K, A>> for Option<K::Value> {
     }
 }
 
-/// Reads a value of an answer; `null` is as none.
+/// Reads a value of an answer; `null` counts as a missing member.
 struct Given<'k, K> {
     kind: &'k K,
     name: &'static str,
@@ -305,7 +305,7 @@ impl<'de, K: Kind> Visitor<'de> for Given<'_, K> {
     }
 }
 
-/// The members of another body among those of this one.
+/// The members of another body, written among those of this body.
 pub(crate) fn flat<B: Body>() -> Flat<B> {
     Flat(PhantomData)
 }
@@ -348,21 +348,21 @@ impl<B: Body> Part for Flat<B> {
     }
 }
 
-/// Several members that belong together.
+/// Several members that together are one value.
 pub(crate) trait Group {
-    /// What they say together.
+    /// The value of the members.
     type Value;
 
-    /// How many they are.
+    /// Number of members.
     fn count(&self) -> usize;
 
-    /// The place of the one with this name.
+    /// The slot of the member with this name.
     fn find(&self, name: &str) -> Option<usize>;
 
-    /// Reads them; `None`: there are none.
+    /// Reads the members; `None`: none of them is present.
     fn read(&self, slots: Slots<'_, '_>) -> Result<Option<Self::Value>, BadRequest>;
 
-    /// Writes them.
+    /// Writes the members.
     fn write<M: SerializeMap>(
         &self,
         value: &Self::Value,
@@ -370,32 +370,32 @@ pub(crate) trait Group {
         one_line: bool,
     ) -> Result<(), M::Error>;
 
-    /// Describes them.
+    /// The schemas of the members.
     fn members(&self) -> Vec<Member>;
 }
 
-/// Members that belong together.
+/// A part that is a group of members.
 pub(crate) struct Several<G, A> {
     group: G,
     absence: A,
 }
 
-/// Members of which there have to be some.
+/// A group of which at least one member is required.
 pub(crate) fn some<G: Group>(group: G) -> Several<G, Required> {
     Several { group, absence: Required }
 }
 
-/// Members that may be left out.
+/// A group that may be left out.
 pub(crate) fn may_some<G: Group>(group: G) -> Several<G, Optional> {
     Several { group, absence: Optional }
 }
 
-/// Members that may be left out, and what that means; this is not written.
+/// A group that may be left out, which has the meaning `absence`.
 pub(crate) fn some_or<G: Group, A: Absence<G::Value>>(absence: A, group: G) -> Several<G, A> {
     Several { group, absence }
 }
 
-/// What it means that members are left out, and is therefore not written.
+/// The default value of a group. A group with this value is not written.
 pub(crate) fn usual<V>(value: V) -> Usual<V> {
     Usual { value, is_written: false, is_required: false }
 }
@@ -434,7 +434,7 @@ impl<G: Group, A: Absence<G::Value>> Part for Several<G, A> {
     }
 }
 
-/// The members of a value that has others than fields.
+/// The group of the members of a [`Meaning`].
 pub(crate) fn members_of<T: Meaning>() -> MembersOf<T> {
     MembersOf(PhantomData)
 }
@@ -466,7 +466,7 @@ impl<T: Meaning> Group for MembersOf<T> {
     }
 }
 
-/// The values of several members of an answer, to be read together.
+/// The raw values of several members of an answer, which are read together.
 #[derive(Default)]
 pub(crate) struct Raws(Vec<(usize, Box<RawValue>)>);
 

@@ -1,4 +1,4 @@
-//! A task's payload: bytes and their content type, as JSON in the body or as base64.
+//! The payload of a task: bytes and their content type. On the wire it is JSON or base64.
 
 use crate::JSON_DEPTH_MAX;
 use crate::bad_request::{BadRequest, shown};
@@ -20,36 +20,35 @@ pub const CONTENT_TYPE_JSON: &str = "application/json";
 /// The content type of a `payload_base64` sent without `content_type`.
 pub const CONTENT_TYPE_OCTETS: &str = "application/octet-stream";
 
-/// A content type has 1 to 255 bytes: two registered names of 127, the longest allowed, and the slash.
+/// Maximum length of a content type (bytes): two registered names of the maximum length, 127, and the slash.
 pub const CONTENT_TYPE_BYTES_MAX: usize = 255;
 
-/// The longest content type in an export.
+/// Maximum length of a content type in an export (bytes).
 const ANY_CONTENT_TYPE_BYTES_MAX: usize = 4_096;
 
 /// The payload of a task.
 ///
-/// On the wire it is the member `payload` if it is JSON, and else `payload_base64` with `content_type`. JSON
-/// is kept as it was written, to the byte: white space, order of members, `1.0` and `1e2` come back as they
-/// were sent.
+/// A JSON payload is the member `payload` on the wire; any other is `payload_base64` with `content_type`. JSON
+/// is kept byte for byte: white space, the order of members, `1.0` and `1e2` come back as they were sent.
 ///
-/// A task without a payload has the JSON `null`.
+/// The payload of a task without one is the JSON `null`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PayloadBody {
     /// The bytes.
     pub bytes: Vec<u8>,
-    /// What they are, such as `application/json` or `image/png`.
+    /// The content type, such as `application/json` or `image/png`.
     pub content_type: String,
 }
 
 impl Default for PayloadBody {
-    /// The payload of a task put without one: the JSON `null`.
+    /// The JSON `null`, the payload of a task that was put without one.
     fn default() -> Self {
         Self::json(b"null".to_vec())
     }
 }
 
 impl PayloadBody {
-    /// A payload that is JSON text. Bytes that are not are written as base64, see [`as_json`](Self::as_json).
+    /// A payload that is JSON text. Bytes that are not JSON are written as base64, see [`as_json`](Self::as_json).
     pub fn json(bytes: Vec<u8>) -> Self {
         Self { bytes, content_type: CONTENT_TYPE_JSON.to_owned() }
     }
@@ -58,11 +57,11 @@ impl PayloadBody {
     /// same bytes.
     ///
     /// `None` unless the content type is `application/json`, the bytes are exactly one JSON value without
-    /// white space around it, and it nests no deeper than a request may. A program that embeds the queue can
-    /// store anything under any content type; an answer has to be valid JSON all the same. Cost: one pass
-    /// over the bytes.
+    /// white space around it, and the value nests no deeper than a request may. The check is needed because a
+    /// program that embeds the queue can store any bytes under any content type, and an answer must be valid
+    /// JSON. Costs one pass over the bytes.
     pub fn as_json(&self) -> Option<&RawValue> {
-        // One level belongs to the object around it.
+        // The object of the answer around the payload takes one level.
         if self.content_type != CONTENT_TYPE_JSON || too_deep_at(&self.bytes, JSON_DEPTH_MAX - 1).is_some() {
             return None;
         }
@@ -70,17 +69,17 @@ impl PayloadBody {
         (raw.get().len() == self.bytes.len()).then_some(raw)
     }
 
-    /// Refuses a payload that is JSON by the grammar and not to all readers: a number that no 64-bit float holds or of more than 1,000 digits, half
-    /// a surrogate pair, a member given twice. A payload that is delivered as base64 may be anything.
+    /// Refuses a payload that is valid JSON but that some readers cannot read: a number beyond the range of a 64-bit float or with more than 1,000
+    /// digits, half a surrogate pair, a member given twice. A payload that is delivered as base64 may have any bytes.
     ///
     /// # Errors
     ///
-    /// Names the first such place, by path and byte.
+    /// The error names the first such place, by path and byte.
     pub fn check_portable(&self) -> Result<(), BadRequest> {
         if self.content_type != CONTENT_TYPE_JSON || too_deep_at(&self.bytes, JSON_DEPTH_MAX - 1).is_some() {
             return Ok(());
         }
-        // Nearly all payloads are without a fault, so whether this one is JSON at all is asked of the others alone.
+        // Nearly all payloads have no fault. Whether the bytes are valid JSON is checked only for those that have one.
         let fault = portable::fault(&self.bytes).filter(|_| self.as_json().is_some());
         fault.map_or(Ok(()), |fault| Err(fault.refusal("payload")))
     }
@@ -91,7 +90,7 @@ pub(crate) fn payload() -> Payload {
     Payload { content_type: content_type_text, members: in_requests }
 }
 
-/// The members that carry a payload, in answers. A program that embeds the queue may have chosen any content type.
+/// The members that carry a payload, in answers. Any content type is allowed, because a program that embeds the queue can choose it.
 pub(crate) fn kept_payload() -> Payload {
     Payload { content_type: any_content_type, members: in_answers }
 }
@@ -141,8 +140,8 @@ impl Group for Payload {
         }
     }
 
-    /// The only line ends that JSON of ours can hold are white space inside of a payload, so on one line such a payload goes as base64,
-    /// which keeps its bytes and its content type.
+    /// Writes the payload. With `one_line`, a JSON payload that has line ends is written as base64, which keeps its bytes and its content type. No other
+    /// JSON of this crate has line ends.
     fn write<M: SerializeMap>(
         &self,
         payload: &PayloadBody,
@@ -167,7 +166,7 @@ fn in_requests() -> Vec<Member> {
         may(
             "payload",
             any(),
-            "What the worker gets: any JSON that all readers take, kept byte for byte. Numbers that no 64-bit float holds or of more than 1,000 digits, half surrogate pairs and a member given twice are refused, unless the server has `--lax-json`. Default: `null`.",
+            "The payload as JSON; it is kept byte for byte. JSON that some readers cannot read is refused, unless the server has `--lax-json`: numbers beyond the range of a 64-bit float or with more than 1,000 digits, half surrogate pairs, and members given twice. Default: `null`.",
         ),
         may(
             "payload_base64",
@@ -175,12 +174,12 @@ fn in_requests() -> Vec<Member> {
                 "type": "string", "contentEncoding": "base64",
                 "pattern": "^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/][AQgw]==|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=)?$"
             }),
-            "What the worker gets, if it is not JSON.",
+            "The payload in base64, if it is not JSON.",
         ),
         may(
             "content_type",
             json!({ "type": "string", "maxLength": CONTENT_TYPE_BYTES_MAX, "pattern": "^[ -~]*/[ -~]*$", "examples": ["image/png"] }),
-            "What those bytes are. Default: application/octet-stream.",
+            "The content type of `payload_base64`. Default: application/octet-stream.",
         ),
     ]
 }
@@ -189,23 +188,23 @@ fn in_answers() -> Vec<Member> {
     let base64 = json!({ "type": "string", "contentEncoding": "base64" });
     vec![
         may("payload", any(), "The payload, if it is JSON."),
-        may("payload_base64", base64, "The payload, if it is not."),
-        may("content_type", text(CONTENT_TYPE_BYTES_MAX), "What those bytes are."),
+        may("payload_base64", base64, "The payload in base64, if it is not JSON."),
+        may("content_type", text(CONTENT_TYPE_BYTES_MAX), "The content type of `payload_base64`."),
     ]
 }
 
 fn in_exports() -> Vec<Member> {
-    let base64 = "What the worker gets, if it is not JSON, or JSON with line ends.";
+    let base64 = "The payload in base64, if it is not JSON or is JSON with line ends.";
     vec![
-        may("payload", any(), "What the worker gets, if that is JSON. Default: `null`."),
+        may("payload", any(), "The payload, if it is JSON. Default: `null`."),
         may("payload_base64", text(2 << 20), base64),
-        may("content_type", text(ANY_CONTENT_TYPE_BYTES_MAX), "What those bytes are."),
+        may("content_type", text(ANY_CONTENT_TYPE_BYTES_MAX), "The content type of `payload_base64`."),
     ]
 }
 
-/// No payload is the JSON `null`.
+/// The meaning of a missing payload: the JSON `null`.
 pub(crate) struct Null {
-    /// Whether `null` is written.
+    /// Whether the payload `null` is written.
     pub(crate) is_written: bool,
 }
 

@@ -1,39 +1,41 @@
-//! JSON that every reader takes alike.
+//! The check for JSON that all readers can read.
 //!
-//! The grammar of JSON allows more than most readers do: numbers that no float holds, half surrogate pairs, a member twice. A payload with
-//! one of these makes a whole answer unreadable to a worker, each time anew. So it is refused when it comes in.
+//! The grammar of JSON allows more than most readers do: numbers beyond the range of a float, half surrogate pairs, a member given twice. If a
+//! payload had one of these, a worker could not read the answer that contains it, however often the task were delivered. So the server refuses
+//! the payload at the put.
 
 use crate::bad_request::{BadRequest, shown_bytes};
 use std::fmt::Write as _;
 use std::hash::{BuildHasher, RandomState};
 
-/// How many digits a number has at most. Readers refuse longer ones or take seconds for them.
+/// Maximum number of digits of a number. Some readers refuse longer numbers, or take seconds to read them.
 const DIGITS_MAX: usize = 1_000;
-/// How many bytes a path in a refusal has at most, about.
+/// Approximate maximum length of the path in a refusal (bytes).
 const PATH_BYTES_MAX: usize = 256;
 
-/// What is wrong with a text that is JSON by the grammar.
+/// Why some readers cannot read a text that is valid JSON.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Fault {
-    /// The member or element, from the text's own value on: `.a[3]`; empty for that value itself.
+    /// The path of the member or element inside the text, such as `.a[3]`; empty for the outermost value.
     pub(crate) path: String,
-    /// What it is, and at which byte of the text.
+    /// The fault, and its byte in the text.
     pub(crate) what: String,
 }
 
 impl Fault {
-    /// As a refusal of the member in which the text stands.
+    /// The refusal of the member `member`, whose value is the text.
     pub(crate) fn refusal(self, member: &str) -> BadRequest {
         const HINT: &str = "send numbers beyond 64-bit floats as strings, whole characters, and each member once; \
-            or start the server with --lax-json if all readers of the queue take it";
+            or start the server with --lax-json if all workers of the queue can read it";
         BadRequest::member(format!("{member}{}", self.path), self.what, HINT)
     }
 }
 
-/// The first fault of `json` in the order of the text, but that a member is given twice is seen where its object ends.
+/// The first fault of `json` in the order of the text. A member given twice is found at the end of its object.
 ///
-/// `json` does not nest deep. Of text that is no JSON it may say anything. One pass; no allocation but for the levels, and for the names of the members of
-/// the objects that are open. Costs O(n log n) at most: names are compared by a hash under a key that nobody outside knows.
+/// `json` must not nest deeply; for text that is not JSON the result means nothing. The check is one pass. It allocates memory for the nesting
+/// levels and for the names in the open objects. Costs at most O(n log n), because names are compared by a hash with a random key, so that a caller cannot
+/// choose names whose hashes are equal.
 pub(crate) fn fault(json: &[u8]) -> Option<Fault> {
     let mut walk = Walk { json, levels: Vec::new(), names: Vec::new(), key: None };
     walk.run().err()
@@ -41,9 +43,9 @@ pub(crate) fn fault(json: &[u8]) -> Option<Fault> {
 
 struct Walk<'a> {
     json: &'a [u8],
-    /// The objects and arrays around the place, the outermost first.
+    /// The objects and arrays around the current byte, the outermost first.
     levels: Vec<Level>,
-    /// The names of the members so far of the objects among them.
+    /// The names of the members so far of these objects.
     names: Vec<Name>,
     key: Option<RandomState>,
 }
@@ -53,14 +55,14 @@ enum Level {
         index: usize,
     },
     Object {
-        /// Where its names begin.
+        /// The index in `names` of the first name of this object.
         first: usize,
-        /// The next text is a name.
+        /// Whether the next text is a name.
         wants_name: bool,
     },
 }
 
-/// The name of a member: where it stands between its quotes.
+/// The name of a member: its offsets in the text, without the quotes.
 #[derive(Copy, Clone)]
 struct Name {
     hash: u64,
@@ -96,7 +98,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Reads the text that begins at `from`. Where it ends.
+    /// Reads the string that begins at `from`. Returns the offset of its end.
     fn text(&mut self, from: usize) -> Result<usize, Fault> {
         let mut at = from + 1;
         loop {
@@ -115,7 +117,7 @@ impl Walk<'_> {
         Ok(at + 1)
     }
 
-    /// Reads the escape that begins at `at`, both halves of a pair as one. Where it ends.
+    /// Reads the escape that begins at `at`; two halves of a surrogate pair count as one escape. Returns the offset of its end.
     fn escape(&self, at: usize) -> Result<usize, Fault> {
         let half = |at: usize| hex4(self.json.get(at..at + 6)?);
         match half(at) {
@@ -130,7 +132,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Reads the number that begins at `from`. Where it ends.
+    /// Reads the number that begins at `from`. Returns the offset of its end.
     fn number(&self, from: usize) -> Result<usize, Fault> {
         let rest = &self.json[from..];
         let is_part = |byte: &u8| byte.is_ascii_digit() || matches!(byte, b'-' | b'+' | b'.' | b'e' | b'E');
@@ -150,7 +152,7 @@ impl Walk<'_> {
         Ok(from + number.len())
     }
 
-    /// An object or an array ends.
+    /// Handles the end of an object or an array.
     fn close(&mut self) -> Result<(), Fault> {
         let Some(Level::Object { first, .. }) = self.levels.pop() else { return Ok(()) };
         if self.names.len() - first > 1 {
@@ -167,10 +169,10 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// The first in the text of these names, in the order of their hashes, that was there before.
+    /// The first name in the text that repeats an earlier one. `names` is sorted by hash.
     fn second(&self, names: &[Name]) -> Option<Name> {
         let runs = names.chunk_by(|a, b| a.hash == b.hash).filter(|run| run.len() > 1);
-        // Names of one hash are the same name, for nobody can choose them so; to be exact, each is compared with the one before.
+        // Names with one hash are almost always equal, because a caller does not know the key. To be exact, each is compared with the one before it.
         let twice = runs.flat_map(|run| run.windows(2)).filter(|pair| self.same(pair[0], pair[1]));
         twice.map(|pair| pair[1]).min_by_key(|name| name.from)
     }
@@ -189,7 +191,7 @@ impl Walk<'_> {
         key.hash_one(&plain[..])
     }
 
-    /// A fault at the present place.
+    /// A fault at the current byte.
     fn broken(&self, what: String) -> Fault {
         let mut steps = Vec::new();
         let mut end = self.names.len();
@@ -228,13 +230,13 @@ impl Walk<'_> {
     }
 }
 
-/// `\uXXXX`, as a number.
+/// The number of an escape `\uXXXX`.
 fn hex4(escape: &[u8]) -> Option<u32> {
     let digits = escape.strip_prefix(b"\\u")?;
     digits.iter().try_fold(0, |sum, digit| Some(sum << 4 | char::from(*digit).to_digit(16)?))
 }
 
-/// Whether a number can be beyond a float: all others are decided without reading it.
+/// Whether a number may be beyond the range of a 64-bit float. This quick test spares most numbers the exact one.
 fn may_be_beyond(number: &[u8]) -> bool {
     match number.iter().position(|byte| matches!(byte, b'e' | b'E')) {
         None => number.len() > 300,
@@ -248,7 +250,7 @@ fn is_finite(number: &[u8]) -> bool {
     std::str::from_utf8(number).ok().and_then(|text| text.parse::<f64>().ok()).is_none_or(f64::is_finite)
 }
 
-/// The characters of a text between its quotes.
+/// The characters of a string, given without its quotes.
 fn unescaped(text: &[u8]) -> impl Iterator<Item = char> {
     let mut chars = std::str::from_utf8(text).unwrap_or("").chars();
     std::iter::from_fn(move || {
@@ -360,7 +362,7 @@ mod tests {
         assert_eq!(found(&again).map(|(path, _)| path), Some(".1869f".to_owned()));
     }
 
-    /// A reader that takes what most take: serde's own value, and no member twice.
+    /// A reader as strict as most are: the value of serde, and no member twice.
     struct Strict;
 
     impl<'de> Deserialize<'de> for Strict {

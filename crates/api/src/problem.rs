@@ -1,4 +1,4 @@
-//! Everything that went wrong, as RFC 9457 `application/problem+json`.
+//! Error answers: `application/problem+json` of RFC 9457.
 
 use crate::bad_request::{BadRequest, Place, shown};
 use crate::body::body;
@@ -14,21 +14,21 @@ use std::fmt;
 pub const PROBLEM_CONTENT_TYPE: &str = "application/problem+json";
 
 body! {
-    /// What went wrong, by RFC 9457.
+    /// An error answer by RFC 9457.
     ///
-    /// A member that does not apply is absent; members that a reader does not know are skipped.
+    /// A member that does not apply is absent. A reader skips members that it does not know.
     pub struct Problem: answer "Problem" {
-        /// The kind; the path of a page about it.
+        /// The kind of the problem: the path of a page about it.
         type_uri as "type": String = has(text(256, "").described(|| one_of(&ProblemKind::ALL.map(ProblemKind::type_uri))));
-        /// What this kind is, in a few words.
+        /// The title of the kind.
         title: String = has(text(256, ""));
         /// The HTTP status.
         status: u16 = has(number(400, 599));
-        /// What is wrong in this case, with the value and the limit.
+        /// The fault in this case, with the value and the limit.
         detail: String = has(text(65_536, ""));
         /// The path of the request.
         instance: Option<String> = may(text(8_192, ""));
-        /// What to do.
+        /// The hint: what the caller can do.
         hint: Option<String> = may(text(65_536, ""));
         /// The member of the body that is at fault.
         member: Option<String> = may(text(65_536, ""));
@@ -36,17 +36,17 @@ body! {
         parameter: Option<String> = may(text(65_536, ""));
         /// The header that is at fault.
         header: Option<String> = may(text(256, ""));
-        /// What a cancel found, or why a task could not be had.
+        /// The outcome of a cancel that had no effect, or why there is no live task.
         result: Option<CancelOutcome> = may(choice());
-        /// The live task's version.
+        /// The version of the live task.
         version: Option<u64> = may(number(1, INTEGER_MAX));
-        /// Live tasks of a queue that is not empty.
+        /// Number of live tasks in a queue that is not empty.
         tasks: Option<u64> = may(count());
-        /// Its dead tasks.
+        /// Number of its dead tasks.
         dead: Option<u64> = may(count());
-        /// Its schedules.
+        /// Number of its schedules.
         schedules: Option<u64> = may(count());
-        /// After how many seconds to try again, as `Retry-After`.
+        /// Time to wait before another try (seconds), as in `Retry-After`.
         retry_after_s: Option<u32> = may(number(0, u32::MAX.into()));
     }
 }
@@ -61,7 +61,7 @@ impl fmt::Display for Problem {
 impl std::error::Error for Problem {}
 
 impl Problem {
-    /// A problem of this kind, with what is wrong in this case.
+    /// A problem of this kind; `detail` says what is wrong in this case.
     pub fn new(kind: ProblemKind, detail: impl Into<String>) -> Self {
         Self {
             type_uri: kind.type_uri().to_owned(),
@@ -92,28 +92,28 @@ impl Problem {
         json::write(self)
     }
 
-    /// The same problem, with what to do.
+    /// The same problem with a hint.
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
-    /// The same problem, of this line of a file: its number stands in front.
+    /// The same problem with the number of a line of a file in front of its detail.
     #[must_use]
     pub fn at_line(mut self, number: u64) -> Self {
         self.detail = format!("line {number}: {}", self.detail);
         self
     }
 
-    /// The same problem, with the path of the request.
+    /// The same problem with the path of the request.
     #[must_use]
     pub fn with_instance(mut self, path: impl Into<String>) -> Self {
         self.instance = Some(path.into());
         self
     }
 
-    /// The same problem, with the number of seconds after which to try again.
+    /// The same problem with the time to wait before another try (seconds).
     #[must_use]
     pub fn with_retry_after_s(mut self, seconds: u32) -> Self {
         self.retry_after_s = Some(seconds);
@@ -142,18 +142,21 @@ impl Problem {
         Self::new(ProblemKind::BadName, why).with_hint(hint)
     }
 
-    /// 400: due later than the server allows.
+    /// 400: the task would be due later than the server allows.
     pub fn too_far(limit_ms: u64) -> Self {
         let limit = duration::format(limit_ms);
         Self::new(ProblemKind::TooFar, format!("the task would be due more than {limit} from now"))
             .with_hint("name a nearer time")
     }
 
-    /// 400: given up before it is due. Both in ms since 1970.
+    /// 400: the task would expire before it is due. Both instants are in ms since 1970.
     pub fn expires_first(expire_at_ms: i64, due_at_ms: i64) -> Self {
         let [expire_at, due_at] = [expire_at_ms, due_at_ms].map(time::format);
-        Self::new(ProblemKind::ExpiresFirst, format!("it would expire at {expire_at} and is due at {due_at}"))
-            .with_hint("`expire_after` counts from the request: make it longer than the delay")
+        Self::new(
+            ProblemKind::ExpiresFirst,
+            format!("the task would expire at {expire_at} and is due at {due_at}"),
+        )
+        .with_hint("`expire_after` counts from the request: make it longer than the delay")
     }
 
     /// 409: the task was given up, and has to be redriven before it can be changed.
@@ -179,13 +182,13 @@ impl Problem {
     /// 409: the queue is being drained, and the request would add a task.
     pub fn draining(queue: &str) -> Self {
         Self::new(ProblemKind::Draining, format!("queue `{}` is being drained", shown(queue)))
-            .with_hint("put it elsewhere, or resume the queue: POST /v1/queues/{q}/resume")
+            .with_hint("put the task elsewhere, or resume the queue: POST /v1/queues/{q}/resume")
     }
 
-    /// 503: the server takes no new tasks, and goes on with those that it has.
+    /// 503: the server is being drained: it takes no new tasks, and goes on with those that it has.
     pub fn server_draining() -> Self {
         Self::new(ProblemKind::ServerDraining, "the server was told to take no new tasks")
-            .with_hint("put it elsewhere, or try again once the server takes new tasks: POST /v1/resume, or a new start")
+            .with_hint("put the task elsewhere, or try again once the server takes new tasks: POST /v1/resume, or a new start")
             .with_retry_after_s(5)
     }
 
@@ -197,10 +200,10 @@ impl Problem {
             .with_retry_after_s(1)
     }
 
-    /// 409: there are as many of something as there can be. `what` says of what, such as "queues with settings".
+    /// 409: a limit on the number of things is reached. `what` names the things, such as "queues with settings".
     pub fn too_many(what: &str, limit: usize) -> Self {
-        Self::new(ProblemKind::TooMany, format!("there are {limit} {what}, and no more can be"))
-            .with_hint("take some of them away first")
+        Self::new(ProblemKind::TooMany, format!("there are {limit} {what}, and no more are allowed"))
+            .with_hint("delete some of them first")
     }
 
     /// 409: a timeline is replaced as a whole.
@@ -211,7 +214,7 @@ impl Problem {
             .with_hint("send the whole `timeline` as it is to be, with all its instants")
     }
 
-    /// 404: no dead task of the queue is what `which` says, such as "the id 7".
+    /// 404: the queue has no dead task with `which`, such as "the id 7".
     pub fn not_dead(queue: &str, which: &str) -> Self {
         Self::new(
             ProblemKind::NotFound,
@@ -229,11 +232,11 @@ impl Problem {
         problem
     }
 
-    /// What a cancel found when it took no effect: 409 `leased`, 404 `done` or `not_found`.
+    /// The problem of a cancel that had no effect: 409 `leased`, 404 `done` or `not_found`.
     ///
     /// # Panics
     ///
-    /// With an outcome that is no problem: `cancelled` or `revoked`.
+    /// If the outcome is not a problem: `cancelled` or `revoked`.
     pub fn cancel(outcome: CancelOutcome, queue: &str, key: &str) -> Self {
         match outcome {
             CancelOutcome::Leased => Self::leased(queue, key),
@@ -245,7 +248,7 @@ impl Problem {
         }
     }
 
-    /// 404: no live task has this key, and none was done lately.
+    /// 404: no live task has this key, and the history has no acked one.
     pub fn not_found(queue: &str, key: &str) -> Self {
         let detail = format!("queue `{}` has no live task with the key `{}`", shown(queue), shown(key));
         Self::new(ProblemKind::NotFound, detail)
@@ -279,7 +282,7 @@ impl Problem {
         problem
     }
 
-    /// 412: the task's version is another than the one asked for, or there is no live task at all.
+    /// 412: the task has another version than the request asks for, or there is no live task.
     pub fn version_mismatch(wanted: u64, current: Option<u64>) -> Self {
         let detail = match current {
             Some(current) => format!("the request is for version {wanted}, the task has version {current}"),
@@ -305,10 +308,10 @@ impl Problem {
         problem
     }
 
-    /// 404: no job has this number, or it was over long ago.
+    /// 404: no job has this number, or the job ended long ago.
     pub fn no_job(id: &str) -> Self {
-        Self::new(ProblemKind::NoJob, format!("no job `{}` is under way or was over lately", shown(id)))
-            .with_hint("the answer 202 of a cancel, a move or a purge names the job; the last 100 that are over are kept")
+        Self::new(ProblemKind::NoJob, format!("no job `{}` is under way or ended lately", shown(id)))
+            .with_hint("the answer 202 to a cancel, a move or a purge names the job; the last 100 jobs that ended are kept")
     }
 
     /// 404: no backup has this number.
@@ -318,7 +321,7 @@ impl Problem {
         )
     }
 
-    /// 404: the server makes no backups. `why` says what it lacks.
+    /// 404: the server makes no backups. `why` says which setting is missing.
     pub fn no_backup_dir(why: &str) -> Self {
         Self::new(ProblemKind::NoBackupDir, why)
             .with_hint("start the server with --backup-dir DIR (TICKWHEEL_BACKUP_DIR) and a data directory")
@@ -342,9 +345,9 @@ impl Problem {
             .with_hint(format!("GET /v1/queues/{}/schedules lists those there are", shown(queue)))
     }
 
-    /// 401: no token, or one that is not known.
+    /// 401: the request has no token, or an unknown one.
     pub fn unauthorized() -> Self {
-        Self::new(ProblemKind::Unauthorized, "there is no token in the request, or one that this server does not know")
+        Self::new(ProblemKind::Unauthorized, "the request has no token, or one that this server does not know")
             .with_hint("send `Authorization: Bearer TOKEN`; the command line takes the token from TICKWHEEL_TOKEN or --token-file")
     }
 
@@ -354,16 +357,16 @@ impl Problem {
             ProblemKind::Forbidden,
             format!("the request needs the right `{right}`, and the token does not have it"),
         )
-        .with_hint("ask whoever runs the server for a token that has it")
+        .with_hint("ask the operator of the server for a token that has it")
     }
 
-    /// 403: what concerns all queues needs a token without a scope.
+    /// 403: a request that concerns all queues needs a token without a scope.
     pub fn forbidden_to_scoped() -> Self {
-        Self::new(ProblemKind::Forbidden, "the request concerns all queues, and the token only some")
-            .with_hint("ask whoever runs the server for a token without a scope")
+        Self::new(ProblemKind::Forbidden, "the request concerns all queues, and the token is limited to some")
+            .with_hint("ask the operator of the server for a token without a scope")
     }
 
-    /// 403: the queue is the server's own.
+    /// 403: the name of the queue is reserved for the server.
     pub fn own_queue(queue: &str) -> Self {
         Self::new(ProblemKind::OwnQueue, format!("the name `{}` is reserved for the server", shown(queue)))
             .with_hint("use another name for the queue; GET /v1/jobs lists jobs")
@@ -384,9 +387,9 @@ impl Problem {
             .with_hint("paths begin with `/v1/`; `/` in a key or in the name of a queue is written `%2F`")
     }
 
-    /// 404: the endpoint exists on servers with a virtual clock only.
+    /// 404: the endpoint exists only on servers with a virtual clock.
     pub fn no_virtual_clock() -> Self {
-        Self::new(ProblemKind::NoVirtualClock, "its clock is not virtual and cannot be advanced")
+        Self::new(ProblemKind::NoVirtualClock, "the server's clock is not virtual and cannot be advanced")
             .with_hint("start a server for tests with `--virtual-clock`")
     }
 
@@ -405,8 +408,8 @@ impl Problem {
         .with_hint("call from a program, or from a page that this server itself serves")
     }
 
-    /// 421: the request is for a host that this server is not. On loopback it answers to names of its own
-    /// machine only.
+    /// 421: the request names another host. A server that listens on loopback accepts only the names of its own
+    /// machine.
     pub fn foreign_host(host: &str) -> Self {
         Self::new(
             ProblemKind::ForeignHost,
@@ -431,10 +434,10 @@ impl Problem {
             .with_hint("send it again, in one piece")
     }
 
-    /// 413: the body, or one line of a batch, is above the limit.
+    /// 413: the body or a line of a batch is above the limit.
     pub fn body_too_large(limit_bytes: u64) -> Self {
         Self::new(ProblemKind::BodyTooLarge, format!("the limit is {limit_bytes} bytes"))
-            .with_hint("keep large data elsewhere, and its name in the payload")
+            .with_hint("store large data elsewhere, and put its name into the payload")
     }
 
     /// 413: the batch has too many lines.
@@ -469,14 +472,14 @@ impl Problem {
         Self::new(ProblemKind::Busy, what).with_hint("try again later").with_retry_after_s(retry_after_s)
     }
 
-    /// 429: a put would add a task, and the queues of its token have all they may.
+    /// 429: a put would add a task, and the queues of the token have as many tasks as its quota allows.
     pub fn token_full() -> Self {
-        // They are counted once a second; nobody knows how long tasks take to end.
+        // The tasks are counted once a second. When some of them end is not known, so 5 s is a guess.
         Self::busy("the queues of the token have all the tasks that it allows", 5)
-            .with_hint("wait until some are done, or ask whoever runs the server for more; changing those there are is allowed")
+            .with_hint("wait until some of them are done, or ask the operator of the server for a larger quota; existing tasks may still be changed")
     }
 
-    /// 500: a mistake of the server. `detail` must not hold payloads or keys.
+    /// 500: an error of the server. `detail` must not contain payloads or keys.
     pub fn internal(detail: impl Into<String>) -> Self {
         Self::new(ProblemKind::Internal, detail)
             .with_hint("the call may have taken effect or not; the server's log says more")
@@ -484,14 +487,14 @@ impl Problem {
 
     /// 503: the server has not recovered its tasks yet.
     pub fn starting() -> Self {
-        Self::new(ProblemKind::Starting, "it is still reading its tasks; the call had no effect")
+        Self::new(ProblemKind::Starting, "the server is still reading its tasks; the call had no effect")
             .with_hint("try again; `/readyz` answers 200 once it is ready")
             .with_retry_after_s(1)
     }
 
     /// 503: the server stops.
     pub fn stopping() -> Self {
-        Self::new(ProblemKind::Stopping, "it takes no more calls; the call had no effect")
+        Self::new(ProblemKind::Stopping, "the server takes no more calls; the call had no effect")
             .with_hint("try again once it has been started again")
             .with_retry_after_s(1)
     }
@@ -499,13 +502,13 @@ impl Problem {
     /// 503: the store failed before this call.
     pub fn read_only(why: &str) -> Self {
         Self::new(ProblemKind::ReadOnly, format!("the store failed: {why}; the call had no effect"))
-            .with_hint("`tickwheel doctor --deep` says what is wrong with the data; see to the disk and start the server again")
+            .with_hint("`tickwheel doctor --deep` says what is wrong with the data; repair the disk and start the server again")
     }
 
     /// 503: the store failed or the server stopped while the call was under way.
     pub fn indeterminate(why: &str) -> Self {
         Self::new(ProblemKind::Indeterminate, format!("{why}; the call may have taken effect or not"))
-            .with_hint("after a restart look at the task, or send the same call again: of one key there is never more than one live task")
+            .with_hint("after a restart look at the task, or send the same call again: a key never has more than one live task")
     }
 
     /// 507: the disk is full.
@@ -513,7 +516,7 @@ impl Problem {
         let detail =
             format!("the call needs {needed_bytes} bytes and {room_bytes} are left; it had no effect");
         Self::new(ProblemKind::StorageFull, detail)
-            .with_hint("ack or cancel tasks, or give the disk more space: some of it is kept for acks, cancels and checkpoints")
+            .with_hint("ack or cancel tasks, or give the disk more space: some space is reserved for acks, cancels and checkpoints")
     }
 }
 
@@ -536,7 +539,7 @@ mod tests {
         }
     }
 
-    /// "1 live tasks" and "1 schedules" did not read well.
+    /// The counts stand behind their nouns, so that no text says "1 live tasks" or "1 schedules".
     #[test]
     fn one_of_a_kind_reads_as_well_as_many() {
         let problem = Problem::queue_not_empty("shop", 1, 0, 2);

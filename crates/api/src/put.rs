@@ -1,4 +1,4 @@
-//! The bodies that make and change a task.
+//! The bodies of a put and of a patch.
 
 use crate::bad_request::BadRequest;
 use crate::body::{Body, Slots, body};
@@ -11,7 +11,7 @@ use crate::query::PutMode;
 use crate::terms::{Terms, TermsPatch};
 use crate::timeline::{self, MomentBody, timeline};
 
-/// Where members stand that people look for in the body.
+/// Members that callers often look for in the body, with their right places.
 const ELSEWHERE: &[(&str, &str)] = &[
     ("mode", "it is a query parameter: `?mode=create`"),
     ("revoke", "it is a query parameter: `?revoke=true`"),
@@ -21,7 +21,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("due_at", "write `at` or `at_ms`; `due_at` is the name in answers"),
 ];
 
-/// What goes with what in a task: one time or none, one payload or none.
+/// Rules about the members of a put: at most one due time, and at most one payload.
 pub(crate) const OF_TASK: &[Rule] = &[ONE_TIME, ONE_PAYLOAD, Rule::With("content_type", "payload_base64")];
 const OF_PATCH: &[Rule] =
     &[ONE_TIME, ONE_PAYLOAD, Rule::With("content_type", "payload_base64"), Rule::NotEmpty];
@@ -29,22 +29,22 @@ const ONE_TIME: Rule = Rule::OneOrNone(&["delay", "at", "at_ms", "level", "timel
 const ONE_PAYLOAD: Rule = Rule::OneOrNone(&["payload", "payload_base64", "timeline"]);
 
 body! {
-    /// A task: when, what, and how. No body at all is due now with the payload `null`.
+    /// A task: its due time, its payload and its terms. With an empty body the task is due now and has the payload `null`.
     ///
     /// The body of `PUT /v1/queues/{q}/tasks/{key}` and of `POST /v1/queues/{q}/tasks`:
     /// `{"delay": "30m" | "at": "2017-10-02T11:26:33Z" | "at_ms": 1506943593000 | "level": 3, "payload": any JSON, "tags": ["vip"],
     /// "priority": 1024, "group": "user:7", "retry": {...}, "expire_after": "1h"}`, every member optional.
     #[derive(Default)]
     pub struct PutBody: request "Put" {
-        /// When the task is to become due.
+        /// The due time of the task.
         due: Due = some_or(usual(Due::Now), members_of());
-        /// Many instants in the order of time, a payload for each, in the place of time and payload.
+        /// A timeline: instants in the order of time, each with its payload. A timeline replaces due time and payload.
         timeline: Vec<MomentBody> = unless(Vec::new(), timeline());
-        /// What the worker gets; with a timeline each instant has its own.
+        /// The payload that the worker gets. In a timeline each instant has its own.
         payload: PayloadBody = some_or(Null { is_written: false }, payload());
-        /// Tags, priority, group, retry policy, expiry.
+        /// The terms: tags, priority, group, retry policy and expiry.
         terms: Terms = flat();
-        /// With the mode `debounce`: due so long after the first put of the row at the latest.
+        /// With the mode `debounce`: the task becomes due at the latest this long after the first of the puts that are debounced together.
         max_wait_ms as "max_wait": Option<u64> = may(duration());
     }
     elsewhere: ELSEWHERE;
@@ -52,13 +52,13 @@ body! {
     check: |_: &Self, slots| timeline_alone(slots);
 }
 
-/// Of a task whose key the server makes.
+/// The schema of a put whose key the server chooses.
 pub(crate) fn post() -> Schema {
-    let what = "A task whose key the server makes: when, what, and how. No body at all is due now with the payload `null`.";
+    let what = "A task whose key the server chooses: its due time, its payload and its terms. With an empty body the task is due now and has the payload `null`.";
     PutBody::schema().named("Post", what).without(&["max_wait"])
 }
 
-/// Refuses a timeline beside a time or a payload. The members are those of a put or a patch.
+/// Refuses a timeline beside a due time or a payload. The slots are those of a put or a patch.
 fn timeline_alone(slots: Slots<'_, '_>) -> Result<(), BadRequest> {
     let has = |name| PutBody::find(name).is_some_and(|at| slots[at].is_some());
     if !has("timeline") {
@@ -69,29 +69,29 @@ fn timeline_alone(slots: Slots<'_, '_>) -> Result<(), BadRequest> {
         () if ["payload", "payload_base64"].into_iter().any(has) => "a second payload",
         () => return Ok(()),
     };
-    let hint = "each instant of a timeline has its time and its payload: leave the others out";
+    let hint = "each instant of a timeline has its own time and payload: leave the others out";
     Err(BadRequest::member("timeline", format!("stands beside {what}"), hint))
 }
 
 impl PutBody {
-    /// Refuses payloads that not all readers take. See [`PayloadBody::check_portable`].
+    /// Refuses a payload that some JSON readers cannot read. See [`PayloadBody::check_portable`].
     ///
     /// # Errors
     ///
-    /// Names the first such place.
+    /// The error names the first such place.
     pub fn check_portable(&self) -> Result<(), BadRequest> {
         self.payload.check_portable()?;
         timeline::check_portable(&self.timeline)
     }
 
-    /// Whether its members go with this mode.
+    /// Refuses members that are not allowed in a put of this mode.
     ///
     /// # Errors
     ///
-    /// A `max_wait` in a put that is not debounced.
+    /// A `max_wait` beside a timeline, or in a put whose mode is not `debounce`.
     pub fn check(&self, mode: PutMode) -> Result<(), BadRequest> {
         if !self.timeline.is_empty() && self.max_wait_ms.is_some() {
-            let hint = "a timeline says itself when the task is due";
+            let hint = "leave it out: the timeline says when the task is due";
             return Err(BadRequest::member("max_wait", "means nothing beside a `timeline`", hint));
         }
         if self.max_wait_ms.is_none() || mode == PutMode::Debounce {
@@ -103,19 +103,19 @@ impl PutBody {
 }
 
 body! {
-    /// What is to be another; what is not named stays.
+    /// The members of a task that change. Members that are left out keep their values.
     ///
-    /// The body of `PATCH /v1/queues/{q}/tasks/{key}`: the members of [`PutBody`]. An empty patch is refused: it would raise the task's version
-    /// and change nothing, which nobody means to ask for.
+    /// The body of `PATCH /v1/queues/{q}/tasks/{key}`: the members of [`PutBody`]. An empty patch is refused, because it would raise the version of the
+    /// task and change nothing.
     #[derive(Default)]
     pub struct PatchBody: request "Patch" {
-        /// When the task is to become due from now on. `delay` counts from the receipt of the patch.
+        /// The new due time. `delay` counts from the receipt of the patch.
         due: Option<Due> = may_some(members_of());
-        /// Many instants in the order of time, a payload for each, in the place of time and payload.
+        /// A timeline: instants in the order of time, each with its payload. A timeline replaces due time and payload.
         timeline: Option<Vec<MomentBody>> = may(timeline());
-        /// What the worker gets from now on.
+        /// The new payload.
         payload: Option<PayloadBody> = may_some(payload());
-        /// Tags, priority, group, retry policy, expiry from now on.
+        /// The new terms: tags, priority, group, retry policy and expiry.
         terms: TermsPatch = flat();
     }
     elsewhere: ELSEWHERE;
@@ -124,11 +124,11 @@ body! {
 }
 
 impl PatchBody {
-    /// Refuses payloads that not all readers take. See [`PayloadBody::check_portable`].
+    /// Refuses a payload that some JSON readers cannot read. See [`PayloadBody::check_portable`].
     ///
     /// # Errors
     ///
-    /// Names the first such place.
+    /// The error names the first such place.
     pub fn check_portable(&self) -> Result<(), BadRequest> {
         self.payload.as_ref().map_or(Ok(()), PayloadBody::check_portable)?;
         timeline::check_portable(self.timeline.as_deref().unwrap_or(&[]))

@@ -1,4 +1,4 @@
-//! The queues and how many tasks each has.
+//! Answers about queues: their numbers of tasks and their settings.
 
 use crate::body::body;
 use crate::choice::choice;
@@ -7,66 +7,66 @@ use crate::part::{flat, has, may, unless};
 use crate::settings::SettingsBody;
 
 body! {
-    /// The queues that the token may know of.
+    /// One page of the queues inside the token's scope.
     ///
     /// The answer to `GET /v1/queues`.
     pub struct QueuesBody: answer "Queues" {
-        /// By name.
+        /// The queues in the order of their names.
         queues: Vec<QueueCounts> = has(list(object(), ""));
-        /// What to send as `cursor` for the next page; `null` on the last.
+        /// The `cursor` of the next page; `null` on the last page.
         next_cursor: Option<String> = has(or_null(text(512, "")));
     }
 }
 
 body! {
-    /// A queue and its tasks by state.
+    /// A queue and its number of tasks by state.
     pub struct QueueCounts: answer "QueueCounts" {
-        /// Its name.
+        /// The name of the queue.
         queue: String = has(text(200, ""));
-        /// Tasks that are not due yet.
+        /// Number of tasks that are not due yet.
         scheduled: u64 = has(count());
-        /// Tasks that are due and in nobody's hands.
+        /// Number of tasks that are due and not leased.
         ready: u64 = has(count());
-        /// Tasks in workers' hands.
+        /// Number of tasks that workers have leased.
         leased: u64 = has(count());
-        /// Tasks that were given up.
+        /// Number of dead tasks.
         dead: u64 = has(count());
-        /// Whether nothing is leased.
+        /// Whether the queue is paused, so that nothing is leased.
         paused: bool = has(flag());
-        /// Whether no task is added.
+        /// Whether the queue is draining, so that no task is added.
         draining: bool = unless(false, flag());
     }
 }
 
 body! {
-    /// A queue: its tasks by state, and its settings.
+    /// A queue: its number of tasks by state, and its settings.
     ///
     /// The answer to `GET` and `PUT /v1/queues/{q}` and to `pause`, `resume` and `drain`. A setting that is absent has its default.
     pub struct QueueBody: answer "Queue" {
-        /// Its tasks by state.
+        /// The number of tasks by state.
         counts: QueueCounts = flat();
-        /// When its pause ends by itself.
+        /// When the pause ends by itself.
         paused_until_ms as "paused_until": Option<i64> = may(instant());
-        /// How it hands its tasks out.
+        /// The settings of the queue.
         settings: SettingsBody = flat();
     }
 }
 
 body! {
-    /// The queue is gone.
+    /// The queue is deleted.
     ///
-    /// The answer to `DELETE /v1/queues/{q}`: `{"result": "deleted"}`. A queue that still has something is a problem, 409.
+    /// The answer to `DELETE /v1/queues/{q}`: `{"result": "deleted"}`. For a queue that still has tasks or schedules the answer is a problem, 409.
     #[derive(Copy)]
     pub struct DeleteQueueAnswer: answer "QueueDeleted" {
-        /// It has no settings any more.
+        /// The settings are removed.
         result: QueueGone = has(choice());
     }
 }
 
 choice! {
-    /// What became of a queue that was deleted.
+    /// The result of the deletion of a queue.
     pub enum QueueGone {
-        /// It has no settings any more and is not listed, until its next use.
+        /// The settings are removed. The queue is not listed until it is used again.
         Deleted = "deleted",
     }
 }

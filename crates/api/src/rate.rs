@@ -1,4 +1,4 @@
-//! A rate as people write it: `5/s`, `100/m`, `1/250ms`.
+//! Rates as people write them: `5/s`, `100/m`, `1/250ms`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,12 +13,12 @@ use crate::kind::Kind;
 use crate::openapi::schema;
 use crate::{duration, value};
 
-/// The most tasks that a rate may name.
+/// Maximum number of tasks in a rate.
 pub const RATE_TASKS_MAX: u64 = 1_000_000_000;
-/// The longest while of a rate: one day.
+/// Maximum period of a rate: one day.
 pub const RATE_PER_MS_MAX: u64 = 86_400_000;
 
-/// So many deliveries in such a while.
+/// A number of deliveries in a period.
 ///
 /// ```
 /// use tickwheel_api::RateBody;
@@ -29,13 +29,13 @@ pub const RATE_PER_MS_MAX: u64 = 86_400_000;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RateBody {
-    /// Deliveries, 1 to a thousand million.
+    /// Number of deliveries, 1 to [`RATE_TASKS_MAX`].
     pub tasks: u64,
-    /// The while, ms: 1 to a day.
+    /// Length of the period (ms), 1 ms to 1 d.
     pub per_ms: u64,
 }
 
-/// Why a text is no rate.
+/// Why a text is not a rate.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("`{text}` is no rate: {what}")]
 pub struct RateError {
@@ -43,7 +43,7 @@ pub struct RateError {
     what: String,
 }
 
-/// Units that stand for one of them.
+/// Units that alone stand for a period of one unit.
 const UNITS: [(&str, u64); 5] = [("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000)];
 
 impl FromStr for RateBody {
@@ -59,7 +59,7 @@ impl FromStr for RateBody {
         let tasks: Option<u64> = if digits { tasks.parse().ok() } else { None };
         let tasks = tasks.filter(|tasks| (1..=RATE_TASKS_MAX).contains(tasks));
         let tasks = tasks.ok_or_else(|| {
-            refused(format!("in front of the `/` stands a whole number from 1 to {RATE_TASKS_MAX}"))
+            refused(format!("the part before the `/` must be a whole number from 1 to {RATE_TASKS_MAX}"))
         })?;
         let unit = UNITS.iter().find(|(name, _)| *name == per).map(|(_, ms)| *ms);
         let per_ms = match unit {
@@ -67,7 +67,7 @@ impl FromStr for RateBody {
             None => duration::parse(per).map_err(|error| refused(error.to_string()))?,
         };
         if !(1..=RATE_PER_MS_MAX).contains(&per_ms) {
-            return Err(refused("behind the `/` stands a while from 1ms to 1d".to_owned()));
+            return Err(refused("the part after the `/` must be a duration from 1ms to 1d".to_owned()));
         }
         Ok(Self { tasks, per_ms })
     }
@@ -91,7 +91,7 @@ impl Kind for Rate {
 
     fn read(&self, path: &str, raw: &RawValue) -> Result<RateBody, BadRequest> {
         let text = value::text(path, raw, "5/s")?;
-        let hint = "write how many in which while, for example `5/s`, `100/m` or `1/250ms`";
+        let hint = "write a number and a period, for example `5/s`, `100/m` or `1/250ms`";
         text.parse().map_err(|error: RateError| BadRequest::member(path, error.to_string(), hint))
     }
 
@@ -99,7 +99,7 @@ impl Kind for Rate {
         serializer.collect_str(rate)
     }
 
-    /// Tasks and a while. That the while is at most a day, the description says.
+    /// A number and a period. The maximum of one day is in the description only.
     fn schema(&self) -> Json {
         let pattern = format!("^([1-9][0-9]{{0,8}}|1000000000)/(ms|s|m|h|d|{})$", schema::duration_cases());
         json!({ "type": "string", "pattern": pattern, "examples": ["5/s"] })
@@ -132,12 +132,18 @@ mod tests {
     fn what_is_no_rate_is_named() {
         for (text, what) in [
             ("5", "`5` is no rate: there is no `/` in it"),
-            ("0/s", "`0/s` is no rate: in front of the `/` stands a whole number from 1 to 1000000000"),
-            ("-1/s", "`-1/s` is no rate: in front of the `/` stands a whole number from 1 to 1000000000"),
-            ("0.5/s", "`0.5/s` is no rate: in front of the `/` stands a whole number from 1 to 1000000000"),
+            ("0/s", "`0/s` is no rate: the part before the `/` must be a whole number from 1 to 1000000000"),
+            (
+                "-1/s",
+                "`-1/s` is no rate: the part before the `/` must be a whole number from 1 to 1000000000",
+            ),
+            (
+                "0.5/s",
+                "`0.5/s` is no rate: the part before the `/` must be a whole number from 1 to 1000000000",
+            ),
             ("5/", "`5/` is no rate: is empty, not a duration"),
-            ("5/0s", "`5/0s` is no rate: behind the `/` stands a while from 1ms to 1d"),
-            ("5/2w", "`5/2w` is no rate: behind the `/` stands a while from 1ms to 1d"),
+            ("5/0s", "`5/0s` is no rate: the part after the `/` must be a duration from 1ms to 1d"),
+            ("5/2w", "`5/2w` is no rate: the part after the `/` must be a duration from 1ms to 1d"),
             ("5/sec", "`5/sec` is no rate: `sec` is not a duration: expected a number at `sec`"),
         ] {
             assert_eq!(text.parse::<RateBody>().expect_err(text).to_string(), what);

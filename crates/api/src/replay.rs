@@ -1,4 +1,4 @@
-//! Lines of `tickwheel replay`: timestamped operations in, deliveries out, as NDJSON.
+//! Lines of `tickwheel replay` as NDJSON: the input has operations with their times, and the output has deliveries.
 
 use crate::bad_request::BadRequest;
 use crate::body::{Meaning, Slots, body, means, named};
@@ -8,21 +8,21 @@ use crate::part::{has, may, may_some, some_or};
 use crate::payload::{Null, PayloadBody, kept_payload, payload};
 
 body! {
-    /// One operation.
+    /// One operation of a replay.
     pub(crate) struct LineMembers: line_members {
-        /// When the operation happens.
+        /// The instant of the operation.
         at: i64 = has(instant());
-        /// What happens.
+        /// The operation.
         op: Op = has(one_of(OPS));
         /// The queue.
         queue: String = has(text(200, "close"));
         /// The task's key.
         key: String = has(key("order:1"));
-        /// When the task is due, from `at` on.
+        /// The delay of the task, counted from `at`.
         delay: Option<u64> = may(duration());
-        /// When the task is due.
+        /// The due time of the task.
         due_at: Option<i64> = may(instant());
-        /// What is delivered.
+        /// The payload of the task.
         payload: Option<PayloadBody> = may_some(payload());
     }
     elsewhere: &[
@@ -32,7 +32,7 @@ body! {
     ];
 }
 
-/// What happens on a line.
+/// The operation of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Op {
     Put,
@@ -41,36 +41,35 @@ pub(crate) enum Op {
 
 const OPS: &[(&str, Op)] = &[("put", Op::Put), ("cancel", Op::Cancel)];
 
-/// Members that a cancel has.
+/// The members of a cancel.
 const OF_CANCEL: [&str; 4] = ["at", "op", "queue", "key"];
 
 /// One operation: `{"at": "2017-10-02T10:56:33Z", "op": "put", "queue": "close", "key": "order:1", "delay":
 /// "30m", "payload": {}}`.
 ///
-/// Here `at` is when the operation happens; when the task is due is said by `delay` (from `at` on) or
-/// `due_at`. A put with neither is due at `at`. Instead of `payload` there may be `payload_base64` with
-/// `content_type`, as in a [`PutBody`](crate::PutBody). A cancel has neither of them and no payload.
+/// `at` is the instant of the operation. `delay` (counted from `at`) or `due_at` is the due time of the task; a put
+/// with neither is due at `at`. Instead of `payload` there may be `payload_base64` with `content_type`, as in a
+/// [`PutBody`](crate::PutBody). A cancel has no due time and no payload.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReplayLine {
-    /// When the operation happens, in ms since 1970. Lines must be in this order, which is the caller's to
-    /// check.
+    /// The instant of the operation (ms since 1970). The lines must be in this order; the caller checks it.
     pub at_ms: i64,
     /// The queue.
     pub queue: String,
     /// The task's key.
     pub key: String,
-    /// What happens.
+    /// The operation.
     pub op: ReplayOp,
 }
 
 /// The operation of one line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReplayOp {
-    /// Schedule a task, or replace the live one of that key.
+    /// Put a task, or replace the live task of that key.
     Put {
-        /// When, counted from the line's `at`.
+        /// The due time. A delay counts from the line's `at`.
         due: Due,
-        /// What is delivered.
+        /// The payload of the task.
         payload: PayloadBody,
     },
     /// Cancel the task of that key.
@@ -110,7 +109,7 @@ impl Meaning for ReplayLine {
         let (delay, due_at) = match due {
             Due::After(ms) => (Some(ms), None),
             Due::At(ms) => (None, Some(ms)),
-            // A line of a replay knows no delay levels.
+            // A line of a replay has no delay levels.
             Due::Now | Due::Level(_) => (None, None),
         };
         LineMembers { at, op, queue, key, delay, due_at, payload }
@@ -120,17 +119,17 @@ impl Meaning for ReplayLine {
 means!(line ReplayLine);
 
 body! {
-    /// One delivery.
+    /// One delivery of a replay.
     pub struct ReplayDelivery: row {
         /// The queue.
         queue: String = has(text(200, "close"));
         /// The task's key.
         key: String = has(key("order:1"));
-        /// When it was due, in ms since 1970.
+        /// When the task was due (ms since 1970).
         due_at_ms as "due_at": i64 = has(instant());
-        /// When it fired on the virtual clock, in ms since 1970.
+        /// When the task was delivered, by the virtual clock (ms since 1970).
         fired_at_ms as "fired_at": i64 = has(instant());
-        /// What was put.
+        /// The payload of the task.
         payload: PayloadBody = some_or(Null { is_written: true }, kept_payload());
     }
 }

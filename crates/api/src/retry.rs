@@ -1,4 +1,4 @@
-//! How often and how soon a task that failed is tried again.
+//! The retry policy: how often and how soon a failed task is tried again.
 
 use crate::bad_request::BadRequest;
 use crate::body::{Meaning, Slots, body, means};
@@ -9,28 +9,28 @@ use serde::Serializer;
 use serde_json::value::RawValue;
 use serde_json::{Value as Json, json};
 
-/// The most attempts that a policy may allow: far beyond what anybody waits for, and it fits everywhere.
+/// Maximum number of attempts in a policy. The number is far above any practical one and fits into all integer types in use.
 pub const ATTEMPTS_MAX: u32 = 1_000_000;
-/// The first wait of a policy that names none: 1 s.
+/// The default of the first wait: 1 s.
 const BASE_MS_DEFAULT: u64 = 1_000;
-/// The longest wait of a policy that names none: 10 min.
+/// The default of the longest wait: 10 min.
 const MAX_MS_DEFAULT: u64 = 600_000;
-/// What chance may leave out of a doubling wait unless the policy says otherwise.
+/// The default jitter of an exponential policy (percent of a wait).
 const JITTER_PERCENT_DEFAULT: u8 = 50;
 
 body! {
-    /// After a failure it waits, and after so many attempts the task is dead. `null` is the default.
+    /// A retry policy: the wait after a failed attempt, and the number of attempts after which the task is dead. A member that is `null` has its default.
     #[derive(Default)]
     pub(crate) struct RetryMembers: members "Retry" {
-        /// Dead after so many. Default: never.
+        /// Number of attempts after which the task is dead. Default: no limit.
         max_attempts: Option<Option<u32>> = may(or_null(number(1, ATTEMPTS_MAX.into())));
-        /// Whether the wait doubles. Default: `exponential`.
+        /// `exponential`: the wait doubles with each attempt; `fixed`: it does not. Default: `exponential`.
         backoff: Option<Option<bool>> = may(or_null(one_of(&[("exponential", true), ("fixed", false)])));
         /// The first wait. Default: 1 s.
         base: Option<Option<u64>> = may(or_null(duration()));
         /// The longest wait. Default: 10 min, or `base` if that is longer.
         max: Option<Option<u64>> = may(or_null(duration()));
-        /// Such a part of the wait is left out by chance. Default: 0.5, and 0 if it is fixed.
+        /// The wait is shortened at random by at most this part of it, from 0 to 1. Default: 0.5, or 0 if the wait is `fixed`.
         jitter: Option<Option<u8>> = may(or_null(Jitter));
     }
     example: r#"{"max_attempts": 5}"#;
@@ -39,20 +39,20 @@ body! {
 
 /// A retry policy: `{"max_attempts": 5, "backoff": "exponential", "base": "1s", "max": "10m", "jitter": 0.5}`, every member optional.
 ///
-/// After the *n*th attempt a nack without delay waits `base` (`fixed`) or `base` times 2^(n-1) (`exponential`, the default), at most `max`,
-/// less up to `jitter` of it by chance. A lease that runs out does not wait. After `max_attempts` attempts, expired leases among them, the
-/// task is dead.
+/// After a nack without delay of attempt *n*, the task waits `base` (`fixed`) or `base` times 2^(n-1) (`exponential`, the default), at most `max`.
+/// The wait is shortened by a random part of it, at most `jitter`. After a lease that runs out the task does not wait. After `max_attempts`
+/// attempts, expired leases included, the task is dead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RetryBody {
-    /// Dead after so many attempts; `None`: tried for ever.
+    /// Number of attempts after which the task is dead; `None`: no limit.
     pub max_attempts: Option<u32>,
     /// Whether the wait doubles with each attempt.
     pub exponential: bool,
-    /// The first wait, ms.
+    /// The first wait (ms).
     pub base_ms: u64,
-    /// The longest wait, ms.
+    /// The longest wait (ms).
     pub max_ms: u64,
-    /// Up to so much of a wait is left out by chance, percent.
+    /// Maximum random reduction of a wait (percent of the wait).
     pub jitter_percent: u8,
 }
 
@@ -71,8 +71,8 @@ impl Default for RetryBody {
 impl Meaning for RetryBody {
     type Members = RetryMembers;
 
-    /// What a patch names replaces what was, `null` gives the default back, the rest stays. What follows from others where nobody names it
-    /// still does: `max` from `base`, and `jitter` from `backoff`, of which each has its own.
+    /// Applies a patch: a named member replaces its value, `null` restores its default, and other members stay. Two defaults depend on other
+    /// members, and are computed again: `max` depends on `base`, and `jitter` on `backoff`.
     fn of_members(
         members: RetryMembers,
         before: Option<Self>,
@@ -82,7 +82,7 @@ impl Meaning for RetryBody {
         let exponential =
             members.backoff.map_or(before.exponential, |kind| kind.unwrap_or(usual.exponential));
         let base_ms = members.base.map_or(before.base_ms, |base| base.unwrap_or(usual.base_ms));
-        // Nobody has named it if it is what follows from the first wait.
+        // `max` counts as not named if it equals the default that follows from the first wait.
         let follows = before.max_ms == usual.max_ms.max(before.base_ms);
         let max_ms = match members.max {
             Some(Some(max_ms)) => max_ms,
@@ -117,7 +117,7 @@ impl Meaning for RetryBody {
 
 means!(inner RetryBody);
 
-/// The part of a wait that chance may leave out, in percent: `true` is half, `false` none, a number from 0 to 1 that part.
+/// The jitter, in percent of a wait. On the wire: `true` is 50 %, `false` is 0 %, a number from 0 to 1 is that part.
 struct Jitter;
 
 impl Kind for Jitter {
@@ -129,10 +129,10 @@ impl Kind for Jitter {
             "false" => return Ok(0),
             text => text.parse::<f64>().ok().filter(|part| (0.0..=1.0).contains(part)),
         };
-        // Rounded to a whole percent: nobody can tell the difference by waiting.
+        // The part is rounded to a whole percent. The difference is too small to matter for a random wait.
         part.map(|part| (part * 100.0).round() as u8).ok_or_else(|| {
             let what = format!("expected true, false or a number from 0 to 1, got {}", value::kind(raw));
-            let hint = "write the part of a wait that chance may leave out, such as `0.5`";
+            let hint = "write the part of a wait that may be left out at random, such as `0.5`";
             BadRequest::member(path, what, hint)
         })
     }

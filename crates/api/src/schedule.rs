@@ -1,4 +1,4 @@
-//! What is to be done again and again.
+//! Schedules: recurring rules that put tasks.
 
 use crate::INTEGER_MAX;
 use crate::bad_request::BadRequest;
@@ -12,33 +12,33 @@ use crate::settings::LIMIT_MAX;
 use crate::terms::Terms;
 use serde_json::{Value as Json, json};
 
-/// The name of a schedule has 1 to 200 bytes.
+/// Maximum length of the name of a schedule (bytes).
 pub const SCHEDULE_NAME_BYTES_MAX: usize = 200;
-/// The shortest `every` and `fixed_delay`, ms.
+/// Minimum of `every` and `fixed_delay` (ms).
 pub const CADENCE_MS_MIN: u64 = 100;
-/// The longest, and the longest jitter: 100 years.
+/// Maximum of `every`, `fixed_delay` and `jitter` (ms): 100 years.
 pub const CADENCE_MS_MAX: u64 = 100 * 365 * 86_400_000;
-/// An expression has up to so many bytes.
+/// Maximum length of a cron expression or a zone (bytes).
 pub(crate) const CRON_BYTES_MAX: usize = 256;
-/// Occurrences in one preview: 1 to 1,000.
+/// Maximum number of occurrences in one preview.
 pub const PREVIEW_MAX: usize = 1_000;
 
 body! {
-    /// At which instants: one of `cron`, `every` and `fixed_delay`.
+    /// The instants of a schedule: one of `cron`, `every` and `fixed_delay`.
     #[derive(Default)]
     pub(crate) struct CadenceMembers: group {
-        /// At times of a wall: five fields, or six with the seconds first. One of the three.
+        /// A cron expression: five fields, or six with the seconds first. A schedule has one of `cron`, `every` and `fixed_delay`.
         cron: Option<String> = may(text(CRON_BYTES_MAX, "0 2 * * *").checked(is_short).described(cron));
-        /// With `cron`: whose wall, an IANA name. Default: UTC.
+        /// The time zone of `cron`, by its IANA name. Default: UTC.
         tz: Option<String> = may(text(CRON_BYTES_MAX, "America/New_York").checked(is_short).described(tz));
-        /// So far apart, 100 ms to 100 years.
+        /// The distance between two instants, 100 ms to 100 years.
         every: Option<u64> = may(duration().within(CADENCE_MS_MIN, CADENCE_MS_MAX));
-        /// So long after the end of the task before, 100 ms to 100 years.
+        /// The time from the end of a task to the next instant, 100 ms to 100 years.
         fixed_delay: Option<u64> = may(duration().within(CADENCE_MS_MIN, CADENCE_MS_MAX));
     }
 }
 
-/// Five fields, six, or a nickname in small or capital letters; blanks around them do no harm. Which fields fire, no pattern can say.
+/// The schema of `cron`: five fields, six fields, or a nickname in small or capital letters, with or without white space around them. The pattern does not check the fields themselves.
 fn cron() -> Json {
     let any_case = |name: &str| -> String {
         name.chars().map(|letter| format!("[{letter}{}]", letter.to_ascii_uppercase())).collect()
@@ -61,82 +61,80 @@ fn is_short(path: &str, text: &String) -> Result<(), BadRequest> {
     Err(BadRequest::member(path, what, format!("write at most {CRON_BYTES_MAX}")))
 }
 
-/// At which instants something is to be done.
+/// The instants of a schedule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CadenceBody {
-    /// `cron` and `tz`: whenever the wall of a zone shows times that match an expression of five fields, or six with the seconds first.
+    /// `cron` and `tz`: whenever the local time of the zone matches the expression.
     Cron {
-        /// The expression.
+        /// The expression of five fields, or of six with the seconds first.
         cron: String,
         /// The IANA name of the zone; `UTC` if the request names none.
         tz: String,
     },
-    /// `every`: so many ms apart, whatever becomes of the tasks.
+    /// `every`: the distance between two instants (ms), independent of the tasks.
     Every(u64),
-    /// `fixed_delay`: so many ms after the task before has ended.
+    /// `fixed_delay`: the time from the end of a task to the next instant (ms).
     FixedDelay(u64),
 }
 
 choice! {
-    /// What becomes of instants that nobody was there for within a minute.
+    /// The rule for instants that the server missed by one minute or more.
     #[derive(Default)]
     pub enum CatchUp {
-        /// They are left out.
+        /// Missed instants are left out.
         Skip = "skip",
-        /// The last of them is made up for.
+        /// A task is put for the last missed instant only.
         #[default]
         Once = "once",
-        /// Each of them is made up for.
+        /// A task is put for each missed instant.
         All = "all",
     }
 }
 
 choice! {
-    /// What becomes of an instant that comes while the task of one before is still live.
+    /// The rule for an instant that comes while the task of an earlier instant is live.
     #[derive(Default)]
     pub enum Overlap {
-        /// It is left out.
+        /// The instant is left out.
         Skip = "skip",
-        /// Its task is made when that one has ended.
+        /// The task of the instant is put when the earlier task has ended.
         Queue = "queue",
-        /// Its task is made at once.
+        /// The task of the instant is put at once.
         #[default]
         Allow = "allow",
     }
 }
 
 body! {
-    /// What is done again and again. Each time a task is put with the key `name@instant`.
+    /// A schedule: a recurring rule that puts a task with the key `name@instant` at each of its instants.
     ///
     /// The body of `PUT /v1/queues/{q}/schedules/{name}`: `{"cron": "0 2 * * *", "tz": "America/New_York", "payload": {"report": "daily"}}`.
-    /// Exactly one of `cron`, `every` and `fixed_delay` says when. Whether the expression and the zone can be used, the server says.
+    /// Exactly one of `cron`, `every` and `fixed_delay` says when. This crate does not check the expression and the zone; the server does.
     pub struct ScheduleSpec: request "Schedule" {
-        /// At which instants.
+        /// The instants.
         cadence: CadenceBody = some(members_of());
-        /// At no instant before.
-        ///
-        /// `every` and `fixed_delay` begin here; without it, so long after the put.
+        /// The schedule has no instants before this one. `every` and `fixed_delay` begin here; without `start`, their first instant is one interval after the put.
         start_ms as "start": Option<i64> = may(instant());
-        /// At no instant after; instants that wait for their turn and are behind a new end are left out.
+        /// The schedule has no instants after this one. If a change sets an earlier `end`, instants after it that still wait for their turn are left out.
         end_ms as "end": Option<i64> = may(instant());
-        /// So many tasks and then no more.
+        /// Number of tasks after which the schedule puts no more.
         count: Option<u64> = may(number(1, LIMIT_MAX));
-        /// Due up to so much later, by chance.
+        /// Each task becomes due later by a random time, at most this long.
         jitter_ms as "jitter": u64 = unless(0, duration().within(0, CADENCE_MS_MAX));
-        /// What becomes of instants missed by a minute or more. Default: `once`.
+        /// The rule for instants that the server missed by one minute or more: put no task, one task for the last of them, or a task for each. Default: `once`.
         catch_up: CatchUp = or(CatchUp::Once, choice());
-        /// What becomes of an instant while the task before is live. Default: `allow`.
+        /// The rule for an instant that comes while the task of an earlier instant is live: leave it out, put its task when the earlier one has ended, or put it at once. Default: `allow`.
         overlap: Overlap = or(Overlap::Allow, choice());
-        /// What the worker gets.
+        /// The payload of the tasks.
         payload: PayloadBody = some_or(Null { is_written: true }, payload());
-        /// Tags, priority, group, retry policy, expiry.
+        /// The terms of the tasks: tags, priority, group, retry policy and expiry.
         terms: Terms = flat();
     }
     example: r#"{"every": "1h"}"#;
     elsewhere: &[
         ("timezone", "write `tz`"),
         ("interval", "write `every`"),
-        ("delay", "write `every`, or `fixed_delay` to count from the end of the task before"),
+        ("delay", "write `every`, or `fixed_delay` to count from the end of the last task"),
         ("at", "write `start`, and `\"count\": 1` for one time; or put a task"),
         ("name", "it stands in the path: PUT /v1/queues/{q}/schedules/{name}"),
         ("queue", "it stands in the path: PUT /v1/queues/{q}/schedules/{name}"),
@@ -173,7 +171,7 @@ impl ScheduleSpec {
             return Err(BadRequest::member("end", "is before the `start`", hint));
         }
         if self.terms.expire_after_ms.is_some_and(|ms| ms <= self.jitter_ms) {
-            let what = "is over before a task with all its `jitter` is due";
+            let what = "ends before a task with the whole `jitter` is due";
             return Err(BadRequest::member("expire_after", what, "write a longer time than the `jitter`"));
         }
         Ok(())
@@ -197,7 +195,7 @@ impl Meaning for CadenceBody {
             return Err(BadRequest::member(second, what, "keep one of them"));
         }
         if tz.is_some() && cron.is_none() {
-            let hint = "leave it out: `every` and `fixed_delay` know no wall";
+            let hint = "leave it out: only `cron` has a time zone";
             return Err(BadRequest::member("tz", "means nothing without `cron`", hint));
         }
         let cron = cron.map(|cron| Self::Cron { cron, tz: tz.unwrap_or_else(|| "UTC".to_owned()) });
@@ -217,31 +215,31 @@ impl Meaning for CadenceBody {
 }
 
 body! {
-    /// A schedule, and how far it has come.
+    /// A schedule and its progress.
     ///
     /// The answer to `GET` and `PUT /v1/queues/{q}/schedules/{name}`.
     pub struct ScheduleBody: answer "ScheduleState" {
-        /// The queue that its tasks are put into.
+        /// The queue of its tasks.
         queue: String = has(text(200, "close"));
-        /// Its name.
+        /// The name of the schedule.
         name: String = has(text(200, "nightly"));
-        /// The number of the owner's last change: the ETag.
+        /// The version of the schedule, which grows with each change by its owner; also the `ETag`.
         version: u64 = has(number(1, INTEGER_MAX));
-        /// When it makes its next task; `null`: never again, or after the task that runs has ended.
+        /// When the schedule puts its next task; `null`: never again, or not before the running task has ended.
         next_at_ms as "next_at": Option<i64> = has(or_null(instant()));
-        /// The last instant that a task was made of.
+        /// The last instant for which a task was put.
         last_at_ms as "last_at": Option<i64> = has(or_null(instant()));
-        /// Tasks made so far.
+        /// Number of tasks put so far.
         made: u64 = has(count());
-        /// Instants left out. Of a cron expression those left out together count as one.
+        /// Number of instants left out so far. Instants of a cron expression that were left out together count as one.
         ///
-        /// They were missed, the task before was still live, the key was taken, or the queue took no task.
+        /// An instant is left out if it was missed, if the earlier task was still live, if its key was taken, or if the queue took no task.
         skipped: u64 = has(count());
-        /// Whether a task has to end before another is made.
+        /// Whether a task must end before the next one is put.
         running: bool = has(flag());
-        /// Instants whose turn comes when it has.
+        /// Number of instants whose tasks are put after that.
         waiting: u64 = has(count());
-        /// What its owner put.
+        /// The schedule as its owner put it.
         spec: ScheduleSpec = flat();
     }
 }
@@ -249,28 +247,28 @@ body! {
 body! {
     /// One page of schedules.
     pub struct SchedulesPage: answer "SchedulesPage" {
-        /// By queue and name.
+        /// The schedules in the order of queue and name.
         schedules: Vec<ScheduleBody> = has(list(object(), ""));
-        /// What to send as `cursor` for the next page; `null` on the last.
+        /// The `cursor` of the next page; `null` on the last page.
         next_cursor: Option<String> = has(or_null(text(512, "")));
     }
 }
 
 body! {
-    /// It makes no more tasks.
+    /// The schedule is deleted and puts no more tasks.
     ///
     /// The answer to `DELETE /v1/queues/{q}/schedules/{name}`.
     #[derive(Copy)]
     pub struct DeleteScheduleAnswer: answer "ScheduleDeleted" {
-        /// Its tasks stay.
+        /// The schedule is deleted. Its tasks stay.
         result: ScheduleGone = has(choice());
     }
 }
 
 choice! {
-    /// What became of a schedule.
+    /// The result of the deletion of a schedule.
     pub enum ScheduleGone {
-        /// It is gone.
+        /// The schedule is deleted.
         Deleted = "deleted",
     }
 }
@@ -280,25 +278,23 @@ body! {
     ///
     /// The answer to `GET /v1/queues/{q}/schedules/{name}/preview`.
     pub struct PreviewBody: answer "Preview" {
-        /// As far as they can be known.
+        /// The next instants, as far as they are known in advance.
         occurrences: Vec<OccurrenceBody> = has(list(object(), ""));
-        /// Why there are no more of them.
+        /// Why the list has no more instants.
         note: Option<String> = may(text(1_024, ""));
     }
 }
 
 body! {
-    /// One instant.
+    /// One instant of a schedule.
     pub struct OccurrenceBody: answer "Occurrence" {
-        /// When.
-        ///
-        /// With jitter the task is due up to that much later.
+        /// The instant. With `jitter`, the task may become due later.
         at_ms as "at": i64 = has(instant());
-        /// What the wall of the zone shows then, with its offset.
+        /// The local time of the zone at this instant, with its offset from UTC.
         local: String = has(text(64, ""));
-        /// The key of its task.
+        /// The key of the task.
         key: String = has(key(""));
-        /// What a change of the clocks does to it.
+        /// The effect of a change of the zone's clocks (daylight saving time) on the instant.
         note: Option<String> = may(text(1_024, ""));
     }
 }
@@ -369,7 +365,7 @@ mod tests {
             ),
             (
                 r#"{"every":"1m","jitter":"2s","expire_after":"1s"}"#,
-                "`expire_after`: is over before a task with all its `jitter` is due",
+                "`expire_after`: ends before a task with the whole `jitter` is due",
             ),
             (r#"{"evry":"1m"}"#, "`evry`: is not a member of this request"),
             (r#"{"every":"1m","delay":"1m"}"#, "`delay`: is not a member of this request"),

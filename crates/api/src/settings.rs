@@ -1,4 +1,4 @@
-//! How a queue hands its tasks out.
+//! The settings of a queue.
 
 use crate::bad_request::BadRequest;
 use crate::body::{Body, MEMBERS_MAX, body};
@@ -9,39 +9,39 @@ use crate::part::{nullable, or};
 use crate::rate::{RATE_TASKS_MAX, Rate, RateBody};
 use crate::retry::RetryBody;
 
-/// The largest count that a limit may have: a thousand million.
+/// Maximum value of a limit.
 pub const LIMIT_MAX: u64 = 1_000_000_000;
-/// Ended tasks are remembered for a year at most.
+/// Maximum time for which ended tasks are remembered: one year.
 pub const HISTORY_KEEP_MS_MAX: u64 = 365 * 86_400_000;
-/// The most ended tasks that a queue may remember: some 200 bytes each, in memory.
+/// Maximum number of ended tasks that a queue remembers. Each takes about 200 bytes of memory.
 pub const HISTORY_KEYS_MAX: u64 = 1_000_000;
-/// The longest pause that ends by itself: one year.
+/// Maximum length of a pause that ends by itself: one year.
 pub const PAUSE_MS_MAX: u64 = 365 * 86_400_000;
 
 body! {
-    /// How a queue hands its tasks out. `null` is the default.
+    /// The settings of a queue. A member that is `null` has its default.
     ///
-    /// The body of `PUT /v1/queues/{q}`: `{"max_in_flight": 3, "rate": "5/s", "default_lease": "5m"}`. It is the whole of the settings: what is
-    /// not in it, or is `null`, has its default.
+    /// The body of `PUT /v1/queues/{q}`: `{"max_in_flight": 3, "rate": "5/s", "default_lease": "5m"}`. The body replaces all settings: a member that
+    /// is absent or `null` has its default.
     #[derive(Default)]
     pub struct SettingsBody: both "Settings" {
-        /// So many tasks are in workers' hands at one time. Default: no limit.
+        /// Maximum number of tasks that are leased at one time. Default: no limit.
         max_in_flight: Option<u64> = nullable(number(1, LIMIT_MAX));
-        /// The same for the tasks of one `group`.
+        /// Maximum number of tasks of one `group` that are leased at one time. Default: no limit.
         max_in_flight_per_group: Option<u64> = nullable(number(1, LIMIT_MAX));
-        /// So many deliveries begin in such a while: `5/s`, `100/m`, `1/250ms`. Default: no limit.
+        /// Maximum rate of deliveries: `5/s`, `100/m`, `1/250ms`; the period is at most one day. Default: no limit.
         rate: Option<RateBody> = nullable(Rate);
-        /// So many at once after a quiet while. Default: as the rate has.
+        /// Maximum number of deliveries at once after a time without any. Default: the number in `rate`.
         burst: Option<u64> = nullable(number(1, RATE_TASKS_MAX));
-        /// A put that would make one live task more is refused with 429. Default: no limit.
+        /// Maximum number of live tasks; a put that would add another one is refused with 429. Default: no limit.
         max_backlog: Option<u64> = nullable(number(1, LIMIT_MAX));
-        /// The lease of workers who name none, 1 s to 12 h. Default: 30 s.
+        /// Length of a lease if the worker does not name one, 1 s to 12 h. Default: 30 s.
         default_lease_ms as "default_lease": Option<u64> = nullable(duration().within(LEASE_MS_MIN, LEASE_MS_MAX));
-        /// The policy of tasks without one. Default: tried for ever, at once. In a `PATCH` each member by itself: `max` follows `base` and `jitter` follows `backoff` unless they are named, and `null` for the whole is no policy.
+        /// The retry policy of tasks that have none of their own. Default: failed tasks are ready again at once, without limit. A `PATCH` changes single members of it: `max` follows `base` and `jitter` follows `backoff` unless they are named, and `null` in place of the policy removes it.
         retry: Option<RetryBody> = nullable(object());
-        /// How long `done` can be told from `not_found`.
+        /// The history: for how long a call about an ended task is answered `done` and not `not_found`.
         ///
-        /// Of all queues together it is 250,000 keys, those that ended last.
+        /// The histories of all queues together have at most 250,000 keys, those of the tasks that ended last.
         history: Option<HistoryBody> = nullable(object());
     }
     later: &["webhook"];
@@ -57,12 +57,12 @@ body! {
 }
 
 impl SettingsBody {
-    /// These settings after a patch: a member that it has replaces the one that was, `null` gives the default back, the others stay. Another
-    /// `rate` without a `burst` has the usual one. Of `retry` and `history` the members are taken one by one, too.
+    /// These settings after a patch: a named member replaces its value, `null` restores its default, and other members stay. If the patch names
+    /// `rate` but not `burst`, `burst` has its default. The members of `retry` and `history` are patched one by one, too.
     ///
     /// # Errors
     ///
-    /// As [`parse`](Self::parse).
+    /// The errors of [`parse`](Self::parse).
     pub fn patched(self, bytes: &[u8]) -> Result<Self, BadRequest> {
         let mut slots = [None; MEMBERS_MAX];
         json::read_members(bytes, &Self::KNOWN, &mut slots)?;
@@ -83,35 +83,35 @@ const KEEP_MS_DEFAULT: u64 = 86_400_000;
 const KEYS_DEFAULT: u64 = 100_000;
 
 body! {
-    /// How much is remembered of tasks that ended, whichever ends first.
+    /// The limits of the history of ended tasks. The limit that is reached first applies.
     #[derive(Copy)]
     pub struct HistoryBody: inner "History" {
-        /// For so long, at most 365 days. Default: 24 h.
+        /// Time for which an ended task is remembered, at most 365 days. Default: 24 h.
         keep_ms as "keep": u64 = or(KEEP_MS_DEFAULT, null_is(KEEP_MS_DEFAULT, duration().within(0, HISTORY_KEEP_MS_MAX)));
-        /// The last so many. Default: 100,000.
+        /// Number of ended tasks that are remembered, the last ones. Default: 100,000.
         keys: u64 = or(KEYS_DEFAULT, null_is(KEYS_DEFAULT, number(0, HISTORY_KEYS_MAX)));
     }
     example: r#"{"keep": "24h", "keys": 100000}"#;
 }
 
 body! {
-    /// How long nothing is leased.
+    /// The length of a pause, during which nothing is leased.
     ///
     /// The body of `POST /v1/queues/{q}/pause`: empty, or `{"for": "10m"}`.
     #[derive(Copy, Default)]
     pub struct PauseBody: request "Pause" {
-        /// So long, up to 365 days. Default: until the queue is resumed.
+        /// Length of the pause, up to 365 days. Default: until the queue is resumed.
         for_ms as "for": Option<u64> = nullable(duration().within(1, PAUSE_MS_MAX));
     }
     later: &["until"];
     elsewhere: &[("delay", "write `for`"), ("wait", "write `for`")];
 }
 
-/// Checks the body of a request that says all in its path: there is nothing in it.
+/// Refuses a body with members, for requests whose path says everything.
 ///
 /// # Errors
 ///
-/// Text that is no JSON object, or one with members.
+/// Text that is not a JSON object, or an object with members.
 pub fn no_body(bytes: &[u8]) -> Result<(), BadRequest> {
     const NONE: Known = Known { find: |_| None, names: Vec::new, later: &[], elsewhere: &[] };
     json::read_members(bytes, &NONE, &mut [])

@@ -14,15 +14,15 @@ use crate::timeline::MomentBody;
 use crate::trace::TraceContext;
 
 choice! {
-    /// Where a live task stands.
+    /// The state of a task.
     pub enum TaskState {
-        /// Not due yet. Time makes it ready; its owner may cancel it.
+        /// The task is not due yet. It becomes ready when it is due; its owner may cancel it.
         Scheduled = "scheduled",
-        /// Due, and in nobody's hands. A worker leases it; its owner may cancel it.
+        /// The task is due and not leased. A worker may lease it; its owner may cancel it.
         Ready = "ready",
-        /// In a worker's hands. The worker acks, nacks or loses it; its owner may revoke it.
+        /// A worker has leased the task, and acks it, nacks it or lets the lease end. Its owner may revoke it.
         Leased = "leased",
-        /// Given up. Its owner may redrive or cancel it; time forgets it.
+        /// The task was given up. Its owner may redrive or cancel it; after a time the server removes it.
         Dead = "dead",
     }
 }
@@ -30,41 +30,41 @@ choice! {
 body! {
     /// A task as its owner sees it.
     ///
-    /// The answer to GET, and a line of a list. Reading it back needs `serde_json`, which keeps the payload's bytes.
+    /// The answer to `GET`, and an element of a list. Only `serde_json` can read it, because that keeps the bytes of the payload.
     pub struct TaskBody: answer "Task" {
         /// The queue.
         queue: String = has(text(200, "close"));
-        /// The user's name for the task.
+        /// The key of the task.
         key: String = has(key("order:1"));
-        /// The server's number for it.
+        /// The server's number for the task.
         id: u64 = has(number(1, INTEGER_MAX));
-        /// Grows with every change by the owner; the ETag.
+        /// The version, which grows with each change by the owner; also the `ETag`.
         version: u64 = has(number(1, INTEGER_MAX));
-        /// Where it stands.
+        /// The state of the task.
         state: TaskState = has(choice());
-        /// When it is or was due.
+        /// When the task is due.
         due_at_ms as "due_at": i64 = has(instant());
-        /// What the worker gets.
+        /// The payload that the worker gets.
         payload: PayloadBody = some_or(Null { is_written: true }, kept_payload());
-        /// Words to find it by.
+        /// Words to find the task by.
         tags: Vec<String> = shown(Vec::new(), tags());
-        /// Smaller goes first.
+        /// The priority; among ready tasks, the one with the smallest number goes first.
         priority: u32 = has(number(0, u32::MAX.into()));
-        /// The group it is in.
+        /// The group of the task.
         group: Option<String> = may(word(GROUP_BYTES_MAX, "user:7"));
-        /// Leases begun so far.
+        /// Number of leases so far.
         attempt: u32 = has(number(0, u32::MAX.into()));
-        /// Its own policy.
+        /// The retry policy of the task, if it has one of its own.
         retry: Option<RetryBody> = may(object());
-        /// When it is given up, unless a worker has it then.
+        /// When the task expires, unless a worker has it then.
         expire_at_ms as "expire_at": Option<i64> = may(instant());
-        /// The attempts that failed last, ten at most, the oldest first.
+        /// The last attempts that failed, at most ten, the oldest first.
         failures: Vec<FailureBody> = unless(Vec::new(), list(object(), ""));
-        /// When and why it was given up.
+        /// When and why the task was given up.
         dead: Option<(i64, DeathReason)> = may_some(members_of());
-        /// The instants to come.
+        /// The instants of the timeline that are still to come.
         timeline: Vec<MomentBody> = unless(Vec::new(), list(object(), ""));
-        /// What its put was traced by.
+        /// The trace context of its put.
         trace: Option<TraceContext> = may_some(members_of());
     }
 }
@@ -76,9 +76,9 @@ fn tags() -> impl Kind<Value = Vec<String>> {
 body! {
     /// When and why a task was given up.
     pub(crate) struct DeathMembers: group {
-        /// When it was given up.
+        /// When the task was given up.
         dead_at: Option<i64> = may(instant());
-        /// Why it was given up.
+        /// Why the task was given up.
         reason: Option<DeathReason> = may(choice());
     }
 }
@@ -102,13 +102,13 @@ impl Meaning for (i64, DeathReason) {
 body! {
     /// An attempt that failed.
     pub struct FailureBody: answer "Failure" {
-        /// When it ended.
+        /// When the attempt ended.
         at_ms as "at": i64 = has(instant());
-        /// Which, from 1.
+        /// The number of the attempt, from 1.
         attempt: u32 = shown(0, number(0, u32::MAX.into()).described(|| schema::integer(1, u32::MAX.into())));
-        /// How it ended.
+        /// How the attempt ended.
         how: FailureKind = has(choice());
-        /// What its worker said.
+        /// The reason that the worker gave.
         reason: Option<String> = may(text(1_024, "text"));
     }
 }
@@ -116,15 +116,15 @@ body! {
 choice! {
     /// How an attempt failed.
     pub enum FailureKind {
-        /// Its worker gave it back.
+        /// The worker nacked the task.
         Nacked = "nacked",
-        /// Its lease ran out.
+        /// The lease ran out.
         LeaseEnded = "lease_ended",
-        /// Its owner took it back.
+        /// The owner revoked the task.
         Revoked = "revoked",
-        /// Its worker gave the task up.
+        /// The worker buried the task.
         Buried = "buried",
-        /// Its worker went away: its connection closed.
+        /// The connection of the worker closed.
         WorkerGone = "worker_gone",
     }
 }
@@ -132,11 +132,11 @@ choice! {
 choice! {
     /// Why a task was given up.
     pub enum DeathReason {
-        /// It had failed as often as its retry policy allows.
+        /// The task had failed as often as its retry policy allows.
         MaxAttempts = "max_attempts",
-        /// Nobody had finished it by its `expire_at`.
+        /// No worker had acked the task by its `expire_at`.
         Expired = "expired",
-        /// A worker gave it up. It is not forgotten.
+        /// A worker buried the task. The server does not remove it after a time.
         Buried = "buried",
     }
 }
@@ -148,73 +148,71 @@ body! {
     pub struct PutAnswer: answer "Stored" {
         /// The queue.
         queue: String = has(text(200, "close"));
-        /// The user's name for the task.
-        ///
-        /// Or the server's if the request gave none.
+        /// The key of the task, which the server chose if the request had none.
         key: String = has(key("order:1"));
-        /// The server's number for it.
+        /// The server's number for the task.
         id: u64 = has(number(1, INTEGER_MAX));
-        /// Grows with every change by the owner; the ETag.
+        /// The version, which grows with each change by the owner; also the `ETag`.
         version: u64 = has(number(1, INTEGER_MAX));
-        /// Where it stands.
+        /// The state of the task.
         state: TaskState = has(choice());
-        /// When it is or was due.
+        /// When the task is due.
         due_at_ms as "due_at": i64 = has(instant());
-        /// Words to find it by.
+        /// Words to find the task by.
         tags: Vec<String> = shown(Vec::new(), tags());
-        /// Smaller goes first.
+        /// The priority; among ready tasks, the one with the smallest number goes first.
         priority: u32 = has(number(0, u32::MAX.into()));
-        /// The group it is in.
+        /// The group of the task.
         group: Option<String> = may(word(GROUP_BYTES_MAX, "user:7"));
-        /// Leases begun so far.
+        /// Number of leases so far.
         attempt: u32 = has(number(0, u32::MAX.into()));
     }
 }
 
 body! {
-    /// A task in a worker's hands.
+    /// A task that is leased to a worker.
     pub struct LeasedTask: answer "LeasedTask" {
-        /// The user's name for the task.
+        /// The key of the task.
         key: String = has(key("order:1"));
-        /// The server's number for it.
+        /// The server's number for the task.
         id: u64 = has(number(1, INTEGER_MAX));
-        /// What to work on.
+        /// The payload.
         payload: PayloadBody = some_or(Null { is_written: true }, kept_payload());
-        /// Words to find it by.
+        /// Words to find the task by.
         tags: Vec<String> = shown(Vec::new(), tags());
-        /// Smaller goes first.
+        /// The priority; among ready tasks, the one with the smallest number goes first.
         priority: u32 = shown(PRIORITY_DEFAULT, number(0, u32::MAX.into()));
-        /// The group it is in.
+        /// The group of the task.
         group: Option<String> = may(word(GROUP_BYTES_MAX, "user:7"));
-        /// When it was due.
+        /// When the task was due.
         due_at_ms as "due_at": i64 = has(instant());
-        /// 1 at the first lease.
+        /// The number of this lease; 1 for the first one.
         attempt: u32 = has(number(1, u32::MAX.into()));
-        /// Proves the lease to ack, nack and extend.
+        /// The proof of the lease, which ack, nack and extend take.
         token: String = has(text(64, ""));
-        /// When the lease ends: not earlier than this, unless the server crashes or its clock is set.
+        /// When the lease ends. It does not end earlier, unless the server crashes or its clock is set.
         lease_until_ms as "lease_until": i64 = has(instant());
-        /// What its put was traced by.
+        /// The trace context of its put.
         trace: Option<TraceContext> = may_some(members_of());
     }
 }
 
 body! {
-    /// What is now this worker's.
+    /// The tasks that are now leased to the worker.
     ///
-    /// The tasks stand in the order in which they became this worker's.
+    /// The tasks are in the order in which they were leased.
     pub struct LeasedTasks: answer "LeasedTasks" {
-        /// Empty if none was ready in time.
+        /// The leased tasks; empty if none was ready in time.
         tasks: Vec<LeasedTask> = has(list(object(), ""));
     }
 }
 
 body! {
-    /// One page of a list. It may be empty and still have a next one.
+    /// One page of a list of tasks. An empty page may still have a next one.
     pub struct TasksPage: answer "TasksPage" {
-        /// In the order of `due_at`.
+        /// The tasks in the order of `due_at`.
         tasks: Vec<TaskBody> = has(list(object(), ""));
-        /// What to send as `cursor` for the next page; `null` on the last.
+        /// The `cursor` of the next page; `null` on the last page.
         next_cursor: Option<String> = has(or_null(text(512, "")));
     }
 }

@@ -1,4 +1,4 @@
-//! On what terms a task is handed out: the members beside time and payload.
+//! The terms of a task: its members beside due time and payload.
 
 use crate::bad_request::{BadRequest, shown};
 use crate::body::body;
@@ -7,27 +7,27 @@ use crate::openapi::schema;
 use crate::part::{may, unless};
 use crate::retry::RetryBody;
 
-/// A task has at most so many tags: a list of words to find it by, not a second payload.
+/// Maximum number of tags of a task. Tags are words to find a task by, not a second payload.
 pub const TAGS_MAX: usize = 32;
-/// A tag has 1 to 128 bytes.
+/// Maximum length of a tag (bytes).
 pub const TAG_BYTES_MAX: usize = 128;
-/// A group has 1 to 256 bytes.
+/// Maximum length of the name of a group (bytes).
 pub const GROUP_BYTES_MAX: usize = 256;
 /// The priority of a task whose request names none.
 pub const PRIORITY_DEFAULT: u32 = 1024;
 
-/// Declares the members twice: as a put has them, and as a patch has them, which leaves what it does not name as it is.
+/// Declares the members twice: for a put, and for a patch, where a member that is left out keeps its value.
 macro_rules! terms {
     ($($(#[$($about:tt)*])* $field:ident $(as $wire:literal)?: $type:ty = $usual:expr, $kind:expr;)*) => {
         body! {
-            /// The members of a task that a put takes beside its time and payload.
+            /// The members of a put beside due time and payload.
             pub struct Terms: group {
                 $($(#[$($about)*])* $field $(as $wire)?: $type = unless($usual, $kind);)*
             }
         }
 
         body! {
-            /// What a patch changes of a task's [`Terms`]; `None` leaves a member as it is.
+            /// The members of a patch that change [`Terms`]. A member that is `None` keeps its value.
             #[derive(Default)]
             pub struct TermsPatch: group {
                 $($(#[$($about)*])* $field $(as $wire)?: Option<$type> = may($kind);)*
@@ -42,17 +42,17 @@ macro_rules! terms {
     };
 }
 
-// `null` takes an earlier value away, where there may be none.
+// In a patch, `null` removes the value of a member that may have none.
 terms! {
     /// Words to find the task by, each once.
     tags: Vec<String> = Vec::new(), tags();
-    /// Of what is due the smaller goes first. Default: 1024.
+    /// The priority; among ready tasks, the one with the smallest number goes first. Default: 1024.
     priority: u32 = PRIORITY_DEFAULT, number(0, u32::MAX.into());
-    /// What `max_in_flight_per_group` counts.
+    /// The group of the task, whose leased tasks `max_in_flight_per_group` limits.
     group: Option<String> = None, or_null(word(GROUP_BYTES_MAX, "user:7"));
-    /// How often and how soon it is tried again, as a whole: a member that is not named has its default. Default: that of the queue.
+    /// The retry policy of the task. A member of it that is not named has its default. Default: the policy of the queue.
     retry: Option<RetryBody> = None, or_null(object());
-    /// Given up so long after this request, of a schedule's tasks so long after their instants, unless a worker has it then. Default: never.
+    /// The task expires this long after the request, unless a worker has it then; a task of a schedule, this long after its instant. Default: never.
     expire_after_ms as "expire_after": Option<u64> = None, or_null(duration());
 }
 
@@ -70,7 +70,7 @@ fn tags() -> impl Kind<Value = Vec<String>> {
 fn few_and_each_once(path: &str, tags: &Vec<String>) -> Result<(), BadRequest> {
     if tags.len() > TAGS_MAX {
         let what = format!("has {} tags; a task takes at most {TAGS_MAX}", tags.len());
-        return Err(BadRequest::member(path, what, "keep what nobody searches for in the payload"));
+        return Err(BadRequest::member(path, what, "put words that no query looks for into the payload"));
     }
     let twice = tags.iter().enumerate().find(|(index, tag)| tags[..*index].contains(tag));
     twice.map_or(Ok(()), |(index, tag)| {

@@ -9,7 +9,7 @@
 //! | `2017-10-02T11:26:33Z` | 1,506,943,593,000 | |
 //! | `2017-10-02T13:26:33+02:00` | 1,506,943,593,000 | the same instant |
 //! | `1970-01-01T00:00:00.0000001Z` | 1 | rounded up |
-//! | `2016-12-31T23:59:60Z` | 1,483,228,800,000 | a leap second is the midnight after it: Unix time has no other |
+//! | `2016-12-31T23:59:60Z` | 1,483,228,800,000 | a leap second is read as the midnight after it, because Unix time has no leap seconds |
 //! | `2017-10-02T11:26:33` | refused | which zone? |
 //! | `1969-12-31T23:59:59Z` | refused | before 1970 |
 
@@ -18,38 +18,38 @@ use jiff::civil;
 use jiff::tz::Offset;
 use thiserror::Error;
 
-/// The last instant that can be written: 9999-12-30T22:00:00.999Z, 26 hours before the year 10000 (where
-/// `jiff` ends).
+/// The last instant that is allowed: 9999-12-30T22:00:00.999Z, 26 hours before the year 10000, which is the limit of
+/// `jiff`.
 pub const INSTANT_MS_MAX: i64 = 253_402_207_200_999;
 
-/// Longer text than this is refused unread.
+/// Maximum length of a text (bytes); a longer one is refused unread.
 pub const INSTANT_BYTES_MAX: usize = 64;
 
-/// Why a text is no instant. [`hint`](Self::hint) says what to write instead.
+/// Why a text is not an instant. [`hint`](Self::hint) says what to write instead.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum TimeError {
-    /// Not the shape of RFC 3339, or no such day or hour.
+    /// The text is not RFC 3339, or there is no such day or time.
     #[error("`{text}` is not an RFC 3339 time: {why}")]
     Malformed {
         /// The text.
         text: String,
-        /// What was not understood.
+        /// Why the text was not understood.
         why: &'static str,
     },
-    /// No `Z` and no offset at the end.
+    /// The text has no `Z` and no offset at its end.
     #[error("`{text}` has no zone")]
     NoZone {
         /// The text.
         text: String,
     },
-    /// Before 1970.
+    /// The instant is before 1970.
     #[error("`{text}` is before 1970")]
     TooEarly {
         /// The text.
         text: String,
     },
-    /// After [`INSTANT_MS_MAX`].
+    /// The instant is after [`INSTANT_MS_MAX`].
     #[error("`{text}` is after the year 9999")]
     TooLate {
         /// The text.
@@ -58,7 +58,7 @@ pub enum TimeError {
 }
 
 impl TimeError {
-    /// What to write instead.
+    /// The hint: what to write instead.
     pub fn hint(&self) -> String {
         match self {
             Self::Malformed { .. } => {
@@ -76,9 +76,8 @@ impl TimeError {
 ///
 /// # Errors
 ///
-/// Anything that is not exactly RFC 3339, and instants outside `0..=INSTANT_MS_MAX`. A second `60` is
-/// accepted only where a leap second can be: before midnight UTC. Cost: one pass; long text is refused
-/// unread.
+/// Text that is not exactly RFC 3339, and instants outside `0..=INSTANT_MS_MAX`. A second `60` is accepted only
+/// right before midnight UTC, where leap seconds are. Costs one pass; a long text is refused unread.
 ///
 /// # Examples
 ///
@@ -108,7 +107,7 @@ pub fn parse(text: &str) -> Result<i64, TimeError> {
     let second = if leap { 59 } else { written.second };
     let time = civil::Time::new(written.hour, written.minute, second, 0)
         .map_err(|_| malformed("there is no such time of day"))?;
-    // The last day of 9999 is a day for `civil`, but its instants are beyond `Timestamp`.
+    // `civil` accepts the last day of the year 9999, but its instants are beyond the range of `Timestamp`.
     let utc = Offset::UTC
         .to_timestamp(day.to_datetime(time))
         .map_err(|_| TimeError::TooLate { text: shown(text) })?;
@@ -130,7 +129,7 @@ pub fn parse(text: &str) -> Result<i64, TimeError> {
     Ok(ms)
 }
 
-/// The fields as written, without the offset.
+/// The fields of the text, without the offset.
 struct Written {
     year: i16,
     month: i8,
@@ -138,11 +137,11 @@ struct Written {
     hour: i8,
     minute: i8,
     second: i8,
-    /// 0..=1000, rounded up.
+    /// The fraction of the second (ms), rounded up: 0 to 1,000.
     fraction_ms: i64,
 }
 
-/// What is left to read.
+/// The rest of the text.
 struct Fields<'a> {
     rest: &'a [u8],
 }
@@ -164,7 +163,7 @@ impl Fields<'_> {
         Ok(Written { year, month, day, hour, minute, second, fraction_ms })
     }
 
-    /// Decimals of the second, rounded up to ms.
+    /// Reads the decimals of the second, rounded up to ms.
     fn fraction_ms(&mut self) -> Result<i64, &'static str> {
         let digits = &self.rest[1..];
         let count = digits.iter().take_while(|b| b.is_ascii_digit()).count();
@@ -179,7 +178,7 @@ impl Fields<'_> {
         Ok(whole_ms + i64::from(beyond))
     }
 
-    /// `Z` or `+hh:mm`, to the end of the text, in minutes.
+    /// Reads `Z` or an offset such as `+02:00` up to the end of the text. Returns the offset in minutes.
     fn offset(&mut self) -> Result<i64, &'static str> {
         const EXPECTED: &str = "expected `Z` or an offset such as `+02:00` at its end";
         let sign = match self.rest {
@@ -227,8 +226,8 @@ impl Fields<'_> {
 
 /// Writes an instant as RFC 3339 in UTC with three decimals: `2017-10-02T11:26:33.000Z`.
 ///
-/// Instants outside what can be written (before the year -9999, after [`INSTANT_MS_MAX`]) are written as the
-/// nearest one that can be; no request can make one.
+/// An instant that cannot be written (before the year -9999, or after [`INSTANT_MS_MAX`]) is written as the nearest one that
+/// can. No request can name such an instant.
 ///
 /// ```
 /// assert_eq!(tickwheel_api::time::format(1_506_943_593_000), "2017-10-02T11:26:33.000Z");
@@ -237,7 +236,7 @@ pub fn format(ms: i64) -> String {
     with_text(ms, str::to_owned)
 }
 
-/// Lends the text of [`format`] without an allocation, for the instants that requests can name.
+/// Lends the text of [`format`]. The instants that requests can name cost no allocation.
 fn with_text<T>(ms: i64, take: impl FnOnce(&str) -> T) -> T {
     let plain = u64::try_from(ms).ok().filter(|_| ms <= INSTANT_MS_MAX).map(plain_text);
     if let Some(text) = plain.as_ref().and_then(|text| std::str::from_utf8(text).ok()) {
@@ -271,8 +270,8 @@ fn plain_text(ms: u64) -> [u8; 24] {
     text
 }
 
-/// Year, month and day of the Gregorian calendar, so many days after 1970-01-01. Years begin in March here, so that a leap day is the last
-/// of its year, and four centuries are an era of 146,097 days.
+/// The year, month and day of the Gregorian calendar for a number of days since 1970-01-01. The calculation lets years begin in March, so that a leap
+/// day is the last day of its year. An era is four centuries, which are 146,097 days.
 fn date(days: u64) -> (u64, u64, u64) {
     let days = days + 719_468;
     let (era, day_of_era) = (days / 146_097, days % 146_097);
@@ -285,25 +284,25 @@ fn date(days: u64) -> (u64, u64, u64) {
     (year, month, day)
 }
 
-/// For `#[serde(with = "rfc3339")]`: an `i64` of milliseconds, as RFC 3339 text on the wire.
+/// The functions for `#[serde(with = "rfc3339")]`: milliseconds as `i64` in Rust, RFC 3339 text on the wire.
 pub mod rfc3339 {
     use serde::{Deserialize, Deserializer, Serializer, de};
     use std::borrow::Cow;
 
-    /// Writes as [`format`](super::format).
+    /// Writes the text of [`format`](super::format).
     ///
     /// # Errors
     ///
-    /// Only those of the serializer.
+    /// Only errors of the serializer.
     pub fn serialize<S: Serializer>(ms: &i64, serializer: S) -> Result<S::Ok, S::Error> {
         super::with_text(*ms, |text| serializer.serialize_str(text))
     }
 
-    /// Reads as [`parse`](super::parse).
+    /// Reads a text with [`parse`](super::parse).
     ///
     /// # Errors
     ///
-    /// Those of [`parse`](super::parse), and anything that is not a string.
+    /// The errors of [`parse`](super::parse), and values that are not strings.
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i64, D::Error> {
         let text = Cow::<'de, str>::deserialize(deserializer)?;
         super::parse(&text).map_err(de::Error::custom)
@@ -435,7 +434,7 @@ mod tests {
             prop_assert_eq!(parse(&local.replace('Z', &offset)), Ok(ms));
         }
 
-        /// Never early: the result is the smallest whole ms that is not below what was written.
+        /// The result is the smallest whole ms that is not before the written instant, so that nothing becomes due early.
         #[test]
         fn fractions_round_up(seconds in 0..253_402_207_199_i64, fraction in "[0-9]{1,20}") {
             let text = format(seconds * 1_000).replace(".000Z", &format!(".{fraction}Z"));

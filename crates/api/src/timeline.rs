@@ -1,4 +1,4 @@
-//! One task with many instants, and a payload for each.
+//! Timelines: tasks with many instants and a payload for each.
 
 use crate::bad_request::{BadRequest, inside};
 use crate::body::{Meaning, Slots, body, means, two_of};
@@ -9,15 +9,15 @@ use crate::part::{may, some_or};
 use crate::payload::{Null, PayloadBody, payload};
 use crate::time;
 
-/// A timeline has at most so many instants: a price plan of some years, by the day.
+/// Maximum number of instants in a timeline: almost three years with one instant a day.
 pub const MOMENTS_MAX: usize = 1_000;
 
 body! {
-    /// An instant of a timeline: a time, and the payload from then on.
+    /// An instant of a timeline, and the payload of the task at that instant.
     pub(crate) struct MomentMembers: members "Moment" {
-        /// Due then, RFC 3339. The past is now.
+        /// The task becomes due at this instant, in RFC 3339. An instant in the past makes it due now.
         at: Option<i64> = may(at());
-        /// Due then, milliseconds since 1970.
+        /// The task becomes due at this instant, in milliseconds since 1970.
         at_ms: Option<i64> = may(at_ms());
         payload: PayloadBody = some_or(Null { is_written: true }, payload());
     }
@@ -30,13 +30,13 @@ body! {
 /// One instant of a timeline: `{"at": "2030-01-01T00:00:00Z" | "at_ms": 1893456000000, "payload": any JSON}`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MomentBody {
-    /// When the task is due, in ms since 1970.
+    /// When the task is due (ms since 1970).
     pub at_ms: i64,
-    /// What the worker gets then; `null` if the request names nothing.
+    /// The payload that the worker gets for this instant; `null` if the request names none.
     pub payload: PayloadBody,
 }
 
-/// Refuses a timeline with a payload that not all readers take. See [`PayloadBody::check_portable`].
+/// Refuses a timeline with a payload that some JSON readers cannot read. See [`PayloadBody::check_portable`].
 pub(crate) fn check_portable(timeline: &[MomentBody]) -> Result<(), BadRequest> {
     let check = |(index, moment): (usize, &MomentBody)| {
         moment.payload.check_portable().map_err(|refused| inside(&format!("timeline[{index}]"), refused))
@@ -44,7 +44,7 @@ pub(crate) fn check_portable(timeline: &[MomentBody]) -> Result<(), BadRequest> 
     timeline.iter().enumerate().try_for_each(check)
 }
 
-/// The kind of the member `timeline`: instants that rise, at least one.
+/// The kind of the member `timeline`: at least one instant, in ascending order.
 pub(crate) fn timeline() -> impl Kind<Value = Vec<MomentBody>> {
     let hint = "write a list, such as `[{\"at\": \"2030-01-01T00:00:00Z\", \"payload\": {\"price\": 9}}]`";
     list(object(), hint).of(1, MOMENTS_MAX).checked(rises)
@@ -54,7 +54,7 @@ pub(crate) fn timeline() -> impl Kind<Value = Vec<MomentBody>> {
 fn rises(path: &str, moments: &Vec<MomentBody>) -> Result<(), BadRequest> {
     if !(1..=MOMENTS_MAX).contains(&moments.len()) {
         let what = format!("has {} instants, not from 1 to {MOMENTS_MAX}", moments.len());
-        return Err(BadRequest::member(path, what, "a longer plan is several tasks"));
+        return Err(BadRequest::member(path, what, "use several tasks for a longer timeline"));
     }
     let Some(before) = moments.windows(2).position(|pair| pair[0].at_ms >= pair[1].at_ms) else {
         return Ok(());

@@ -1,4 +1,4 @@
-//! What a worker says about its leases, by token: ack, nack, extend.
+//! The calls of a worker about its leases: ack, nack and extend, each by token.
 
 use crate::bad_request::{BadRequest, shown};
 use crate::body::body;
@@ -8,11 +8,11 @@ use crate::lease::{LEASE_MS_MAX, LEASE_MS_MIN};
 use crate::part::{has, may};
 use serde_json::json;
 
-/// Tokens in one call: as many as one lease call hands out.
+/// Maximum number of tokens in one call; one lease call hands out as many.
 pub const TOKENS_MAX: usize = 1_000;
-/// How many characters of `[A-Za-z0-9_-]` a token has.
+/// Length of a token, whose characters are `[A-Za-z0-9_-]`.
 pub const TOKEN_CHARS: usize = 32;
-/// A nack's reason has at most 1 KiB.
+/// Maximum length of the reason of a nack (bytes).
 const REASON_BYTES_MAX: usize = 1_024;
 
 const ELSEWHERE: &[(&str, &str)] = &[
@@ -21,43 +21,43 @@ const ELSEWHERE: &[(&str, &str)] = &[
 ];
 
 body! {
-    /// Which work is done.
+    /// The leases whose tasks are done.
     ///
     /// The body of `POST /v1/queues/{q}/ack`: `{"tokens": ["..."]}`, 1 to 1,000 of them.
     pub struct AckBody: request "Ack" {
-        /// Those of the leases.
+        /// The tokens of the leases.
         ///
-        /// The answer speaks of them in this order. One may stand there twice.
+        /// The answer has the results in this order. A token may be given twice.
         tokens: Vec<String> = has(tokens());
     }
     elsewhere: ELSEWHERE;
 }
 
 body! {
-    /// Which work is given back.
+    /// The leases whose tasks failed and are given back.
     ///
     /// The body of `POST /v1/queues/{q}/nack`: `{"tokens": ["..."], "delay": "5s", "reason": "..."}`.
     pub struct NackBody: request "Nack" {
-        /// Those of the leases.
+        /// The tokens of the leases.
         tokens: Vec<String> = has(tokens());
-        /// Not before so long. Default: what the retry policy says, or at once.
+        /// Delay until the tasks are ready again. Default: the wait of the retry policy, or none.
         ///
-        /// At once is in its old place.
+        /// A task that is ready again at once keeps its old place in the queue.
         delay_ms as "delay": Option<u64> = may(duration());
-        /// What went wrong; it is kept with the task, 1,024 bytes at most.
+        /// Why the attempt failed, at most 1,024 bytes. The reason is kept with the task.
         reason: Option<String> = may(text(REASON_BYTES_MAX, "the mail server did not answer").checked(fits));
     }
     elsewhere: ELSEWHERE;
 }
 
 body! {
-    /// Which leases go on.
+    /// The leases that get more time.
     ///
     /// The body of `POST /v1/queues/{q}/extend`: `{"tokens": ["..."], "lease": "30s"}`.
     pub struct ExtendBody: request "Extend" {
-        /// Those of the leases.
+        /// The tokens of the leases.
         tokens: Vec<String> = has(tokens());
-        /// So long from now, 1 s to 12 h. Default: that of the queue.
+        /// Length of the leases from now on, 1 s to 12 h. Default: the queue's `default_lease`.
         lease_ms as "lease": Option<u64> = may(duration().within(LEASE_MS_MIN, LEASE_MS_MAX));
     }
     elsewhere: ELSEWHERE;
@@ -100,27 +100,27 @@ fn fits(path: &str, reason: &String) -> Result<(), BadRequest> {
 }
 
 choice! {
-    /// What became of one token.
+    /// The result for one token.
     pub enum TokenResult {
-        /// The task is done. It is never delivered again. A second ack of the token is told the same while the history remembers it.
+        /// The task is done and is never delivered again. A second ack of the token has the same result while the history remembers the task.
         Acked = "acked",
-        /// The task is given back: scheduled again if the nack had a delay, ready if not.
+        /// The task is given back: scheduled if there is a delay, otherwise ready.
         Nacked = "nacked",
-        /// The lease holds for longer.
+        /// The lease has more time.
         Extended = "extended",
-        /// The lease had ended, or no such token was ever issued. Nothing changed.
+        /// The lease had ended, or the token was never issued. Nothing changed.
         Expired = "expired",
-        /// The owner took the task out of the worker's hands. Nothing changed.
+        /// The owner had revoked the task. Nothing changed.
         Revoked = "revoked",
     }
 }
 
 body! {
-    /// What became of each token, in the order of the request.
+    /// The result for each token, in the order of the request.
     ///
     /// The answer to ack, nack and extend: `{"results": ["acked", "expired"]}`.
     pub struct TokenResults: answer "TokenResults" {
-        /// `acked`: also a second ack of the token, while the history remembers the first. `expired` and `revoked`: the lease is over, and nothing changed.
+        /// `acked` is also the result of a second ack of the token, while the history remembers the first. `expired` and `revoked`: the lease had ended, and nothing changed.
         results: Vec<TokenResult> = has(list(choice(), ""));
     }
 }

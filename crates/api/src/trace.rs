@@ -1,16 +1,16 @@
-//! W3C trace context: by what whoever traces the work through several programs finds the put.
+//! W3C trace context: the headers that let tracing tools connect the work on a task with its put.
 
 use crate::bad_request::BadRequest;
 use crate::body::{Meaning, Slots, body};
 use crate::kind::text;
 use crate::part::may;
 
-/// `version-trace_id-parent_id-flags`.
+/// Length of a `traceparent`, which is `version-trace_id-parent_id-flags` (bytes).
 const TRACEPARENT_BYTES: usize = 55;
-/// What a `tracestate` may have; a longer one is left out, as the recommendation allows.
+/// Maximum length of a `tracestate` (bytes). A longer one is left out, as the W3C recommendation allows.
 const TRACESTATE_BYTES_MAX: usize = 512;
 
-/// The headers `traceparent` and `tracestate` of a put, given back with the task.
+/// The headers `traceparent` and `tracestate` of a put. They are kept with the task.
 ///
 /// ```
 /// use tickwheel_api::TraceContext;
@@ -21,18 +21,18 @@ const TRACESTATE_BYTES_MAX: usize = 512;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TraceContext {
-    /// Which span made the put.
+    /// The span that made the put.
     pub traceparent: String,
-    /// What its tools say of it.
+    /// Additional data of the tracing tools.
     pub tracestate: Option<String>,
 }
 
 body! {
-    /// What a put was traced by.
+    /// The trace context of a put.
     pub(crate) struct TraceMembers: group {
-        /// The header of its put: the span to link the work to.
+        /// The header `traceparent` of the put: the span that the work on the task should link to.
         traceparent: Option<String> = may(text(TRACEPARENT_BYTES, "text"));
-        /// The header of its put.
+        /// The header `tracestate` of the put.
         tracestate: Option<String> = may(text(TRACESTATE_BYTES_MAX, "text"));
     }
 }
@@ -65,9 +65,9 @@ impl Meaning for TraceContext {
 }
 
 impl TraceContext {
-    /// Reads the two headers. `None`: they are malformed, and whoever gets such ones goes on as if there were none.
+    /// Reads the two headers. `None`: they are malformed; by the recommendation the receiver ignores them.
     ///
-    /// Of a version that is not known what it has in common with version 00 is kept.
+    /// For an unknown version, only the part that it shares with version 00 is kept.
     pub fn of_headers(traceparent: &str, tracestate: Option<&str>) -> Option<Self> {
         let traceparent = traceparent.trim_ascii();
         let (known, rest) = traceparent.split_at_checked(TRACEPARENT_BYTES)?;
@@ -90,12 +90,12 @@ impl TraceContext {
         Some(Self { traceparent: known.to_owned(), tracestate })
     }
 
-    /// The number of the trace, in hex.
+    /// The id of the trace, in hex.
     pub fn trace_id(&self) -> &str {
         self.traceparent.get(3..35).unwrap_or_default()
     }
 
-    /// Both in one text, as it is kept.
+    /// Both headers in one text, the form in which they are stored.
     pub fn to_text(&self) -> String {
         match &self.tracestate {
             None => self.traceparent.clone(),
@@ -103,7 +103,7 @@ impl TraceContext {
         }
     }
 
-    /// What [`to_text`](Self::to_text) wrote; `None`: it did not.
+    /// Reads the text of [`to_text`](Self::to_text); `None` for any other text.
     pub fn read(text: &str) -> Option<Self> {
         let (parent, state) =
             text.split_once(' ').map_or((text, None), |(parent, state)| (parent, Some(state)));

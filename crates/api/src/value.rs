@@ -1,4 +1,4 @@
-//! Values of members: each reader names the member, what it expected and what it got.
+//! Readers of the values of members. An error names the member, what was expected and what was sent.
 
 use crate::bad_request::{BadRequest, nearest, shown};
 use crate::json::list;
@@ -6,19 +6,19 @@ use crate::{INTEGER_MAX, duration, time};
 use serde_json::value::RawValue;
 use std::ops::RangeInclusive;
 
-/// A string.
+/// Reads a string.
 pub(crate) fn text(path: &str, raw: &RawValue, example: &str) -> Result<String, BadRequest> {
     let hint = || format!("write a string, for example `{example}`");
     if !raw.get().starts_with('"') {
         return Err(BadRequest::member(path, format!("expected a string, got {}", kind(raw)), hint()));
     }
-    // The text is valid JSON by now, but an escape may still name half a surrogate pair.
+    // The text is valid JSON here, but an escape in it may still be half a surrogate pair.
     serde_json::from_str(raw.get()).map_err(|_| {
         BadRequest::member(path, "has an escape that is no character", "write `\\u` escapes in full pairs")
     })
 }
 
-/// An integer, written without an exponent; `5.0` is 5.
+/// Reads an integer that is written without an exponent; `5.0` is 5.
 pub(crate) fn integer(path: &str, raw: &RawValue, range: RangeInclusive<u64>) -> Result<u64, BadRequest> {
     let (min, max) = (*range.start(), *range.end());
     debug_assert!(
@@ -43,7 +43,7 @@ pub(crate) fn integer(path: &str, raw: &RawValue, range: RangeInclusive<u64>) ->
     }
 }
 
-/// The number without a fraction of nothing but zeroes: `5.0` is an integer too, and some writers have floats only.
+/// The number without a fraction that has only zeroes. Some writers have floats only and send `5.0` for 5.
 pub(crate) fn whole(number: &str) -> &str {
     match number.split_once('.') {
         Some((whole, fraction)) if fraction.bytes().all(|b| b == b'0') => whole,
@@ -51,7 +51,7 @@ pub(crate) fn whole(number: &str) -> &str {
     }
 }
 
-/// `true` or `false`.
+/// Reads `true` or `false`.
 pub(crate) fn boolean(path: &str, raw: &RawValue) -> Result<bool, BadRequest> {
     match raw.get() {
         "true" => Ok(true),
@@ -64,7 +64,7 @@ pub(crate) fn boolean(path: &str, raw: &RawValue) -> Result<bool, BadRequest> {
     }
 }
 
-/// One of a few words.
+/// Reads one of a few words.
 pub(crate) fn word<T: Copy>(path: &str, raw: &RawValue, words: &[(&str, T)]) -> Result<T, BadRequest> {
     let names: Vec<&str> = words.iter().map(|(name, _)| *name).collect();
     let given = text(path, raw, names[0])?;
@@ -77,13 +77,13 @@ pub(crate) fn word<T: Copy>(path: &str, raw: &RawValue, words: &[(&str, T)]) -> 
     })
 }
 
-/// A duration such as `30m`, in milliseconds.
+/// Reads a duration such as `30m`, in milliseconds.
 pub(crate) fn duration_ms(path: &str, raw: &RawValue) -> Result<u64, BadRequest> {
     let text = text(path, raw, "30m")?;
     duration::parse(&text).map_err(|error| BadRequest::member(path, error.to_string(), error.hint()))
 }
 
-/// A duration within limits, in milliseconds.
+/// Reads a duration within limits, in milliseconds.
 pub(crate) fn duration_ms_within(
     path: &str,
     raw: &RawValue,
@@ -101,19 +101,19 @@ pub(crate) fn duration_ms_within(
     ))
 }
 
-/// An RFC 3339 time, in milliseconds since 1970.
+/// Reads an RFC 3339 time, in milliseconds since 1970.
 pub(crate) fn instant_ms(path: &str, raw: &RawValue) -> Result<i64, BadRequest> {
     let text = text(path, raw, "2017-10-02T11:26:33Z")?;
     time::parse(&text).map_err(|error| BadRequest::member(path, error.to_string(), error.hint()))
 }
 
-/// The elements of an array, by their raw text.
+/// Reads an array, and returns the raw text of its elements.
 pub(crate) fn array<'a>(path: &str, raw: &'a RawValue, hint: &str) -> Result<Vec<&'a RawValue>, BadRequest> {
     serde_json::from_str(raw.get())
         .map_err(|_| BadRequest::member(path, format!("expected an array, got {}", kind(raw)), hint))
 }
 
-/// What kind of value it is, for people.
+/// The kind of the value, in words for an error.
 pub(crate) fn kind(raw: &RawValue) -> String {
     match raw.get().as_bytes().first() {
         Some(b'"') => "a string".to_owned(),
@@ -125,7 +125,7 @@ pub(crate) fn kind(raw: &RawValue) -> String {
     }
 }
 
-/// `null` says that there is none.
+/// Reads `null` as `None`, and another value with `read`.
 pub(crate) fn or_null<T>(
     raw: &RawValue,
     read: impl FnOnce(&RawValue) -> Result<T, BadRequest>,

@@ -1,4 +1,4 @@
-//! Answers as JSON, in the order of the documents, and back.
+//! Tests that answers are written as JSON in the order of the documents, and are read back.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -155,8 +155,7 @@ fn the_rest() {
     }
 }
 
-/// A program that embeds the queue may store any bytes as `application/json`; the answer has to be JSON all
-/// the same.
+/// A program that embeds the queue may store any bytes as `application/json`. The answer must be JSON even then.
 #[test]
 fn json_that_is_none_goes_as_base64() {
     let deep = |levels: usize| format!("{}{}", "[".repeat(levels), "]".repeat(levels)).into_bytes();

@@ -1,4 +1,4 @@
-//! The lines of an export: what is written is read back, and all else is refused by name.
+//! Tests of the lines of an export: they are read back as they were written, and wrong lines are refused by name.
 
 use proptest::prelude::*;
 use tickwheel_api::{
@@ -37,7 +37,7 @@ fn timeline() -> impl Strategy<Value = Vec<MomentBody>> {
     })
 }
 
-/// As a request may have it.
+/// A payload whose content type a request may have.
 fn payload_as_put() -> impl Strategy<Value = PayloadBody> {
     payload().prop_map(|payload| match payload.content_type.contains('/') {
         true => payload,

@@ -1,4 +1,4 @@
-//! No parser panics, and every request is read back as it was written.
+//! Tests that no parser panics, and that every request is read back as it was written.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -11,7 +11,7 @@ use tickwheel_api::{
     TaskState, Terms, TermsPatch, if_match, no_query,
 };
 
-/// Every parser on the same bytes. What it says must hold no control character and must not grow with the
+/// Runs every parser on the same bytes. Their errors must have no control characters and must not grow with the
 /// input.
 fn parse_all(bytes: &[u8]) {
     let check = |error: Option<String>| {
@@ -202,7 +202,7 @@ proptest! {
         parse_all(&bytes);
     }
 
-    /// Text out of the words of the API, to get past the first check.
+    /// Text made from the words of the API, which passes the first checks of a parser.
     #[test]
     fn arbitrary_words(
         words in vec(
@@ -217,7 +217,7 @@ proptest! {
         parse_all(words.concat().as_bytes());
     }
 
-    /// An object with one member of ours and any value.
+    /// An object with one known member and any value.
     #[test]
     fn arbitrary_values(
         name in prop::sample::select(vec![
@@ -284,7 +284,7 @@ proptest! {
         at_ms in 0..=INSTANT_MS_MAX,
         queue in ".{0,20}",
         key in ".{0,20}",
-        // A line of a replay knows no delay levels: which there are is a server's to say.
+        // A line of a replay has no delay levels, because their list is in the configuration of a server.
         put in proptest::option::of((due_or_none().prop_filter("no level", |due| !matches!(due, Due::Level(_))), payload())),
     ) {
         let op = put.map_or(ReplayOp::Cancel, |(due, payload)| ReplayOp::Put { due, payload });

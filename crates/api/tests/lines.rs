@@ -1,4 +1,4 @@
-//! Lines of a batch and of a replay.
+//! Tests of the lines of a batch and of a replay.
 
 use tickwheel_api::replay::{ReplayDelivery, ReplayLine, ReplayOp};
 use tickwheel_api::{

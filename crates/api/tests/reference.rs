@@ -1,4 +1,4 @@
-//! `docs/http.md` is what the code says of itself.
+//! A test that `docs/http.md` is the page that the code makes.
 
 use std::path::PathBuf;
 

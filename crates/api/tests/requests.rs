@@ -1,4 +1,4 @@
-//! What each request accepts, and how each refusal reads.
+//! Tests of what each request accepts, and of the text of each refusal.
 
 use tickwheel_api::{
     AckBody, AdvanceBody, BadRequest, BulkCancelBody, CancelQuery, Due, ExtendBody, LeaseBody, ListQuery,
@@ -10,7 +10,7 @@ fn put(text: &str) -> PutBody {
     PutBody::parse(text.as_bytes()).expect(text)
 }
 
-/// Each text is refused with these words, and with a hint.
+/// Checks that each text is refused with the given error and with a hint.
 fn refused<T: std::fmt::Debug>(parse: impl Fn(&[u8]) -> Result<T, BadRequest>, cases: &[(&str, &str)]) {
     for (text, what) in cases {
         let error = parse(text.as_bytes()).expect_err(text);

@@ -1,15 +1,15 @@
-//! What a client may ask.
+//! Commands of a beanstalkd client.
 
 use std::fmt;
 
 use super::TUBE_BYTES_MAX;
 
-/// The name of a tube: 1 to 200 bytes of `A-Z a-z 0-9 - + / ; . $ _ ( )`, the first of them no `-`.
+/// The name of a tube: 1 to 200 bytes of `A-Z a-z 0-9 - + / ; . $ _ ( )`, where the first one is not `-`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Tube(String);
 
 impl Tube {
-    /// The tube of this name; `None` if none can have it.
+    /// The tube of this name; `None` if the name is not allowed.
     pub fn new(name: &[u8]) -> Option<Self> {
         let is_known = |byte: &u8| byte.is_ascii_alphanumeric() || b"-+/;.$_()".contains(byte);
         let fits = (1..=TUBE_BYTES_MAX).contains(&name.len());
@@ -17,7 +17,7 @@ impl Tube {
         is_name.then(|| Self(String::from_utf8(name.to_vec()).expect("it is ASCII")))
     }
 
-    /// Its name.
+    /// The name.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -29,113 +29,113 @@ impl fmt::Display for Tube {
     }
 }
 
-/// When a job is wanted.
+/// When a job becomes ready.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum When {
-    /// So many milliseconds after the command was read.
+    /// This many milliseconds after the command was read.
     AfterMs(u64),
     /// At this instant, milliseconds since 1970.
     AtMs(i64),
 }
 
-/// On what terms a job is put.
+/// The terms of a job that is put.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct JobTerms {
-    /// Of what is ready, smaller goes first.
+    /// Among ready jobs, the one with the smallest number goes first.
     pub priority: u32,
-    /// When it is ready.
+    /// When the job becomes ready.
     pub when: When,
-    /// How long a worker may have it, seconds, at least 1.
+    /// How long a worker may hold the job (seconds, at least 1).
     pub ttr_s: u32,
 }
 
-/// One command, whole.
+/// One complete command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Command {
-    /// `put`: a job into the tube that is used.
+    /// `put`: add a job to the used tube.
     Put {
-        /// On these terms.
+        /// The terms of the job.
         terms: JobTerms,
-        /// What the worker gets.
+        /// The body, as the worker gets it.
         body: Vec<u8>,
     },
-    /// `put-key`: the same with a key of the client's own; a live job of that key is replaced.
+    /// `put-key`: add a job under a key that the client chooses; a live job with that key is replaced.
     PutKey {
         /// The key.
         key: String,
-        /// On these terms.
+        /// The terms of the job.
         terms: JobTerms,
-        /// What the worker gets.
+        /// The body, as the worker gets it.
         body: Vec<u8>,
     },
-    /// `use`: puts go into this tube from now on.
+    /// `use`: later puts go to this tube.
     Use(Tube),
-    /// `reserve`, or `reserve-with-timeout`: a job of the tubes that are watched.
+    /// `reserve`, or `reserve-with-timeout`: reserve a job of the watched tubes.
     Reserve {
-        /// Wait so long for one, seconds; `None`: for ever.
+        /// How long to wait for a job (seconds); `None`: without limit.
         timeout_s: Option<u32>,
     },
-    /// `reserve-batch`: up to so many.
+    /// `reserve-batch`: reserve several jobs of the watched tubes.
     ReserveBatch {
-        /// At most so many jobs.
+        /// Maximum number of jobs.
         max: u32,
-        /// Wait so long for the first, seconds.
+        /// How long to wait for the first job (seconds).
         timeout_s: u32,
     },
-    /// `reserve-job`: the job with this id.
+    /// `reserve-job`: reserve the job with this id.
     ReserveJob(u64),
-    /// `delete`: the job is done, or not wanted any more.
+    /// `delete`: remove the job, because it is done or no longer wanted.
     Delete(u64),
-    /// `delete-key`: the same by its key, of the tube that is used.
+    /// `delete-key`: remove the job with this key of the used tube.
     DeleteKey(String),
-    /// `release`: the job goes back.
+    /// `release`: give a reserved job back.
     Release {
-        /// Its id.
+        /// The id of the job.
         id: u64,
-        /// Its priority from now on.
+        /// The new priority of the job.
         priority: u32,
-        /// It is ready after so many seconds.
+        /// Delay until the job is ready again (seconds).
         delay_s: u32,
     },
-    /// `delay-key`: the job of this key is due then.
+    /// `delay-key`: give the job with this key another due time.
     DelayKey {
-        /// The key, in the tube that is used.
+        /// The key, in the used tube.
         key: String,
-        /// When it is due.
+        /// The new due time.
         when: When,
     },
-    /// `bury`: nobody gets the job until it is kicked.
+    /// `bury`: set the job aside; no worker gets it until it is kicked.
     Bury {
-        /// Its id.
+        /// The id of the job.
         id: u64,
-        /// Its priority from now on.
+        /// The new priority of the job.
         priority: u32,
     },
-    /// `touch`: the work takes longer.
+    /// `touch`: the worker needs more time for this job.
     Touch(u64),
-    /// `watch`: reserve from this tube, too.
+    /// `watch`: later reserves take jobs of this tube, too.
     Watch(Tube),
-    /// `ignore`: reserve from this tube no more.
+    /// `ignore`: later reserves take no jobs of this tube.
     Ignore(Tube),
     /// `peek`: show the job with this id.
     Peek(u64),
-    /// `peek-key`: show the job of this key, in the tube that is used.
+    /// `peek-key`: show the job with this key of the used tube.
     PeekKey(String),
-    /// `peek-ready`: show the next one of the tube that is used.
+    /// `peek-ready`: show the next ready job of the used tube.
     PeekReady,
-    /// `peek-delayed`: show the one that is due first.
+    /// `peek-delayed`: show the delayed job that is due first.
     PeekDelayed,
-    /// `peek-buried`: show the one that was buried first.
+    /// `peek-buried`: show the job that was buried first.
     PeekBuried,
-    /// `kick`: so many buried jobs, or else delayed ones, are ready.
+    /// `kick`: make at most this many buried jobs ready, or delayed jobs if none is buried.
     Kick(u32),
-    /// `kick-job`: this one is.
+    /// `kick-job`: make the job with this id ready.
     KickJob(u64),
-    /// `pause-tube`: nothing is reserved from the tube for so long.
+    /// `pause-tube`: hand out no jobs of the tube for a while.
     PauseTube {
-        /// Its name.
+        /// The tube.
         tube: Tube,
-        /// Seconds; 0 ends a pause.
+        /// Length of the pause (seconds); 0 ends a pause.
         pause_s: u32,
     },
     /// `list-tubes`.
@@ -144,39 +144,40 @@ pub enum Command {
     ListTubesWatched,
     /// `list-tube-used`.
     ListTubeUsed,
-    /// `stats`: of the server.
+    /// `stats`: figures of the server.
     Stats,
-    /// `stats-tube`: of a tube.
+    /// `stats-tube`: figures of a tube.
     StatsTube(Tube),
-    /// `stats-job`: of a job.
+    /// `stats-job`: figures of a job.
     StatsJob(u64),
-    /// `stats-key`: the same by its key, of the tube that is used.
+    /// `stats-key`: figures of the job with this key of the used tube.
     StatsKey(String),
     /// `quit`: the client leaves.
     Quit,
 }
 
-/// What the bytes of a client say.
+/// One thing that a client sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
     /// A command.
     Command(Command),
-    /// Something that is none. What follows is read as if it had not been there.
+    /// Bytes that are not a command. Reading goes on behind them.
     Fault(Fault),
 }
 
-/// Why something is no command.
+/// Why the bytes are not a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// A verb that is known, and what it does not take; or a line that is too long. Of `put-key` the body was read and dropped, if the line ends with
-    /// its length.
+    /// A known verb with wrong arguments, or a line that is too long. The body of such a `put-key` was read and dropped, if the line ends with the
+    /// length of the body.
     BadFormat,
-    /// No verb.
+    /// The line does not begin with a known verb.
     UnknownCommand,
-    /// A line of HTTP: somebody's browser was made to speak to this port, and what follows may be anybody's. The connection is to end.
+    /// A line of HTTP: a web page may have made a browser connect to this port, and the bytes that follow may be an attack. The connection must be
+    /// closed.
     Http,
-    /// A body above the limit; it was read and dropped.
+    /// The body is above the limit; it was read and dropped.
     JobTooBig,
-    /// A body that does not end where it was said to.
+    /// The body does not end with CR LF after the announced length.
     ExpectedCrlf,
 }

@@ -1,15 +1,16 @@
-//! Commands out of the bytes of a connection, however these are cut into pieces.
+//! The decoder of commands. The bytes of a connection may arrive in pieces of any size.
 
 use super::command::{Command, Event, Fault, JobTerms};
 use super::line::{self, Ending, Line};
 use super::{LINE_BYTES_MAX, LONG_LINE_BYTES_MAX};
 
-/// A body takes so much memory before any of it has come; a client that only announces one takes no more.
+/// Memory that is reserved for a body before its bytes arrive (64 KiB). A client that only announces a large body takes no more.
 const BODY_BYTES_AT_FIRST: usize = 64 << 10;
 
 const END: &[u8] = b"\r\n";
 
-/// Reads one connection. It holds what is not whole yet: a line, or the body of a put, at most [`Decoder::new`]'s bytes of it.
+/// Reads one connection. The decoder holds the line, or the body of a put, that is still incomplete; a body has at most the bytes given to
+/// [`Decoder::new`].
 #[derive(Debug)]
 pub struct Decoder {
     job_bytes_max: u32,
@@ -18,15 +19,15 @@ pub struct Decoder {
 
 #[derive(Debug)]
 enum State {
-    /// A line that has not ended.
+    /// An incomplete line.
     Line(Vec<u8>),
-    /// The rest of a line that is too long; `cr`: its last byte may be the first of its end.
+    /// The rest of a line that is too long. `cr`: the last byte was CR, so that an LF would end the line.
     Dropped {
         cr: bool,
         ending: Option<Ending>,
     },
     Body(Body),
-    /// So many bytes of a body that nobody gets, and what is said then.
+    /// A refused body: the bytes to skip, and the fault to report after them.
     Skipped {
         left: u64,
         fault: Fault,
@@ -37,18 +38,18 @@ enum State {
 struct Body {
     key: Option<String>,
     terms: JobTerms,
-    /// With its end.
+    /// The bytes so far, CR LF at the end included.
     bytes: Vec<u8>,
     left: usize,
 }
 
 impl Decoder {
-    /// A connection that has said nothing yet; a job may have so many bytes.
+    /// The decoder of a new connection. The body of a job may have at most `job_bytes_max` bytes.
     pub fn new(job_bytes_max: u32) -> Self {
         Self { job_bytes_max, state: State::Line(Vec::new()) }
     }
 
-    /// How long the body is that is under way, with its end; 0: none is, or it is not kept.
+    /// Length of the incomplete body, CR LF included (bytes); 0 if there is none, or if it is skipped.
     pub fn body_bytes(&self) -> usize {
         match &self.state {
             State::Body(body) => body.bytes.len() + body.left,
@@ -56,17 +57,17 @@ impl Decoder {
         }
     }
 
-    /// Takes the memory for all of the body that is under way. A body that grows is copied again and again: the last time of 16 MiB, half of it
-    /// in one go.
+    /// Reserves the memory for the whole incomplete body. A buffer that grows step by step would be copied many times, in the end 8 MiB of a body
+    /// of 16 MiB at once.
     pub fn make_room(&mut self) {
         if let State::Body(body) = &mut self.state {
             body.bytes.reserve_exact(body.left);
         }
     }
 
-    /// The next event, off the front of `input`. `None`: all of it is read, and there is no whole one.
+    /// Takes the next event off the front of `input`. `None`: all of `input` is read, and no event is complete.
     ///
-    /// Costs one copy of a body, into the memory that the event has.
+    /// Costs one copy of a body, into the memory of the event.
     pub fn next(&mut self, input: &mut &[u8]) -> Option<Event> {
         loop {
             match std::mem::replace(&mut self.state, State::Line(Vec::new())) {
@@ -86,7 +87,7 @@ impl Decoder {
         }
     }
 
-    /// `None`: there is no whole line. `Some(None)`: another state goes on.
+    /// Reads a line. `None`: the line is incomplete. `Some(None)`: the next state goes on.
     fn line(&mut self, mut begun: Vec<u8>, input: &mut &[u8]) -> Option<Option<Event>> {
         let event = if begun.is_empty()
             && let Some(ends) = end_of(&input[..input.len().min(LINE_BYTES_MAX)])
@@ -100,7 +101,7 @@ impl Decoder {
             let (more, rest) = input.split_at(input.len().min(most - begun.len()));
             begun.extend_from_slice(more);
             if let Some(ends) = end_of(&begun[looked..]).map(|at| looked + at) {
-                // What was taken beyond the end is still the input's.
+                // The bytes behind the end of the line stay in the input.
                 let taken = more.len() - (begun.len() - ends - END.len());
                 *input = &input[taken..];
                 begun.truncate(ends);
@@ -123,7 +124,7 @@ impl Decoder {
         Some(event)
     }
 
-    /// A whole line; `None`: a body follows.
+    /// Reads a complete line; `None`: a body follows.
     fn said(&mut self, line: &[u8]) -> Option<Event> {
         match line::read(line) {
             Ok(Line::Whole(command)) => Some(Event::Command(command)),
@@ -145,7 +146,7 @@ impl Decoder {
         }
     }
 
-    /// `None`: the line has not ended. `Some(None)`: a body follows.
+    /// Skips the rest of a line that is too long. `None`: the line is incomplete. `Some(None)`: a body follows.
     fn dropped(&mut self, cr: bool, mut ending: Option<Ending>, input: &mut &[u8]) -> Option<Option<Event>> {
         let mut more = |bytes: &[u8]| ending.iter_mut().for_each(|ending| ending.read(bytes));
         if let Some(rest) = input.strip_prefix(b"\n").filter(|_| cr) {
@@ -208,7 +209,7 @@ impl Decoder {
     }
 }
 
-/// Where CR LF stands. A bare LF is part of a line.
+/// The offset of CR LF. An LF without a CR is part of a line.
 fn end_of(bytes: &[u8]) -> Option<usize> {
     bytes.windows(END.len()).position(|two| two == END)
 }
@@ -248,12 +249,12 @@ mod tests {
     fn after_a_fault_the_next_command_is_read() {
         let (fault, stats) = (Event::Fault, Event::Command(Command::Stats));
         assert_eq!(of(b"put 1 0 9 9\r\n123456789\r\nstats\r\n"), [fault(Fault::JobTooBig), stats.clone()]);
-        // So many bytes as were announced, and two, and then a command.
+        // The announced bytes and two more are skipped; a command follows.
         assert_eq!(of(b"put 1 0 9 2\r\n1234stats\r\n"), [fault(Fault::ExpectedCrlf), stats.clone()]);
         // The body of a put that was refused is read as commands.
         let read = of(b"put 1 0 9 x\r\nstats\r\n\r\n");
         assert_eq!(read, [fault(Fault::BadFormat), stats.clone(), fault(Fault::UnknownCommand)]);
-        // But not of one with a key.
+        // The body of a put with a key is skipped.
         assert_eq!(
             of(b"put-key a b 1 0 9 7\r\nstats\r\n\r\nquit\r\n"),
             [fault(Fault::BadFormat), Event::Command(Command::Quit)]
@@ -271,8 +272,8 @@ mod tests {
             let wanted = [Event::Fault(Fault::BadFormat), Event::Command(Command::Stats)];
             assert_eq!(faults(then), wanted, "{bytes} bytes");
         }
-        // Of the verbs with a key it may be longer: the key is not, but that is another fault.
-        // The body of a put-key is none of the commands however long its line is.
+        // A line of a verb with a key may be longer. The key may not, which is another fault.
+        // The body of a put-key is never read as commands, whatever the length of its line.
         let key =
             |bytes: usize, rest: &str| format!("put-key {}{rest}\r\nquit\r\nstats\r\n", "k ".repeat(bytes));
         let then = [Event::Fault(Fault::BadFormat), Event::Command(Command::Stats)];
@@ -347,7 +348,7 @@ mod tests {
     }
 
     proptest! {
-        /// However the bytes are cut into packets, they say the same; and nothing panics.
+        /// The events do not depend on how the bytes are cut into packets; and no input panics.
         #[test]
         fn packets_make_no_difference(text in said(), cuts in prop::collection::vec(0_usize..300, 0..40)) {
             let whole = of(&text);

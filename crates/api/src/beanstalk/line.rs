@@ -1,4 +1,4 @@
-//! One line of a client, without its end.
+//! The parser of one line, without its CR LF.
 
 use super::command::{Command, Fault, JobTerms, Tube, When};
 use crate::duration;
@@ -6,23 +6,24 @@ use crate::duration;
 /// The longest key, in bytes.
 const KEY_BYTES_MAX: usize = 256;
 
-/// What a line says.
+/// The meaning of a line.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Line {
     Whole(Command),
-    /// So many bytes follow, and CR LF.
+    /// A put. Its body follows: `bytes` bytes, and CR LF.
     BodyFollows {
         key: Option<String>,
         terms: JobTerms,
         bytes: u32,
     },
-    /// So many bytes and CR LF follow on a line that is refused. They are no commands: of a verb of our own we may say so.
+    /// A refused `put-key`. Its body follows (`bytes` bytes, and CR LF) and is skipped, so that it is not read as commands. Beanstalkd has no such
+    /// verb, so this rule is ours to make.
     Refused {
         bytes: u32,
     },
 }
 
-/// Whether the line may be longer than others: its verb is none of beanstalkd's.
+/// Whether the line may be longer than a line of beanstalkd: its verb takes a key, and beanstalkd has no such verb.
 pub(super) fn may_be_long(line: &[u8]) -> bool {
     let verb = line.split(|byte| *byte == b' ').next().unwrap_or_default();
     verb.len() < line.len()
@@ -43,25 +44,25 @@ fn body_of_refused(line: &[u8]) -> Option<u32> {
     ending.body_bytes()
 }
 
-/// How a line of `put-key` ends whatever else it says. A key is often made of what users say, and a body must not be read as commands because of it: how
-/// long it is says the last word.
+/// The end of a `put-key` line that is otherwise wrong. Keys are often made of user input. A bad key must not lead to a body that is read as
+/// commands, so the last word of the line is taken as the length of the body.
 #[derive(Debug)]
 pub(super) struct Ending {
-    /// Spaces in front of the last word.
+    /// Number of spaces before the last word.
     spaces: usize,
-    /// Spaces behind it.
+    /// Number of spaces after the last word.
     trailing: usize,
-    /// The last word, if it is a number of 32 bits.
+    /// The last word, if it is a number that fits into 32 bits.
     last: Option<u32>,
 }
 
 impl Ending {
-    /// Of a line that begins so; `None`: it is none of `put-key`.
+    /// The ending of the line that begins with `begins`; `None`: the line is not a `put-key`.
     pub(super) fn of(begins: &[u8]) -> Option<Self> {
         begins.starts_with(b"put-key ").then_some(Self { spaces: 0, trailing: 0, last: None })
     }
 
-    /// More of it, its beginning first.
+    /// Reads the next bytes of the line.
     pub(super) fn read(&mut self, bytes: &[u8]) {
         for &byte in bytes {
             if byte == b' ' {
@@ -78,13 +79,13 @@ impl Ending {
         }
     }
 
-    /// How long the body is; `None`: the line does not say, or says too little for its last word to be that.
+    /// Length of the body (bytes); `None`: the line has too few words, or its last word is not a number.
     pub(super) fn body_bytes(&self) -> Option<u32> {
         self.last.filter(|_| self.spaces >= PUT_KEY_WORDS)
     }
 }
 
-/// Behind `put-key` stand a key, a priority, a time, a ttr, and how long the body is.
+/// `put-key` has five arguments: key, priority, time, ttr and length of the body.
 const PUT_KEY_WORDS: usize = 5;
 
 fn read_whole(line: &[u8]) -> Result<Line, Fault> {
@@ -103,7 +104,7 @@ fn read_whole(line: &[u8]) -> Result<Line, Fault> {
         (b"list-tubes-watched", true) => Some(Command::ListTubesWatched),
         (b"list-tube-used", true) => Some(Command::ListTubeUsed),
         (b"stats", true) => Some(Command::Stats),
-        // Beanstalkd looks at the beginnings of these verbs only.
+        // Beanstalkd compares only the beginning of this verb.
         _ if line.starts_with(b"quit") => Some(Command::Quit),
         (_, true) => return Err(unknown(line)),
         (b"put", _) => return words.job(None).ok_or(Fault::BadFormat),
@@ -142,7 +143,7 @@ fn read_whole(line: &[u8]) -> Result<Line, Fault> {
     }
 }
 
-/// Of these verbs beanstalkd looks at the beginning only, and then finds fault with the rest.
+/// Verbs of which beanstalkd compares only the beginning. It answers `BAD_FORMAT` if the rest of the line is wrong.
 const BEGINNINGS: [&[u8]; 8] = [
     b"reserve",
     b"peek-ready",
@@ -165,17 +166,17 @@ fn unknown(line: &[u8]) -> Fault {
     }
 }
 
-/// A number of digits, and nothing else.
+/// Reads a number that has digits only.
 fn digits<N: std::str::FromStr>(word: &[u8]) -> Option<N> {
     let digits = word.iter().all(u8::is_ascii_digit);
     str::from_utf8(word).ok().filter(|_| digits)?.parse().ok()
 }
 
-/// What stands behind a verb; it begins with the space.
+/// The rest of a line behind its verb, from the space on.
 struct Words<'a>(&'a [u8]);
 
 impl<'a> Words<'a> {
-    /// The next word; `spaces`: any number of them may stand before it.
+    /// The next word. With `spaces`, more than one space may stand before it.
     fn word(&mut self, spaces: bool) -> Option<&'a [u8]> {
         let mut rest = self.0.strip_prefix(b" ")?;
         while let (true, Some(more)) = (spaces, rest.strip_prefix(b" ")) {
@@ -206,7 +207,7 @@ impl<'a> Words<'a> {
         is_key.then(|| String::from_utf8(word.to_vec()).expect("it is ASCII"))
     }
 
-    /// Seconds; a duration with its unit; or `@` and milliseconds since 1970.
+    /// A time: seconds without a unit, a duration with its unit, or `@` and milliseconds since 1970.
     fn when(&mut self) -> Option<When> {
         let word = str::from_utf8(self.word(true)?).ok()?;
         if let Some(at) = word.strip_prefix('@') {
@@ -234,7 +235,7 @@ impl<'a> Words<'a> {
         })
     }
 
-    /// `-1`, which waits for ever in beanstalkd, is how some clients say that.
+    /// A timeout in seconds. Some clients send `-1`, which makes beanstalkd wait without limit.
     fn timeout(&mut self) -> Option<Option<u32>> {
         if self.0.trim_ascii_start() == b"-1" {
             self.0 = b"";
@@ -259,7 +260,7 @@ impl<'a> Words<'a> {
         Some(Command::DelayKey { key: self.key()?, when: self.when()? })
     }
 
-    /// The one verb that takes spaces before the name of a tube.
+    /// The arguments of `pause-tube`, the only verb that allows several spaces before the name of a tube.
     fn pause(&mut self) -> Option<Command> {
         Some(Command::PauseTube { tube: Tube::new(self.word(true)?)?, pause_s: self.short()? })
     }
@@ -280,7 +281,7 @@ mod tests {
         }
     }
 
-    /// Each was asked of beanstalkd 1.12.
+    /// Each answer was compared with beanstalkd 1.12.
     #[test]
     fn what_beanstalkd_refuses_is_refused_by_the_same_word() {
         for line in [
@@ -358,7 +359,7 @@ mod tests {
         }
     }
 
-    /// A browser can be made to send a request, and not to leave its first line or its host out.
+    /// A web page can make a browser send a request, but not without a request line and a `Host` header.
     #[test]
     fn http_is_known_by_its_lines() {
         for line in ["POST / HTTP/1.1", "GET /x?y HTTP/1.0", "Host: 127.0.0.1:11300", "host:a"] {

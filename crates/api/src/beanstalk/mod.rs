@@ -1,7 +1,8 @@
-//! The protocol of beanstalkd: commands out of bytes, and answers into bytes. Pure: no sockets, no clocks.
+//! The protocol of beanstalkd: reads commands from bytes and writes answers as bytes, without sockets or clocks.
 //!
-//! As beanstalkd 1.12 speaks it, and stricter only where it is lax by mistake: `kick` takes no sign, no text behind the digits and no number
-//! beyond 32 bits, `reserve-with-timeout` no text either. Beyond it there are verbs with a key; 1.12 refuses all of them, so a client can try one and fall back.
+//! The protocol is that of beanstalkd 1.12. This parser is stricter only where beanstalkd is lax by mistake: `kick` takes no sign, no text behind
+//! the digits and no number beyond 32 bits, and `reserve-with-timeout` takes no text behind the digits. The verbs with a key are our own.
+//! Beanstalkd 1.12 refuses all of them, so a client can try one and fall back.
 //!
 //! ```
 //! use tickwheel_api::beanstalk::{Command, Decoder, Event, Reply};
@@ -29,9 +30,9 @@ pub use decoder::Decoder;
 pub use reply::Reply;
 pub use yaml::{YamlList, YamlMap};
 
-/// A line of the protocol has at most so many bytes, CR LF among them.
+/// Maximum length of a line, CR LF included (bytes).
 pub const LINE_BYTES_MAX: usize = 224;
-/// A line of a verb with a key, or of a batch, may have so many.
+/// Maximum length of a line whose verb takes a key, CR LF included (bytes).
 pub const LONG_LINE_BYTES_MAX: usize = 1_024;
-/// The longest name of a tube.
+/// Maximum length of the name of a tube (bytes).
 pub const TUBE_BYTES_MAX: usize = 200;

@@ -1,4 +1,4 @@
-//! What is answered.
+//! Answers to commands.
 
 use std::io::Write;
 
@@ -7,77 +7,77 @@ use super::command::{Fault, Tube};
 /// One answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reply<'a> {
-    /// A job was put; its id.
+    /// A job was put. The number is its id.
     Inserted(u64),
-    /// A live job of the key has new terms and a new body; its id.
+    /// The live job with the key has new terms and a new body. The number is its id.
     Replaced(u64),
-    /// The tube that is used.
+    /// The used tube.
     Using(&'a Tube),
     /// A job for a worker.
     Reserved {
-        /// Its id.
+        /// The id of the job.
         id: u64,
-        /// Its body.
+        /// The body of the job.
         body: &'a [u8],
     },
-    /// So many jobs follow, each as [`Reserved`](Self::Reserved).
+    /// The number of jobs that follow, each as [`Reserved`](Self::Reserved).
     ReservedBatch(usize),
-    /// The job is in a worker's hands.
+    /// A worker has the job.
     IsReserved,
     /// One of the connection's own jobs has less than a second left.
     DeadlineSoon,
-    /// Nothing came in time.
+    /// No job became ready in time.
     TimedOut,
-    /// It is gone.
+    /// The job is removed.
     Deleted,
-    /// It is due at another time.
+    /// The job has its new due time.
     Delayed,
-    /// It went back.
+    /// The job was given back.
     Released,
-    /// It is buried.
+    /// The job is buried.
     Buried,
-    /// It may take longer.
+    /// The worker has more time for the job.
     Touched,
-    /// So many tubes are watched.
+    /// The number of watched tubes.
     Watching(usize),
-    /// It is the last tube that is watched.
+    /// The tube is the last watched one, so it stays watched.
     NotIgnored,
-    /// What was looked for.
+    /// The job that a `peek` found.
     Found {
-        /// Its id.
+        /// The id of the job.
         id: u64,
-        /// Its body.
+        /// The body of the job.
         body: &'a [u8],
     },
-    /// So many were kicked.
+    /// The number of jobs that were kicked.
     Kicked(u64),
-    /// It was kicked.
+    /// The job was kicked.
     KickedOne,
     /// The tube is paused.
     Paused,
-    /// There is none.
+    /// There is no such job or tube.
     NotFound,
-    /// Text: figures, or names.
+    /// YAML text with figures or names.
     Ok(&'a [u8]),
-    /// No new jobs are taken.
+    /// The server or the tube takes no new jobs.
     Draining,
-    /// There is no room.
+    /// The disk, the tube or a limit of the server is full.
     OutOfMemory,
-    /// A mistake of the server.
+    /// The server made a mistake.
     InternalError,
-    /// What was sent is no command.
+    /// The client sent something that is not a command.
     Fault(Fault),
 }
 
 impl Reply<'_> {
-    /// Writes it behind what is there.
+    /// Appends the answer to `out`.
     pub fn write(&self, out: &mut Vec<u8>) {
         if let Some(body) = self.write_head(out) {
             ended(out, body);
         }
     }
 
-    /// Writes it behind what is there, but for its body, if it has one. That is given back, to be written behind it with a line end.
+    /// Appends the answer without its body. Returns the body, if there is one; the caller writes it behind the head, followed by CR LF.
     #[must_use]
     pub fn write_head(&self, out: &mut Vec<u8>) -> Option<&[u8]> {
         match *self {

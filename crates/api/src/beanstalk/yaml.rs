@@ -1,4 +1,4 @@
-//! Figures and names as YAML, so that whole parsers, splitters of lines and regular expressions all read the same.
+//! Figures and names as YAML. The form is plain enough for clients that split lines or match regular expressions instead of parsing YAML.
 
 use std::fmt::Display;
 use std::io::Write;
@@ -18,20 +18,20 @@ impl Default for YamlMap {
 }
 
 impl YamlMap {
-    /// A number, or another word that means itself.
+    /// Adds a value without quotes: a number, or a word that YAML reads as text.
     #[must_use]
     pub fn bare(mut self, key: &str, value: impl Display) -> Self {
         writeln!(self.0, "{key}: {value}").expect("memory takes all");
         self
     }
 
-    /// Seconds with six decimals.
+    /// Adds a duration, given in microseconds, as seconds with six decimals.
     #[must_use]
     pub fn seconds(self, key: &str, micros: u64) -> Self {
         self.bare(key, format_args!("{}.{:06}", micros / 1_000_000, micros % 1_000_000))
     }
 
-    /// A text that might read as something else. It has no quotes or backslashes.
+    /// Adds a text in quotes. Quotes, backslashes and control characters in it become `_`.
     #[must_use]
     pub fn quoted(self, key: &str, value: &str) -> Self {
         let safe: String =
@@ -39,7 +39,7 @@ impl YamlMap {
         self.bare(key, format_args!("\"{safe}\""))
     }
 
-    /// The name of a tube, in quotes only if it needs them: a client that splits lines takes them for a part of the name.
+    /// Adds the name of a tube. Quotes are written only where YAML needs them, because a client that splits lines takes them for a part of the name.
     #[must_use]
     pub fn tube(self, key: &str, tube: &Tube) -> Self {
         if reads_as_another(tube.as_str()) { self.quoted(key, tube.as_str()) } else { self.bare(key, tube) }
@@ -63,7 +63,7 @@ impl Default for YamlList {
 }
 
 impl YamlList {
-    /// One more name.
+    /// Adds a name.
     #[must_use]
     pub fn tube(mut self, tube: &Tube) -> Self {
         let quote = if reads_as_another(tube.as_str()) { "\"" } else { "" };
@@ -78,7 +78,7 @@ impl YamlList {
     }
 }
 
-/// Whether YAML, 1.1 or 1.2, may take a bare name for a number, a date, a truth or nothing.
+/// Whether YAML 1.1 or 1.2 may read the bare name as a number, a date, a boolean or null.
 fn reads_as_another(name: &str) -> bool {
     const WORDS: [&str; 12] =
         ["true", "false", "yes", "no", "on", "off", "null", "y", "n", ".inf", ".nan", "+.inf"];

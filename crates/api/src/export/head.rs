@@ -9,11 +9,11 @@ use crate::openapi::schema;
 use crate::part::{flat, has, may, or, unless};
 
 body! {
-    /// What a file is.
+    /// The header of an export.
     pub(crate) struct HeaderMembers: export "ExportHeader" {
         /// The version of the format.
         format: u64 = has(number(0, INTEGER_MAX).checked(is_known).described(only_known));
-        /// The rest.
+        /// The other members of the header.
         header: ExportHeader = flat();
     }
 }
@@ -32,46 +32,44 @@ fn is_known(path: &str, format: &u64) -> Result<(), BadRequest> {
 }
 
 body! {
-    /// The first line of an export. It says what the file is.
+    /// The first line of an export: where, when and with which limits it was made.
     pub struct ExportHeader: group {
         /// When the export began, by the server's clock.
         at_ms as "at": i64 = has(instant());
-        /// The release that wrote it.
+        /// The release of the server that wrote the file.
         release: String = has(text(64, "0.3.0"));
-        /// Whether that clock was a virtual one.
+        /// Whether the server's clock was a virtual one.
         virtual_clock: bool = or(false, flag());
-        /// Which data directory it is of: 16 hex digits that tell it from others.
+        /// The name of the data directory: 16 random hex digits that tell it from others.
         ///
-        /// They say nothing of what is in it. `None`: an earlier release wrote the file.
+        /// `None`: an earlier release wrote the file.
         store: Option<String> = may(text(16, "text"));
-        /// The namespaces or queues that it is limited to; not there: to none.
+        /// The namespaces or queues that the export is limited to. Absent if it has all of them.
         scope: Vec<String> = unless(Vec::new(), list(text(201, "shop"), "write a list of namespaces"));
-        /// The one queue that it is limited to.
+        /// The queue that the export is limited to. Absent if it is not limited to one queue.
         queue: Option<String> = may(text(200, "text"));
-        /// The ids in it are below this number.
-        ///
-        /// But for tasks that were put while it was written.
+        /// The ids of the exported tasks are below this number, except for tasks that were put while the export was written.
         ids_below: u64 = unless(0, count());
     }
 }
 
 body! {
-    /// How many lines of each kind a whole file has.
+    /// The last line of an export: how many lines of each kind a complete file has.
     #[derive(Copy, Default)]
     pub struct ExportEnd: export "ExportEnd" {
-        /// Lines with settings.
+        /// Number of lines with settings of a queue.
         queues: u64 = has(count());
-        /// Live tasks.
+        /// Number of live tasks.
         tasks: u64 = has(count());
-        /// Dead tasks.
+        /// Number of dead tasks.
         dead: u64 = has(count());
-        /// Schedules.
+        /// Number of schedules.
         schedules: u64 = has(count());
     }
 }
 
 impl ExportEnd {
-    /// Counts one line more. Headers, cursors and the end itself are not counted.
+    /// Counts one more line. Headers, cursors and the end itself are not counted.
     pub fn count(&mut self, line: &super::ExportLine) {
         use super::ExportLine;
         match line {

@@ -1,4 +1,4 @@
-//! The queries of an export and an import, and the answer of an import (NDJSON).
+//! The queries of an export and of an import, and the answer to an import (NDJSON).
 
 use super::EXPORT_CURSOR_BYTES_MAX;
 use crate::INTEGER_MAX;
@@ -15,9 +15,9 @@ use serde::{Deserialize, Serialize};
 /// The query of `GET /v1/export`: `?queue=&cursor=`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ExportQuery {
-    /// Only what belongs to this queue.
+    /// The queue that the export is limited to.
     pub queue: Option<String>,
-    /// Where the export that is to be continued was cut: the text of its last whole cursor line.
+    /// The text of the last complete cursor line of an export that was cut. The new export goes on there.
     pub cursor: Option<String>,
 }
 
@@ -26,7 +26,7 @@ impl ExportQuery {
     ///
     /// # Errors
     ///
-    /// Unknown and repeated parameters, values that are not theirs, and broken percent-encoding.
+    /// Unknown and repeated parameters, values that their parameters do not allow, and broken percent-encoding.
     pub fn parse(query: &str) -> Result<Self, BadRequest> {
         let found = Parameters::read(query, &["queue", "cursor"], &[])?;
         Ok(Self {
@@ -48,12 +48,12 @@ impl ExportQuery {
 }
 
 choice! {
-    /// The rule for a task that the server has already.
+    /// The rule for a task, settings or a schedule that the server has already.
     #[derive(Default)]
     pub enum Existing {
-        /// The task of the server stays, and the import counts it. An interrupted import can be sent again this way.
+        /// The server keeps what it has, and the import counts the line as skipped. An interrupted import can be sent again with this rule.
         Skip = "skip",
-        /// What the file says takes its place.
+        /// The line of the file replaces what the server has.
         Replace = "replace",
         /// The import stops before that line.
         #[default]
@@ -64,15 +64,15 @@ choice! {
 /// The query of `POST /v1/import`: `?existing=&revoke=&other_clock=&quiet=&first_line=`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ImportQuery {
-    /// What to do about what is there already.
+    /// The rule for what the server has already.
     pub existing: Existing,
-    /// Whether a task that is replaced is taken out of a worker's hands.
+    /// Whether a leased task that is replaced is taken from its worker.
     pub revoke: bool,
-    /// Whether a file of a virtual clock is taken by a server of real time, and the other way round.
+    /// Whether the file and the server may differ in that one of them has a virtual clock.
     pub other_clock: bool,
-    /// Whether only the last line is answered.
+    /// Whether the answer has the last line only.
     pub quiet: bool,
-    /// The number, in its file, of the line behind the header; by default 2. A file may be sent in several parts, each with the header in front.
+    /// The number in its file of the first line behind the header; by default 2. A file may be sent in several parts, each with the header in front.
     pub first_line: u64,
 }
 
@@ -87,7 +87,7 @@ impl ImportQuery {
     ///
     /// # Errors
     ///
-    /// As [`ExportQuery::parse`].
+    /// The errors of [`ExportQuery::parse`]; `revoke` without `existing=replace`.
     pub fn parse(query: &str) -> Result<Self, BadRequest> {
         const FLAGS: [(&str, bool); 2] = [("true", true), ("false", false)];
         const KNOWN: [&str; 5] = ["existing", "revoke", "other_clock", "quiet", "first_line"];
@@ -140,18 +140,18 @@ fn line_number(given: &str) -> Result<u64, BadRequest> {
     }
 }
 
-/// A line of the answer to an import: `{"line": {...}}` of a line that was not plainly added, and at last `{"end": {...}}`.
+/// A line of the answer to an import: `{"line": {...}}` for each line that was replaced or skipped, and `{"end": {...}}` as the last line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ImportRow {
-    /// What became of a line.
+    /// The result of a line that was replaced or skipped.
     Line(ImportLine),
-    /// How the import ended.
+    /// The end of the import.
     End(Box<ImportEnd>),
 }
 
 impl ImportRow {
-    /// The row, with its line end.
+    /// The row as JSON, with its line end.
     pub fn to_line(&self) -> Vec<u8> {
         let mut line = json::write(self);
         line.push(b'\n');
@@ -160,71 +160,71 @@ impl ImportRow {
 }
 
 body! {
-    /// What became of a line that was not plainly added.
+    /// The result of a line of an import that was replaced or skipped.
     pub struct ImportLine: answer "ImportLine" {
-        /// Its number in the file.
+        /// The number of the line in the file.
         number: u64 = has(number(1, INTEGER_MAX));
-        /// What became of it.
+        /// The result.
         result: ImportResult = has(choice());
-        /// What was there already, if it was left out.
+        /// Why the line was skipped.
         why: Option<SkipWhy> = may(choice());
         /// The queue.
         queue: String = has(text(200, ""));
         /// The key of the task, or the name of the schedule.
         ///
-        /// None of a queue's settings.
+        /// Absent for the settings of a queue.
         key: Option<String> = may(text(256, ""));
     }
 }
 
 choice! {
-    /// What became of a line.
+    /// The result of a line.
     pub enum ImportResult {
-        /// It took the place of what was there.
+        /// The line replaced what the server had.
         Replaced = "replaced",
-        /// What was there stayed.
+        /// The server kept what it had.
         Skipped = "skipped",
     }
 }
 
 choice! {
-    /// Why a line was left out.
+    /// Why a line was skipped.
     pub enum SkipWhy {
-        /// A live task has its key.
+        /// A live task has the key of the line.
         Live = "live",
-        /// A dead task has its key, or its id.
+        /// A dead task has the key or the id of the line.
         Dead = "dead",
-        /// Its task has ended here since it was put.
+        /// The task of the line was put on this server and has ended here.
         Ended = "ended",
-        /// It is a dead task that has lost its key, and ids are not kept: nobody can tell whether it is there.
+        /// The line is a dead task without a key of its own, and the import does not keep ids. So the server cannot tell whether it has the task already.
         Keyless = "keyless",
-        /// The queue's settings, or the schedule, are there already.
+        /// The server has settings of the queue, or the schedule, already.
         Exists = "exists",
     }
 }
 
 body! {
-    /// How many lines an import has dealt with, by what became of them.
+    /// Number of lines that an import has processed, by result.
     #[derive(Copy, Default)]
     pub struct ImportCounts: group {
-        /// Lines that are new.
+        /// Number of lines that were added.
         added: u64 = has(count());
-        /// Lines that took the place of what was there.
+        /// Number of lines that replaced what the server had.
         replaced: u64 = has(count());
-        /// Lines that were left out, for what was there stayed.
+        /// Number of lines that were skipped, because the server kept what it had.
         skipped: u64 = has(count());
-        /// Of the tasks that are new, those that got another id than in the file.
+        /// Number of added tasks whose id differs from the one in the file.
         new_ids: u64 = has(count());
     }
 }
 
 impl ImportCounts {
-    /// All that were dealt with, the ones that were left out among them.
+    /// Number of all processed lines, the skipped ones included.
     pub fn total(self) -> u64 {
         self.added + self.replaced + self.skipped
     }
 
-    /// Adds those of another part of the file.
+    /// Adds the counts of another part of the file.
     pub fn add(&mut self, other: Self) {
         let Self { added, replaced, skipped, new_ids } = other;
         self.added += added;
@@ -235,13 +235,13 @@ impl ImportCounts {
 }
 
 body! {
-    /// How an import ended: all lines before `next_line` are in and durable, and none after.
+    /// The end of an import: all lines before `next_line` are imported and durable, and no later line is.
     pub struct ImportEnd: answer "ImportEnd" {
-        /// The line to go on with: the one that stopped it, or the one behind the last.
+        /// The number of the line to go on with: the line that stopped the import, or the one after the last line.
         next_line: u64 = has(number(1, INTEGER_MAX));
-        /// What became of the lines.
+        /// Number of processed lines, by result.
         counts: ImportCounts = flat();
-        /// What stopped it.
+        /// The problem that stopped the import. Absent if all lines were processed.
         problem: Option<Problem> = may(object());
     }
 }

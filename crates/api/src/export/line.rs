@@ -1,4 +1,4 @@
-//! One line of an export, and what stands on it.
+//! One line of an export.
 
 use super::head::HeaderMembers;
 use super::{ExportEnd, ExportHeader, ExportQueue, ExportSchedule, ExportTask};
@@ -13,10 +13,10 @@ use serde_json::value::RawValue;
 /// The version of the format that this release writes, and the only one that it reads.
 pub const EXPORT_FORMAT: u64 = 1;
 
-/// A cursor of an export has at most this many bytes.
+/// Maximum length of the cursor of an export (bytes).
 pub const EXPORT_CURSOR_BYTES_MAX: usize = 256;
 
-/// The words that a line may have, in the order of their names.
+/// The names of the members that a line may have.
 const WORDS: [&str; 7] = ["export", "queue", "task", "dead", "schedule", "cursor", "end"];
 
 const KNOWN: Known = Known {
@@ -29,15 +29,15 @@ const KNOWN: Known = Known {
 /// One line of an export.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ExportLine {
-    /// The first line: what this file is.
+    /// The first line: where, when and with which limits the export was made.
     Header(ExportHeader),
-    /// What a queue's owner configured.
+    /// The settings of a queue.
     Queue(Box<ExportQueue>),
     /// A live task, or a dead one.
     Task(Box<ExportTask>),
-    /// A schedule, and how far it has come.
+    /// A schedule and its progress.
     Schedule(Box<ExportSchedule>),
-    /// An export that was interrupted goes on from here.
+    /// The cursor from which an interrupted export goes on.
     Cursor(String),
     /// The last line: how many lines of each kind there are.
     End(ExportEnd),
@@ -48,8 +48,8 @@ impl ExportLine {
     ///
     /// # Errors
     ///
-    /// Text that is no JSON object with exactly one of the members `export`, `queue`, `task`, `dead`, `schedule`, `cursor` and `end`; inside of it
-    /// unknown, repeated or missing members, and values of the wrong kind or outside their limits.
+    /// Text that is not a JSON object with exactly one of the members `export`, `queue`, `task`, `dead`, `schedule`, `cursor` and `end`. In the
+    /// value of the member: unknown, repeated or missing members, and values of the wrong kind or outside their limits.
     pub fn parse(bytes: &[u8]) -> Result<Self, BadRequest> {
         if let Some(task) = plain_task(bytes) {
             return Ok(Self::Task(Box::new(task)));
@@ -90,11 +90,11 @@ impl ExportLine {
         out.push(b'\n');
     }
 
-    /// Refuses payloads that not all readers take. See [`PayloadBody::check_portable`](crate::PayloadBody::check_portable).
+    /// Refuses a payload that some JSON readers cannot read. See [`PayloadBody::check_portable`](crate::PayloadBody::check_portable).
     ///
     /// # Errors
     ///
-    /// Names the first such place.
+    /// The error names the first such place.
     pub fn check_portable(&self) -> Result<(), BadRequest> {
         match self {
             Self::Task(task) => task.check_portable(),
@@ -123,7 +123,7 @@ impl Serialize for ExportLine {
     }
 }
 
-/// The task of a line as this crate writes it, read in one pass less. `None`: the line is something else, or there is something to say of it.
+/// Reads a task line that looks as this crate writes it, which saves one pass. `None`: the line is something else, or has a fault that the general parser has to name.
 fn plain_task(bytes: &[u8]) -> Option<ExportTask> {
     let inner = bytes.trim_ascii().strip_prefix(br#"{"task":"#)?.strip_suffix(b"}")?;
     ExportTask::of_line(inner, false).ok()

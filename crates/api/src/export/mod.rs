@@ -1,7 +1,7 @@
-//! The lines of an export: NDJSON that holds tasks, dead tasks, settings and schedules, as `tickwheel export` writes and `tickwheel import` reads them.
+//! The lines of an export: NDJSON with tasks, dead tasks, settings and schedules. `tickwheel export` writes them, and `tickwheel import` reads them.
 //!
-//! Each line is an object with exactly one member, which says what the line is. The first line is the header, the last one the end with its counts:
-//! a file without it is cut.
+//! Each line is an object with exactly one member, whose name says what the line is. The first line is the header. The last line is the end with
+//! its counts; a file without it is cut.
 
 mod head;
 mod import;

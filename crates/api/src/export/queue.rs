@@ -1,4 +1,4 @@
-//! What a queue's owner configured, as a line of an export.
+//! The settings of a queue as a line of an export.
 
 use super::parts::quiet;
 use crate::bad_request::BadRequest;
@@ -8,17 +8,17 @@ use crate::part::{has, or};
 use crate::settings::SettingsBody;
 
 body! {
-    /// What a queue's owner configured.
+    /// The settings of a queue, and whether it is paused or draining.
     pub struct ExportQueue: export "ExportQueue" {
-        /// Its name.
+        /// The name of the queue.
         queue: String = has(text(200, "close"));
-        /// Its settings.
+        /// The settings of the queue.
         settings: SettingsBody = or(SettingsBody::default(), object());
-        /// Whether nothing is leased.
+        /// Whether the queue is paused, so that nothing is leased.
         paused: bool = or(false, flag());
-        /// When the pause ends; not there: until it is resumed.
+        /// When the pause ends. Absent if it lasts until the queue is resumed.
         paused_until_ms as "paused_until": Option<i64> = quiet(instant());
-        /// Whether no task is added.
+        /// Whether the queue is draining, so that no task is added.
         draining: bool = or(false, flag());
     }
     check: |queue: &Self, _| queue.check_pause();

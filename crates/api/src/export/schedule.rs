@@ -1,4 +1,4 @@
-//! A schedule, and how far it has come, as a line of an export.
+//! A schedule and its progress as a line of an export.
 
 use super::parts::quiet;
 use crate::bad_request::BadRequest;
@@ -8,31 +8,31 @@ use crate::part::{has, may, unless};
 use crate::schedule::ScheduleSpec;
 
 body! {
-    /// A schedule, and how far it has come.
+    /// A schedule and its progress.
     ///
-    /// It is enough to go on elsewhere without making a task of an instant twice.
+    /// Another server can go on with the schedule without putting a task for an instant twice.
     pub struct ExportSchedule: export "ExportSchedule" {
-        /// The queue that its tasks are put into.
+        /// The queue of its tasks.
         queue: String = has(text(200, "close"));
-        /// Its name.
+        /// The name of the schedule.
         name: String = has(text(200, "nightly"));
-        /// What its owner put.
+        /// The schedule as its owner put it.
         spec: ScheduleSpec = has(object());
-        /// The first instant of all, from which the others are counted.
+        /// The first instant, from which the others are counted.
         anchor_ms as "anchor": i64 = has(instant());
-        /// All instants up to this one are decided.
+        /// The last instant for which the server decided whether to put a task.
         decided_ms as "decided": i64 = has(instant());
-        /// When it makes its next task.
+        /// When the schedule puts its next task.
         next_at_ms as "next_at": Option<i64> = quiet(instant());
-        /// The last instant that a task was made of.
+        /// The last instant for which a task was put.
         last_at_ms as "last_at": Option<i64> = quiet(instant());
-        /// Tasks made so far.
+        /// Number of tasks put so far.
         made: u64 = unless(0, count());
-        /// Instants left out so far.
+        /// Number of instants left out so far.
         skipped: u64 = unless(0, count());
-        /// The key of the task that has to end before another is made.
+        /// The key of the task that must end before the next one is put.
         running: Option<String> = may(text(256, "text"));
-        /// Instants whose turn comes when it has, rising.
+        /// Instants whose tasks are put after that, in ascending order.
         waiting_ms as "waiting": Vec<i64> = unless(Vec::new(), list(instant(), "write a list of instants").checked(rises));
     }
 }

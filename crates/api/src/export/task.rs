@@ -1,4 +1,4 @@
-//! A task, live or dead, as a line of an export.
+//! A live or dead task as a line of an export.
 
 use super::parts::quiet;
 use crate::INTEGER_MAX;
@@ -16,57 +16,55 @@ use crate::timeline::{self, MomentBody, timeline};
 use crate::trace::TraceContext;
 use serde_json::value::RawValue;
 
-/// A task has at most this many failures on a line.
+/// Maximum number of failures of a task on a line.
 const FAILURES_MAX: usize = 100;
 
 body! {
-    /// A live task with all that is kept of it. A lease is not: it stays where it was made.
+    /// A live task with everything that is kept of it, except its lease: a lease is valid only on the server that gave it.
     ///
-    /// A dead one has `death`, and no `state`.
+    /// A dead task has `death` and no `state`.
     pub struct ExportTask: export "ExportTask" {
         /// The queue.
         queue: String = has(text(200, "close"));
         /// The key.
         key: String = has(text(256, "order:1"));
-        /// The server's number for it.
+        /// The server's number for the task.
         id: u64 = unless(0, count());
-        /// When it is or was due.
+        /// When the task is due.
         due_at_ms as "due_at": i64 = has(instant());
-        /// When its put was received.
+        /// When the server received the put.
         put_at_ms as "put_at": i64 = has(instant());
-        /// Where it stood. An import goes by `due_at` alone.
+        /// The state of the task at the export. An import uses `due_at` only.
         state: Option<TaskState> = may(one_of(LIVE_STATES));
-        /// What the worker gets.
+        /// The payload that the worker gets.
         payload: PayloadBody = some_or(Null { is_written: true }, exported_payload());
-        /// All its instants, those that are over included.
+        /// All instants of the task, the past ones included.
         timeline: Vec<MomentBody> = unless(Vec::new(), timeline().described(|| schema::all(schema::of("Moment"))));
-        /// Which of them it is due at, from 0.
+        /// The index, from 0, of the instant of the timeline at which the task is due.
         step: u32 = unless(0, number(0, u32::MAX.into()).described(|| schema::integer(0, INTEGER_MAX)));
         /// Words to find the task by.
         tags: Vec<String> = unless(Vec::new(), list(text(128, "vip"), "write a list of strings"));
-        /// Smaller goes first. Default: 1024.
+        /// The priority; among ready tasks, the one with the smallest number goes first. Default: 1024.
         priority: u32 = unless(PRIORITY_DEFAULT, number(0, u32::MAX.into()));
-        /// The group it is in.
+        /// The group of the task.
         group: Option<String> = may(text(256, "text"));
-        /// Leases that ended without an ack.
+        /// Number of leases that ended without an ack.
         attempt: u32 = unless(0, number(0, u32::MAX.into()));
-        /// How often and how soon it is tried again.
+        /// The retry policy of the task.
         retry: Option<RetryBody> = may(object());
-        /// When it is given up.
+        /// When the task expires.
         expire_at_ms as "expire_at": Option<i64> = quiet(instant());
-        /// The attempts that failed last, the oldest first.
+        /// The last attempts that failed, the oldest first.
         failures: Vec<FailureBody> = unless(Vec::new(), list(object(), "write a list of objects").checked(are_few));
-        /// The lease that its producer chose over the protocol of beanstalkd.
+        /// Length of its leases, chosen by the producer over the protocol of beanstalkd.
         ttr_ms as "ttr": Option<u64> = may(duration());
-        /// The door it came through.
-        ///
-        /// 0 is HTTP or an embedding program.
+        /// Number of the protocol by which the task was put; 0 is HTTP or an embedding program.
         origin: u8 = unless(0, number(0, u8::MAX.into()));
-        /// What has happened to it so far, counted.
+        /// Counts of what happened to the task so far.
         tally: TallyBody = unless(TallyBody::default(), object());
-        /// What its put was traced by.
+        /// The trace context of its put.
         trace: Option<TraceContext> = may_some(members_of());
-        /// When and why it was given up; `None`: it is live.
+        /// When and why the task was given up; `None` for a live task.
         death: Option<ExportDeath> = may_some(members_of());
     }
     check: |task: &Self, _| task.check_step();
@@ -97,7 +95,7 @@ pub(crate) fn live_schema() -> Schema {
 
 /// The schema of a dead task.
 pub(crate) fn dead_schema() -> Schema {
-    let what = "A dead task with all that is kept of it.";
+    let what = "A dead task with everything that is kept of it.";
     let mut schema = ExportTask::schema().named("ExportDead", what).without(&["state"]);
     for member in &mut schema.members {
         member.required |= ["dead_at", "reason"].contains(&member.name);
@@ -111,7 +109,7 @@ fn are_few(path: &str, failures: &Vec<FailureBody>) -> Result<(), BadRequest> {
         return Ok(());
     }
     let what = format!("has {} failures; a line takes {FAILURES_MAX}", failures.len());
-    Err(BadRequest::member(path, what, "keep those that were last"))
+    Err(BadRequest::member(path, what, "keep the last ones"))
 }
 
 impl ExportTask {
@@ -141,7 +139,7 @@ impl ExportTask {
             return Ok(());
         }
         let what = format!("is {step}, and the timeline has {instants} instants");
-        Err(BadRequest::member("step", what, "it counts the instants from 0"))
+        Err(BadRequest::member("step", what, "`step` is an index into the timeline, from 0"))
     }
 }
 
@@ -152,22 +150,22 @@ fn missing(name: &str, example: &str) -> BadRequest {
 /// When and why a task was given up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ExportDeath {
-    /// When, ms since 1970.
+    /// When the task was given up (ms since 1970).
     pub at_ms: i64,
-    /// Why.
+    /// Why the task was given up.
     pub reason: DeathReason,
-    /// Another task has had its key since: it is found by its id alone.
+    /// Another task has had its key since then, so the task is found by its id only.
     pub keyless: bool,
 }
 
 body! {
     /// When and why a task was given up.
     pub(crate) struct DeathMembers: group {
-        /// When it was given up.
+        /// When the task was given up.
         dead_at: Option<i64> = may(instant());
-        /// Why.
+        /// Why the task was given up.
         reason: Option<DeathReason> = may(choice());
-        /// Whether another task has had its key since.
+        /// Whether another task has had its key since then.
         keyless: bool = unless(false, flag());
     }
 }
@@ -195,20 +193,20 @@ impl Meaning for ExportDeath {
 }
 
 body! {
-    /// What has happened to a task so far, as clients of beanstalkd are told.
+    /// Counts of what happened to a task so far. Clients of beanstalkd can ask for them.
     #[derive(Copy, Default)]
     pub struct TallyBody: export "ExportTally" {
-        /// Leases that ended without an ack.
+        /// Number of leases that ended without an ack.
         leases: u32 = unless(0, number(0, u32::MAX.into()));
-        /// Of those, ran out.
+        /// Number of those leases that ran out.
         expiries: u32 = unless(0, number(0, u32::MAX.into()));
-        /// Of those, given back by their workers.
+        /// Number of those leases that ended with a nack.
         nacks: u32 = unless(0, number(0, u32::MAX.into()));
-        /// Of those, ended by a worker that gave the task up.
+        /// Number of those leases that ended with a bury.
         burials: u32 = unless(0, number(0, u32::MAX.into()));
-        /// Redrives, and calls to be due at once.
+        /// Number of redrives, and of calls that made the task due at once.
         redrives: u32 = unless(0, number(0, u32::MAX.into()));
-        /// The delay that it was given last after its put.
+        /// The last delay that the task was given after its put.
         delay_ms as "delay": Option<u64> = may(duration());
     }
 }

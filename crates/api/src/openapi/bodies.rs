@@ -1,4 +1,4 @@
-//! All bodies, in the order of the documents.
+//! The schemas of all bodies, in the order of the documents.
 
 use serde_json::json;
 
@@ -9,7 +9,7 @@ use crate::filter::move_filter;
 use crate::put::post;
 use crate::*;
 
-/// All of them.
+/// The schemas of requests, answers and exports.
 pub(super) fn schemas() -> Vec<Schema> {
     [requests(), answers(), exports()].into_iter().flatten().collect()
 }
@@ -34,7 +34,7 @@ fn requests() -> Vec<Schema> {
         HistoryBody::schema(),
         RetryBody::schema(),
         PauseBody::schema(),
-        Schema::request("Nothing", "Nothing: the path says it all.", vec![]),
+        Schema::request("Nothing", "An object without members: the path says everything.", vec![]),
         ScheduleSpec::schema(),
         MomentBody::schema(),
         AdvanceBody::schema(),
@@ -99,44 +99,48 @@ fn exports() -> Vec<Schema> {
 }
 
 fn alive() -> Schema {
-    Schema::answer("Alive", "The process answers.", vec![has("status", one_of(&["ok"]), "`ok`.")])
+    Schema::answer("Alive", "The process is alive.", vec![has("status", one_of(&["ok"]), "Always `ok`.")])
 }
 
 fn ready() -> Schema {
     let why = || or_null(text(4_096));
     Schema::answer(
         "Ready",
-        "Whether the server takes work.",
+        "Whether the server is ready for work.",
         vec![
-            has("ready", boolean(), "Whether leases and acks are taken, and puts unless it drains."),
+            has(
+                "ready",
+                boolean(),
+                "Whether the server takes leases and acks, and also puts unless it drains.",
+            ),
             has(
                 "status",
                 one_of(&["ok", "draining", "degraded", "read_only", "not_ready"]),
-                "The same in a word. `degraded`: leases and acks go on, but puts are refused for want of space, or the wall clock is doubted.",
+                "The state in one word. `degraded`: leases and acks go on, but puts are refused because the disk is nearly full, or the server doubts its wall clock.",
             ),
-            has("why", why(), "Why it is not ready, or degraded; `null` if all is well."),
-            has(
-                "reasons",
-                all(text(4_096)),
-                "Each reason by itself, the gravest first; empty if all is well.",
-            ),
+            has("why", why(), "Why the server is not ready or is degraded; `null` otherwise."),
+            has("reasons", all(text(4_096)), "All reasons, the most serious first; empty if there is none."),
             has(
                 "draining",
                 boolean(),
-                "Whether no new tasks are taken (`POST /v1/drain`, SIGUSR1) while all else goes on.",
+                "Whether the server refuses new tasks (`POST /v1/drain`, SIGUSR1). All other calls go on.",
             ),
             has(
                 "durability",
                 one_of(&["fsync", "os", "memory"]),
-                "What an acknowledged call survives: a power loss, a crash of the process, nothing.",
+                "The durability of an acknowledged call. `fsync`: it survives a loss of power; `os`: a crash of the process; `memory`: neither.",
             ),
-            has("virtual_clock", boolean(), "Whether time stands still until it is advanced."),
-            has("read_only", why(), "Why nothing is changed any more; `null` if all is well."),
-            has("clock", of("ClockReport"), "What was noticed of the wall clock."),
+            has(
+                "virtual_clock",
+                boolean(),
+                "Whether the server has a virtual clock, which moves only with `POST /v1/clock/advance`.",
+            ),
+            has("read_only", why(), "Why the server is read-only; `null` if it is not."),
+            has("clock", of("ClockReport"), "Observations of the wall clock."),
             has(
                 "recovery",
                 why(),
-                "What an operator should know of the last recovery; `null` if all was in order.",
+                "Remarks about the last recovery for the operator; `null` if there are none.",
             ),
         ],
     )
@@ -145,13 +149,13 @@ fn ready() -> Schema {
 fn clock_report() -> Schema {
     Schema::answer(
         "ClockReport",
-        "The wall clock beside the one that cannot step.",
+        "The wall clock in comparison with the monotonic clock, which cannot step.",
         vec![
-            has("steps", count(), "Steps noticed since the start."),
+            has("steps", count(), "Number of steps of the wall clock since the start of the server."),
             has(
                 "offset_ms",
                 json!({ "type": "integer" }),
-                "How far the system's clock is from the one that the server believes.",
+                "Difference between the system's wall clock and the wall clock that the server believes (ms).",
             ),
         ],
     )
@@ -163,10 +167,10 @@ fn problem_page() -> Schema {
         "A kind of problem.",
         vec![
             has("type", text(256), "The kind."),
-            has("status", integer(400, 599), "The HTTP status."),
-            has("title", text(256), "What it is, in a few words."),
-            has("meaning", text(4_096), "What it means, and whether the call had an effect."),
-            has("remedy", text(4_096), "What to do."),
+            has("status", integer(400, 599), "The HTTP status of the kind."),
+            has("title", text(256), "The title of the kind."),
+            has("meaning", text(4_096), "The meaning of the problem, and whether the call had an effect."),
+            has("remedy", text(4_096), "The remedy: what to do."),
         ],
     )
 }
@@ -174,14 +178,18 @@ fn problem_page() -> Schema {
 fn export_line() -> Schema {
     Schema::answer(
         "ExportLine",
-        "One line of an export: exactly one member, which says what the line is.",
+        "One line of an export. It has exactly one member, whose name says what the line is.",
         vec![
-            may("export", of("ExportHeader"), "The first line: what the file is."),
-            may("queue", of("ExportQueue"), "What a queue's owner configured."),
+            may(
+                "export",
+                of("ExportHeader"),
+                "The first line: where, when and with which limits the export was made.",
+            ),
+            may("queue", of("ExportQueue"), "The settings of a queue."),
             may("task", of("ExportTask"), "A live task."),
             may("dead", of("ExportDead"), "A dead task."),
-            may("schedule", of("ExportSchedule"), "A schedule, and how far it has come."),
-            may("cursor", text(256), "An export that was cut goes on from here: `?cursor=`."),
+            may("schedule", of("ExportSchedule"), "A schedule and its progress."),
+            may("cursor", text(256), "The cursor from which an export that was cut goes on: `?cursor=`."),
             may("end", of("ExportEnd"), "The last line. A file without it is cut."),
         ],
     )
@@ -192,8 +200,12 @@ fn import_row() -> Schema {
         "ImportRow",
         "One line of the answer to an import.",
         vec![
-            may("line", of("ImportLine"), "A line that was not plainly added. With `quiet` there are none."),
-            may("end", of("ImportEnd"), "The last line of the answer: how the import ended."),
+            may(
+                "line",
+                of("ImportLine"),
+                "The result of a line that was replaced or skipped. With `quiet` there are no such lines.",
+            ),
+            may("end", of("ImportEnd"), "The last line of the answer: the end of the import."),
         ],
     )
 }
@@ -205,7 +217,7 @@ mod tests {
     use super::super::schema::Member;
     use super::*;
 
-    /// Whether a body has what the rules of its schema ask for: `allOf` of `oneOf`, `dependentRequired`, `minProperties`.
+    /// Whether a body follows the rules of its schema: `allOf` of `oneOf`, `dependentRequired`, `minProperties`.
     fn follows_the_rules(schema: &Value, body: &Value) -> bool {
         let has = |name: &Value| body.get(name.as_str().expect("a name")).is_some();
         let fits = |case: &Value| {
@@ -225,7 +237,7 @@ mod tests {
             && members >= schema["minProperties"].as_u64().unwrap_or(0)
     }
 
-    /// All pairs of members, for each schema that has rules: what they forbid is refused, and what they allow is taken.
+    /// Tries all pairs of members of each schema that has rules: forbidden pairs are refused, and allowed ones are accepted.
     #[test]
     fn what_goes_with_what_is_what_is_taken() {
         let moment = json!({ "at": "2030-01-01T00:00:00Z" });
@@ -284,7 +296,7 @@ mod tests {
         }
     }
 
-    /// Of those whose readers have no list of their own.
+    /// The names of members for readers that have no list of their own.
     #[test]
     fn the_other_members_are_read_too() {
         for name in ["Ack", "Nack", "Extend", "Pause"] {
@@ -311,7 +323,7 @@ mod tests {
         );
     }
 
-    /// A value that its schema allows.
+    /// An example value that the schema allows.
     fn example_of(member: &Member) -> Value {
         match member.name {
             "due_at" | "put_at" | "at" | "dead_at" | "expire_at" | "anchor" | "decided" | "next_at"

@@ -1,4 +1,4 @@
-//! The description as a page.
+//! The description of the HTTP API as a page in Markdown.
 
 use std::fmt::Write as _;
 
@@ -14,8 +14,8 @@ use crate::ProblemKind;
 pub fn reference() -> String {
     let mut page = String::from(
         "# The HTTP API, route by route\n\n\
-         Made from the code, the same that `GET /openapi.json` serves; a test holds it to that. The README says how things are done, this page what there\n\
-         is. Wherever there is a `GET`, there is a `HEAD`. Every route takes what it names and nothing else: an unknown parameter or member is refused.\n\n\
+         This page is made from the same code as `GET /openapi.json`, and a test compares the two. It lists all routes, bodies and problems; the README\n\
+         shows how to use them. Every `GET` also works as `HEAD`. A parameter or a member that a route does not list is refused.\n\n\
          - [Routes](#routes)\n- [Bodies of requests and answers](#bodies-of-requests-and-answers)\n- [Problems](#problems)\n\n## Routes\n",
     );
     let known = parameters();
@@ -27,7 +27,7 @@ pub fn reference() -> String {
         body(&mut page, &schema);
     }
     page.push_str(
-        "\n## Problems\n\nWhat went wrong is `application/problem+json` (RFC 9457). `GET` of its `type` answers what stands here.\n",
+        "\n## Problems\n\nErrors are answered as `application/problem+json` (RFC 9457). `GET` of the `type` of a problem returns its text below.\n",
     );
     for kind in ProblemKind::ALL {
         let (meaning, remedy) = kind.explained();
@@ -50,8 +50,8 @@ fn route(page: &mut String, operation: &Operation, known: &[Parameter]) {
         line(page, format_args!("- {kind} `{name}`: {}", parameter.what));
     }
     if let Some(sent) = &operation.body {
-        let how = if sent.lines { ", one a line" } else { "" };
-        let may = if sent.required { "" } else { " (may be left out)" };
+        let how = if sent.lines { ", one on each line" } else { "" };
+        let may = if sent.required { "" } else { " (optional)" };
         line(page, format_args!("- body: {}{how}{may}", link(sent.schema)));
     }
     for answer in &operation.answers {
@@ -59,7 +59,7 @@ fn route(page: &mut String, operation: &Operation, known: &[Parameter]) {
             Content::Json("RedrivenOneOrMany") => format!("{} or {}", link("Stored"), link("Redriven")),
             Content::Json(schema) => link(schema),
             Content::JsonOrPage(schema) => format!("{} or `text/html`", link(schema)),
-            Content::Lines(schema) => format!("{}, one a line", link(schema)),
+            Content::Lines(schema) => format!("{}, one on each line", link(schema)),
             Content::Text(kinds) => format!("`{}`", kinds.join("` or `")),
             Content::OpenApi => "OpenAPI 3.1".to_owned(),
         };
@@ -71,7 +71,10 @@ fn route(page: &mut String, operation: &Operation, known: &[Parameter]) {
     });
     let problems: Vec<_> = problems.collect();
     if !problems.is_empty() {
-        line(page, format_args!("- refuses, beside what any route may: {}", problems.join(", ")));
+        line(
+            page,
+            format_args!("- problems, beside those that every route can have: {}", problems.join(", ")),
+        );
     }
 }
 
@@ -84,7 +87,7 @@ fn whom(needs: Needs) -> String {
     }
 }
 
-/// To the heading of a schema.
+/// A link to the heading of a schema.
 fn link(schema: &str) -> String {
     format!("[{schema}](#{})", schema.to_ascii_lowercase())
 }
@@ -102,7 +105,7 @@ fn body(page: &mut String, schema: &Schema) {
     }
 }
 
-/// A schema in a few words.
+/// The type of a value in a few words.
 fn kind(schema: &Value) -> String {
     if let Some(reference) = schema["$ref"].as_str() {
         return link(reference.rsplit('/').next().unwrap_or_default());
@@ -112,7 +115,7 @@ fn kind(schema: &Value) -> String {
     }
     if let Some(words) = schema["enum"].as_array() {
         if words.len() > 8 {
-            return "one of those below".to_owned();
+            return "one of those listed below".to_owned();
         }
         return words
             .iter()

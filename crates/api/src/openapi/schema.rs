@@ -1,4 +1,4 @@
-//! What the parts of schemas are made of.
+//! The building blocks of schemas.
 
 use serde_json::{Value, json};
 
@@ -9,27 +9,27 @@ use crate::{INTEGER_MAX, duration};
 pub(crate) struct Schema {
     pub(crate) name: &'static str,
     pub(crate) what: String,
-    /// Whether other members are refused: so it is in requests. In answers a later server may say more.
+    /// Whether other members are refused. Requests are closed; answers are not, because a later server may add members.
     pub(crate) closed: bool,
     pub(crate) members: Vec<Member>,
-    /// What goes with what.
+    /// Rules about several members together.
     pub(crate) rules: &'static [Rule],
 }
 
-/// What a schema says of several members together.
+/// A rule about several members together.
 #[derive(Clone, Copy)]
 pub(crate) enum Rule {
-    /// One of them at most.
+    /// At most one of the members.
     OneOrNone(&'static [&'static str]),
-    /// One of them.
+    /// Exactly one of the members.
     One(&'static [&'static str]),
-    /// The first goes with the second only.
+    /// The first member is allowed only together with the second.
     With(&'static str, &'static str),
-    /// There is some member.
+    /// At least one member.
     NotEmpty,
 }
 
-/// One member of it.
+/// One member of an object.
 #[derive(Clone)]
 pub(crate) struct Member {
     pub(crate) name: &'static str,
@@ -43,7 +43,7 @@ pub(crate) fn may(name: &'static str, schema: Value, what: &'static str) -> Memb
     Member { name, required: false, schema, what: what.to_owned() }
 }
 
-/// A member that is always there.
+/// A member that is always present.
 pub(crate) fn has(name: &'static str, schema: Value, what: &'static str) -> Member {
     Member { required: true, ..may(name, schema, what) }
 }
@@ -57,12 +57,12 @@ impl Schema {
         Self { name, what: what.to_owned(), closed: false, members, rules: &[] }
     }
 
-    /// The same object under another name.
+    /// The same object with another name and description.
     pub(crate) fn named(self, name: &'static str, what: &str) -> Self {
         Self { name, what: what.to_owned(), ..self }
     }
 
-    /// Without these members.
+    /// The same object without these members.
     pub(crate) fn without(mut self, names: &[&str]) -> Self {
         self.members.retain(|member| !names.contains(&member.name));
         self
@@ -96,7 +96,7 @@ impl Schema {
     }
 }
 
-/// Exactly one of these members, or none of them. Each case forbids the other members by name, so that a program can also make requests from it.
+/// A schema that demands exactly one of these members, or, with `or_none`, at most one. Each case forbids the other members by name, so that a program can also generate requests from it.
 fn choice(names: &[&'static str], or_none: bool) -> Value {
     let without = |kept: Option<&str>| -> serde_json::Map<String, Value> {
         let others = names.iter().filter(|name| kept != Some(**name));
@@ -122,7 +122,7 @@ pub(crate) fn text(max: usize) -> Value {
     json!({ "type": "string", "maxLength": max })
 }
 
-/// Text without control characters, with so many bytes of UTF-8 at most. That bytes count and not characters no schema can say.
+/// Text without control characters, with at most `max` bytes of UTF-8. JSON Schema counts characters, so it may allow more than the server does.
 pub(crate) fn word(max: usize) -> Value {
     json!({ "type": "string", "minLength": 1, "maxLength": max, "pattern": "^[^\\u0000-\\u001f\\u007f-\\u009f]+$" })
 }
@@ -143,7 +143,7 @@ pub(crate) fn one_of(words: &[&str]) -> Value {
     json!({ "type": "string", "enum": words })
 }
 
-/// A duration; its limits are in the description.
+/// A duration. Its limits are in the description.
 pub(crate) fn duration_like(example: &str) -> Value {
     json!({
         "type": "string", "format": "duration-text", "minLength": 2, "maxLength": duration::DURATION_BYTES_MAX,
@@ -159,10 +159,10 @@ pub(crate) fn signed_duration() -> Value {
     })
 }
 
-/// The units of a duration, the largest first, and how many digits each can have within 100 years.
+/// The units of a duration, the largest first, each with its maximum number of digits within 100 years.
 const UNITS: [(&str, u32); 6] = [("w", 4), ("d", 5), ("h", 6), ("m", 8), ("s", 10), ("ms", 13)];
 
-/// Each unit once at most, the largest first, at least one; only the last may have a fraction.
+/// A pattern of durations: each unit at most once, the largest first, and at least one. Only the last number may have a fraction.
 pub(crate) fn duration_cases() -> String {
     let last = |(place, (unit, digits)): (usize, &(&str, u32))| {
         let before: String =
@@ -185,7 +185,7 @@ pub(crate) fn list(of: Value, min: usize, max: usize) -> Value {
     json!({ "type": "array", "items": of, "minItems": min, "maxItems": max })
 }
 
-/// Any number of them.
+/// A list of any length.
 pub(crate) fn all(of: Value) -> Value {
     json!({ "type": "array", "items": of })
 }
@@ -194,12 +194,12 @@ pub(crate) fn of(name: &str) -> Value {
     json!({ "$ref": format!("#/components/schemas/{name}") })
 }
 
-/// Or `null`.
+/// The schema, or `null`.
 pub(crate) fn or_null(schema: Value) -> Value {
     json!({ "anyOf": [schema, { "type": "null" }] })
 }
 
-/// Any JSON.
+/// Any JSON value.
 pub(crate) fn any() -> Value {
     json!({})
 }
