@@ -13,6 +13,7 @@ const CLEAN: &[&str] = &[
     "crates/cli",
     "crates/client",
     "crates/core",
+    "crates/server",
     "crates/timer",
     "docs",
     "sim",

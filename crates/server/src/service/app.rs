@@ -9,7 +9,7 @@ use crate::access::authorizer::Authorizer;
 use crate::base::stopping::Stopping;
 use crate::service::backups::{Backups, NO_DIR};
 use crate::service::drain::Drain;
-use crate::service::export_places::ExportPlaces;
+use crate::service::export_permits::ExportPermits;
 use crate::service::jobs::Jobs;
 use crate::service::limits::{Limits, Slots};
 use crate::service::supervisor::Supervisor;
@@ -42,7 +42,7 @@ pub(crate) struct App {
     /// The lock is held while a forecast is made.
     pub(crate) forecasts: Arc<tokio::sync::Mutex<()>>,
     /// The permits of exports.
-    pub(crate) exports: ExportPlaces,
+    pub(crate) exports: ExportPermits,
     /// The delay of each delay level.
     pub(crate) levels: Levels,
     /// Whether payloads are taken that some JSON readers reject.
@@ -77,7 +77,7 @@ impl App {
             stopping,
             settings: tokio::sync::Mutex::new(()),
             forecasts: Arc::default(),
-            exports: ExportPlaces::default(),
+            exports: ExportPermits::default(),
             levels,
             lax_json: false,
             spans,

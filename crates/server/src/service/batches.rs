@@ -1,9 +1,9 @@
 //! The open batches: which callers may open one more, and which batch makes way.
 //!
-//! All batches together have a number of places, and each caller has a share of them. A caller that finds no place
-//! waits a moment. Meanwhile a batch that sends too little gives its place to a waiting call.
+//! All batches together have a number of permits, and each caller has a share of them. A caller that finds no permit
+//! waits a moment. Meanwhile a batch that sends too little gives its permit to a waiting call.
 //!
-//! Ground rules: `State` is read and written under its lock only. Places are handed over under the lock. A place that
+//! Ground rules: `State` is read and written under its lock only. Permits are handed over under the lock. A permit that
 //! no waiter takes is dropped outside of the lock, because its drop takes the lock again.
 
 use std::collections::BTreeMap;
@@ -20,14 +20,14 @@ use crate::access::producer::Producer;
 pub(crate) const PACE_BYTES: usize = 5 << 10;
 /// The time over which the pace is measured; a client with a short pause is not slow.
 pub(crate) const PACE_TIME: Duration = Duration::from_secs(5);
-/// The longest wait for a place: longer than [`PACE_TIME`], after which a silent batch is known to be slow.
+/// The longest wait for a permit: longer than [`PACE_TIME`], after which a silent batch is known to be slow.
 const WAIT_MAX: Duration = Duration::from_secs(6);
-/// The largest number of waiting callers; each change of a place looks at all of them.
+/// The largest number of waiting callers; each change of a permit looks at all of them.
 const WAITING_MAX: usize = 256;
 /// The largest number of waiting calls of one producer, so that it cannot fill the line.
 const WAITING_OF_ONE_MAX: usize = WAITING_MAX / 4;
 
-/// The places of all batches. Cheap to clone.
+/// The permits of all batches. Cheap to clone.
 #[derive(Clone, Debug)]
 pub(crate) struct Batches(Arc<Shared>);
 
@@ -59,19 +59,19 @@ struct Open {
 #[derive(Debug)]
 struct Waiting {
     producer: Producer,
-    place: oneshot::Sender<Place>,
+    permit: oneshot::Sender<BatchPermit>,
 }
 
-/// The place of an open batch. Dropping it frees the place.
+/// The permit of an open batch. Dropping it frees the permit.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct BatchPermit {
     id: u64,
     leave: Arc<Notify>,
     batches: Batches,
 }
 
 impl Batches {
-    /// Makes `max` places, of which one producer has at most `share_max`.
+    /// Makes `max` permits, of which one producer has at most `share_max`.
     pub(crate) fn new(max: usize, share_max: usize) -> Self {
         Self(Arc::new(Shared { max, share_max, state: Mutex::default() }))
     }
@@ -80,26 +80,26 @@ impl Batches {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a place for one more batch; waits a moment for it.
+    /// Takes a permit for one more batch; waits a moment for it.
     ///
     /// # Errors
     /// 429, which names the limit.
-    pub(crate) async fn enter(&self, producer: Producer) -> Result<Place, Problem> {
-        let (place, granted) = oneshot::channel();
+    pub(crate) async fn enter(&self, producer: Producer) -> Result<BatchPermit, Problem> {
+        let (permit, granted) = oneshot::channel();
         let id = {
             let mut state = self.state();
             if !self.has_room(&state, producer) && self.is_line_full(&state, producer) {
                 return Err(self.refusal(&state, producer));
             }
             let id = state.next();
-            state.waiting.insert(id, Waiting { producer, place });
+            state.waiting.insert(id, Waiting { producer, permit });
             id
         };
         // A caller that leaves stops waiting.
         let _waits = Waits { id, batches: self };
         self.settle();
         match timeout(WAIT_MAX, granted).await {
-            Ok(Ok(place)) => Ok(place),
+            Ok(Ok(permit)) => Ok(permit),
             Ok(Err(_)) => unreachable!("who waits is there until it is given something or leaves"),
             Err(_) => Err(self.refusal(&self.state(), producer)),
         }
@@ -121,7 +121,7 @@ impl Batches {
         producer.has_share() && state.count(|open| open.producer == producer) >= self.0.share_max
     }
 
-    /// Whether there is a free place that this producer may have. No waiter could take it, or it would be taken
+    /// Whether there is a free permit that this producer may have. No waiter could take it, or it would be taken
     /// already.
     fn has_room(&self, state: &State, producer: Producer) -> bool {
         state.open.len() < self.0.max && !self.is_at_share(state, producer)
@@ -133,7 +133,7 @@ impl Batches {
         state.waiting.len() >= WAITING_MAX || producer.has_share() && of_one() >= WAITING_OF_ONE_MAX
     }
 
-    /// Gives free places to waiting callers, and makes slow batches give way to the others.
+    /// Gives free permits to waiting callers, and makes slow batches give way to the others.
     fn settle(&self) {
         // The list is dropped after the lock.
         let mut untaken = Vec::new();
@@ -168,13 +168,13 @@ impl Batches {
         drop(untaken);
     }
 
-    /// Gives a place to a waiter. Returns the place if the waiter is gone.
-    fn grant(&self, state: &mut State, waiter: u64, producer: Producer) -> Option<Place> {
+    /// Gives a permit to a waiter. Returns the permit if the waiter is gone.
+    fn grant(&self, state: &mut State, waiter: u64, producer: Producer) -> Option<BatchPermit> {
         let waiting = state.waiting.remove(&waiter)?;
         let (id, leave) = (state.next(), Arc::new(Notify::new()));
-        let place = Place { id, leave: Arc::clone(&leave), batches: self.clone() };
+        let permit = BatchPermit { id, leave: Arc::clone(&leave), batches: self.clone() };
         state.open.insert(id, Open { producer, slow: false, leaves: false, leave });
-        waiting.place.send(place).err()
+        waiting.permit.send(permit).err()
     }
 }
 
@@ -201,7 +201,7 @@ impl Drop for Waits<'_> {
     }
 }
 
-impl Place {
+impl BatchPermit {
     /// Notes whether the batch was slow in its last [`PACE_TIME`].
     pub(crate) fn paced(&self, slow: bool) {
         let changed = {
@@ -220,7 +220,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for BatchPermit {
     fn drop(&mut self) {
         drop(self.batches.state().open.remove(&self.id));
         self.batches.settle();
@@ -270,17 +270,17 @@ mod tests {
     const A: Producer = Producer::Token([1; 32]);
     const B: Producer = Producer::Token([2; 32]);
 
-    async fn places(batches: &Batches, producer: Producer, count: usize) -> Vec<Place> {
-        let mut places = Vec::new();
+    async fn permits(batches: &Batches, producer: Producer, count: usize) -> Vec<BatchPermit> {
+        let mut permits = Vec::new();
         for _ in 0..count {
-            places.push(batches.enter(producer).await.expect("a free place"));
+            permits.push(batches.enter(producer).await.expect("a free permit"));
         }
-        places
+        permits
     }
 
     async fn refused(batches: &Batches, producer: Producer) -> String {
         let begun = Instant::now();
-        let problem = batches.enter(producer).await.expect_err("no free place");
+        let problem = batches.enter(producer).await.expect_err("no free permit");
         assert_eq!((problem.status, problem.retry_after_s, begun.elapsed()), (429, Some(1), WAIT_MAX));
         problem.detail.to_string()
     }
@@ -289,7 +289,7 @@ mod tests {
     async fn waits(
         batches: &Batches,
         producer: Producer,
-    ) -> Pin<Box<dyn Future<Output = Result<Place, Problem>> + '_>> {
+    ) -> Pin<Box<dyn Future<Output = Result<BatchPermit, Problem>> + '_>> {
         let mut waiting: Pin<Box<dyn Future<Output = _>>> = Box::pin(batches.enter(producer));
         assert!(timeout(Duration::ZERO, &mut waiting).await.is_err(), "it did not wait");
         waiting
@@ -300,8 +300,8 @@ mod tests {
         refused.is_ok_and(|refused| refused.is_err_and(|problem| problem.status == 429))
     }
 
-    async fn is_told_to_leave(place: &Place) -> bool {
-        timeout(Duration::ZERO, place.leave().notified()).await.is_ok()
+    async fn is_told_to_leave(permit: &BatchPermit) -> bool {
+        timeout(Duration::ZERO, permit.leave().notified()).await.is_ok()
     }
 
     /// The result of a future that is polled once and then left alone for `wait`.
@@ -318,17 +318,17 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn one_caller_has_its_share_and_others_the_rest() {
         let batches = Batches::new(3, 2);
-        let mut held = places(&batches, A, 2).await;
+        let mut held = permits(&batches, A, 2).await;
         assert!(
             refused(&batches, A)
                 .await
                 .contains("2 open batches that one may have (--max-batches-per-caller)")
         );
-        let other = places(&batches, B, 1).await;
+        let other = permits(&batches, B, 1).await;
         assert!(refused(&batches, B).await.contains("3 open batches that it may have (--max-batches)"));
         let first = held.pop().expect("two");
         let next = after(batches.enter(A), Duration::from_secs(1), || drop(first)).await;
-        assert!(next.is_ok(), "its own place is free again");
+        assert!(next.is_ok(), "its own permit is free again");
         drop((held, other, next));
         assert!(batches.state().open.is_empty() && batches.state().waiting.is_empty());
     }
@@ -338,15 +338,15 @@ mod tests {
     async fn callers_of_this_machine_share_all_places() {
         let batches = Batches::new(3, 1);
         let from = |address: &str| Producer::new(None, Some(address.parse().expect("an address")));
-        let _held = places(&batches, from("127.0.0.1"), 2).await;
-        let _other = places(&batches, Producer::new(None, None), 1).await;
+        let _held = permits(&batches, from("127.0.0.1"), 2).await;
+        let _other = permits(&batches, Producer::new(None, None), 1).await;
         assert!(refused(&batches, from("::1")).await.contains("--max-batches)"));
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_slow_batch_makes_way_for_a_waiting_one() {
         let batches = Batches::new(2, 2);
-        let mut held = places(&batches, A, 2).await;
+        let mut held = permits(&batches, A, 2).await;
         held[0].paced(true);
         assert!(!is_told_to_leave(&held[0]).await, "nobody waits");
         held[0].paced(false);
@@ -358,14 +358,14 @@ mod tests {
         assert!(timeout(Duration::from_secs(1), &mut waiting).await.is_err());
         assert!(is_told_to_leave(&slow).await && !is_told_to_leave(&held[0]).await);
         drop(slow);
-        let place = waiting.await.expect("its place");
-        assert!(!is_told_to_leave(&place).await);
+        let permit = waiting.await.expect("its permit");
+        assert!(!is_told_to_leave(&permit).await);
     }
 
     #[tokio::test(start_paused = true)]
     async fn for_a_caller_with_its_share_only_its_own_slow_batch_makes_way() {
         let batches = Batches::new(4, 1);
-        let (own, other) = (places(&batches, A, 1).await, places(&batches, B, 1).await);
+        let (own, other) = (permits(&batches, A, 1).await, permits(&batches, B, 1).await);
         other[0].paced(true);
         assert!(timeout(Duration::from_secs(1), batches.enter(A)).await.is_err());
         assert!(!is_told_to_leave(&other[0]).await, "that would not help");
@@ -377,11 +377,11 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_place_that_comes_too_late_goes_on_to_the_next() {
         let batches = Batches::new(1, 1);
-        let held = places(&batches, A, 1).await;
+        let held = permits(&batches, A, 1).await;
         let mut first = Box::pin(batches.enter(B));
         assert!(timeout(Duration::from_secs(1), &mut first).await.is_err());
         drop(held);
-        // The call got its place and leaves without using it.
+        // The call got its permit and leaves without using it.
         drop(first);
         assert!(batches.enter(A).await.is_ok());
     }
@@ -389,7 +389,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn the_number_of_waiting_calls_is_limited() {
         let batches = Batches::new(1, 1);
-        let _held = places(&batches, Producer::Local, 1).await;
+        let _held = permits(&batches, Producer::Local, 1).await;
         let mut waiting = Vec::new();
         for _ in 0..WAITING_MAX {
             waiting.push(waits(&batches, Producer::Local).await);
@@ -399,14 +399,14 @@ mod tests {
     }
 
     /// A bug that was found: one producer had its share of batches and 256 waiting calls. All other callers were
-    /// refused, though most places were free.
+    /// refused, though most permits were free.
     #[tokio::test(start_paused = true)]
     async fn many_waiting_calls_of_one_caller_do_not_block_others() {
         let batches = Batches::new(5, 1);
         let (mut held, mut waiting) = (Vec::new(), Vec::new());
         for token in 10..14 {
             let producer = Producer::Token([token; 32]);
-            held.extend(places(&batches, producer, 1).await);
+            held.extend(permits(&batches, producer, 1).await);
             for _ in 0..WAITING_OF_ONE_MAX {
                 waiting.push(waits(&batches, producer).await);
             }
@@ -414,7 +414,7 @@ mod tests {
         }
         assert_eq!(batches.state().waiting.len(), WAITING_MAX);
         let free = timeout(Duration::ZERO, batches.enter(B)).await.expect("it need not wait");
-        assert!(free.is_ok(), "there is a free place");
+        assert!(free.is_ok(), "there is a free permit");
     }
 
     #[tokio::test(start_paused = true)]

@@ -25,7 +25,7 @@ const WORKING_MAX: usize = 4;
 const OVER_MAX: usize = 100;
 
 /// A job. Its lock is held while it is changed and until the change is stored.
-type Held = Arc<tokio::sync::Mutex<Job>>;
+type SharedJob = Arc<tokio::sync::Mutex<Job>>;
 
 /// Starts jobs and knows the running ones; ended jobs are in the store only.
 #[derive(Clone)]
@@ -45,7 +45,7 @@ pub(crate) struct Jobs {
 
 /// A running job.
 struct Running {
-    held: Held,
+    shared: SharedJob,
     /// Notified when the job is stopped, so that it does not wait for its turn.
     stopped: Arc<Notify>,
     /// `None`: the job began before the last start of the server. Its caller is not stored, because the hash of a
@@ -53,16 +53,16 @@ struct Running {
     caller: Option<Producer>,
 }
 
-/// The place of a running job. Dropping it frees the place.
-struct Place {
+/// The permit of a running job. Dropping it frees the permit.
+struct JobPermit {
     jobs: Jobs,
     id: u64,
-    held: Held,
+    shared: SharedJob,
     stopped: Arc<Notify>,
     caller: Option<Producer>,
 }
 
-impl Drop for Place {
+impl Drop for JobPermit {
     fn drop(&mut self) {
         self.jobs.running().remove(&self.id);
     }
@@ -94,7 +94,7 @@ impl Jobs {
                     total = of,
                     "a job goes on"
                 );
-                self.go(self.place(&mut self.running(), job, None));
+                self.go(self.permit(&mut self.running(), job, None));
             }
         }
         Ok(())
@@ -131,12 +131,12 @@ impl Jobs {
             total = of,
             "a job begins"
         );
-        self.go(self.place(&mut self.running(), job, Some(caller)));
+        self.go(self.permit(&mut self.running(), job, Some(caller)));
         Ok(body)
     }
 
     /// # Errors
-    /// 429: there is no place for another job of this caller.
+    /// 429: there is no permit for another job of this caller.
     fn check_room(&self, running: &BTreeMap<u64, Running>, caller: Producer) -> Result<(), Refusal> {
         let Self { max, share_max, .. } = *self;
         let of_caller = || running.values().filter(|one| one.caller == Some(caller)).count();
@@ -151,17 +151,17 @@ impl Jobs {
         Err(Problem::busy(what, 5).with_hint(hint).into())
     }
 
-    fn place(&self, running: &mut BTreeMap<u64, Running>, job: Job, caller: Option<Producer>) -> Place {
-        let (id, held) = (job.body.id, Arc::new(tokio::sync::Mutex::new(job)));
+    fn permit(&self, running: &mut BTreeMap<u64, Running>, job: Job, caller: Option<Producer>) -> JobPermit {
+        let (id, shared) = (job.body.id, Arc::new(tokio::sync::Mutex::new(job)));
         let stopped = Arc::<Notify>::default();
-        running.insert(id, Running { held: Arc::clone(&held), stopped: Arc::clone(&stopped), caller });
-        Place { jobs: self.clone(), id, held, stopped, caller }
+        running.insert(id, Running { shared: Arc::clone(&shared), stopped: Arc::clone(&stopped), caller });
+        JobPermit { jobs: self.clone(), id, shared, stopped, caller }
     }
 
-    fn go(&self, place: Place) {
+    fn go(&self, permit: JobPermit) {
         let jobs = self.clone();
         let supervisor = self.supervisor.clone();
-        let run = async move { jobs.run(&place).await };
+        let run = async move { jobs.run(&permit).await };
         tokio::spawn(async move { supervisor.once("job", run).await });
     }
 
@@ -169,21 +169,21 @@ impl Jobs {
     /// last page that was stored: changes after it are not counted, and not made again.
     ///
     /// Each page is a turn, so that a job of a million tasks does not delay a small one that came later.
-    async fn run(&self, place: &Place) {
+    async fn run(&self, permit: &JobPermit) {
         loop {
             let turn = tokio::select! {
                 biased;
-                () = place.stopped.notified() => None,
-                turn = self.turns.take(place.caller) => Some(turn),
+                () = permit.stopped.notified() => None,
+                turn = self.turns.take(permit.caller) => Some(turn),
             };
             let page = {
-                let job = place.held.lock().await;
+                let job = permit.shared.lock().await;
                 job.is_running().then(|| (job.bulk.clone(), job.at))
             };
             let Some((mut bulk, at)) = page else {
                 // The job was stopped while it waited for its turn.
                 drop(turn);
-                self.keep_on(&place.held).await;
+                self.keep_on(&permit.shared).await;
                 return;
             };
             if self.stopping.is_given() {
@@ -197,7 +197,7 @@ impl Jobs {
             let page = page.await;
             drop(turn);
             {
-                let mut job = place.held.lock().await;
+                let mut job = permit.shared.lock().await;
                 match page {
                     Ok((step, tally)) => {
                         job.body.looked_at = (job.body.looked_at + step.looked_at as u64).min(job.body.of);
@@ -214,15 +214,15 @@ impl Jobs {
                     Err(problem) => job.fail(problem),
                 }
             }
-            if !self.keep_on(&place.held).await || self.stopping.is_given() {
+            if !self.keep_on(&permit.shared).await || self.stopping.is_given() {
                 return;
             }
         }
     }
 
     /// Stores the progress of a job. Returns whether the job goes on.
-    async fn keep_on(&self, held: &Held) -> bool {
-        let job = held.lock().await;
+    async fn keep_on(&self, shared: &SharedJob) -> bool {
+        let job = shared.lock().await;
         let JobBody { id, queue, action, state, matched, done, .. } = &job.body;
         if let Err(error) = self.keep(&job).await {
             if !self.stopping.is_given() {
@@ -253,9 +253,9 @@ impl Jobs {
 
     /// The job with this number.
     pub(crate) async fn get(&self, id: u64) -> Result<Option<Job>, Problem> {
-        let held = self.running().get(&id).map(|one| Arc::clone(&one.held));
-        if let Some(held) = held {
-            return Ok(Some(held.lock().await.clone()));
+        let shared = self.running().get(&id).map(|one| Arc::clone(&one.shared));
+        if let Some(shared) = shared {
+            return Ok(Some(shared.lock().await.clone()));
         }
         Ok(self.kept().await?.into_iter().find(|job| job.body.id == id))
     }
@@ -264,14 +264,14 @@ impl Jobs {
     pub(crate) async fn stop(&self, id: u64) -> Result<(), Problem> {
         // A job that was kept a moment ago is among the running ones when this is had.
         let _none_begins = self.beginning.lock().await;
-        let running = self.running().get(&id).map(|one| (Arc::clone(&one.held), Arc::clone(&one.stopped)));
+        let running = self.running().get(&id).map(|one| (Arc::clone(&one.shared), Arc::clone(&one.stopped)));
         let stopped = |job: &Job| {
             let mut stopped = job.clone();
             stopped.body.state = JobState::Stopped;
             stopped
         };
-        if let Some((held, told)) = running {
-            let mut job = held.lock().await;
+        if let Some((shared, told)) = running {
+            let mut job = shared.lock().await;
             if job.is_running() {
                 let stopped = stopped(&job);
                 self.keep(&stopped).await.map_err(|error| not_kept(&error))?;
@@ -448,7 +448,7 @@ mod tests {
         assert!(refused(&jobs, Producer::Local).await.contains("(--max-jobs)"));
     }
 
-    /// A bug that was found: a stopped job kept its place until its turn, so the hint of the refusal, to stop a job,
+    /// A bug that was found: a stopped job kept its permit until its turn, so the hint of the refusal, to stop a job,
     /// did not help.
     #[tokio::test]
     async fn a_job_that_is_stopped_while_it_waits_does_nothing_and_gives_its_place_back() {

@@ -1,6 +1,6 @@
 //! The large bodies that are read at one time, in total and for each caller.
 //!
-//! A call waits first for a place in its caller's share, and then for one of all places. So calls whose caller has
+//! A call waits first for a permit in its caller's share, and then for one of all permits. So calls whose caller has
 //! used up its share do not delay the calls of others.
 
 use std::collections::BTreeMap;
@@ -13,12 +13,12 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::access::producer::Producer;
 
-/// The largest body that needs no place. With 10,000 connections such bodies take 160 MiB.
+/// The largest body that needs no permit. With 10,000 connections such bodies take 160 MiB.
 pub(crate) const SMALL_BODY_BYTES: usize = 16 << 10;
-/// The longest wait for a place; after it the client should know.
+/// The longest wait for a permit; after it the client should know.
 const WAIT_MAX: Duration = Duration::from_secs(5);
 
-/// The places of all bodies above [`SMALL_BODY_BYTES`]. Cheap to clone.
+/// The permits of all bodies above [`SMALL_BODY_BYTES`]. Cheap to clone.
 #[derive(Clone, Debug)]
 pub(crate) struct LargeBodies(Arc<Shared>);
 
@@ -27,29 +27,29 @@ struct Shared {
     max: usize,
     share_max: usize,
     all: Arc<Semaphore>,
-    /// The shares of callers that have a large body under way or wait for a place.
+    /// The shares of callers that have a large body under way or wait for a permit.
     shares: Mutex<BTreeMap<Producer, Share>>,
 }
 
 /// The share of one caller.
 #[derive(Debug)]
 struct Share {
-    places: Arc<Semaphore>,
-    /// The number of calls that have a place of the share or wait for one. At 0 the share is removed.
+    permits: Arc<Semaphore>,
+    /// The number of calls that have a permit of the share or wait for one. At 0 the share is removed.
     calls: usize,
 }
 
-/// The place of a large body. Dropping it frees the place.
+/// The permit of a large body. Dropping it frees the permit.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct BodyPermit {
     _of_all: OwnedSemaphorePermit,
     _of_share: Option<OfShare>,
 }
 
-/// A place in the share of a caller.
+/// A permit in the share of a caller.
 #[derive(Debug)]
 struct OfShare {
-    _place: OwnedSemaphorePermit,
+    _permit: OwnedSemaphorePermit,
     _call: Call,
 }
 
@@ -61,41 +61,41 @@ struct Call {
 }
 
 impl LargeBodies {
-    /// Makes `max` places, of which one caller has at most `share_max`.
+    /// Makes `max` permits, of which one caller has at most `share_max`.
     pub(crate) fn new(max: usize, share_max: usize) -> Self {
         let all = Arc::new(Semaphore::new(max));
         Self(Arc::new(Shared { max, share_max, all, shares: Mutex::default() }))
     }
 
-    /// Takes a place for one more body; waits a moment for it.
+    /// Takes a permit for one more body; waits a moment for it.
     ///
     /// # Errors
     /// 429, which names the limit.
-    pub(crate) async fn enter(&self, producer: Producer) -> Result<Place, Problem> {
+    pub(crate) async fn enter(&self, producer: Producer) -> Result<BodyPermit, Problem> {
         let Shared { max, share_max, .. } = *self.0;
         let ends = Instant::now() + WAIT_MAX;
         let of_share = if producer.has_share() {
-            let (places, call) = self.share(producer);
-            let place = wait(places, ends).await.ok_or_else(|| {
+            let (permits, call) = self.share(producer);
+            let permit = wait(permits, ends).await.ok_or_else(|| {
                 busy(format!("{share_max} large bodies of the caller are being read, as many as one may have (--max-large-bodies-per-caller)"))
             })?;
-            Some(OfShare { _place: place, _call: call })
+            Some(OfShare { _permit: permit, _call: call })
         } else {
             None
         };
         let of_all = wait(Arc::clone(&self.0.all), ends).await.ok_or_else(|| {
             busy(format!("the server is reading {max} large bodies already (--max-large-bodies)"))
         })?;
-        Ok(Place { _of_all: of_all, _of_share: of_share })
+        Ok(BodyPermit { _of_all: of_all, _of_share: of_share })
     }
 
     fn share(&self, producer: Producer) -> (Arc<Semaphore>, Call) {
         let mut shares = self.shares();
         let share = shares
             .entry(producer)
-            .or_insert_with(|| Share { places: Arc::new(Semaphore::new(self.0.share_max)), calls: 0 });
+            .or_insert_with(|| Share { permits: Arc::new(Semaphore::new(self.0.share_max)), calls: 0 });
         share.calls += 1;
-        (Arc::clone(&share.places), Call { producer, bodies: self.clone() })
+        (Arc::clone(&share.permits), Call { producer, bodies: self.clone() })
     }
 
     fn shares(&self) -> MutexGuard<'_, BTreeMap<Producer, Share>> {
@@ -114,9 +114,9 @@ impl Drop for Call {
     }
 }
 
-async fn wait(places: Arc<Semaphore>, ends: Instant) -> Option<OwnedSemaphorePermit> {
-    let place = timeout_at(ends, places.acquire_owned()).await.ok()?;
-    Some(place.expect("no semaphore of large bodies is ever closed"))
+async fn wait(permits: Arc<Semaphore>, ends: Instant) -> Option<OwnedSemaphorePermit> {
+    let permit = timeout_at(ends, permits.acquire_owned()).await.ok()?;
+    Some(permit.expect("no semaphore of large bodies is ever closed"))
 }
 
 fn busy(what: String) -> Problem {
@@ -130,17 +130,17 @@ mod tests {
     const A: Producer = Producer::Token([1; 32]);
     const B: Producer = Producer::Token([2; 32]);
 
-    async fn places(bodies: &LargeBodies, producer: Producer, count: usize) -> Vec<Place> {
-        let mut places = Vec::new();
+    async fn permits(bodies: &LargeBodies, producer: Producer, count: usize) -> Vec<BodyPermit> {
+        let mut permits = Vec::new();
         for _ in 0..count {
-            places.push(bodies.enter(producer).await.expect("a free place"));
+            permits.push(bodies.enter(producer).await.expect("a free permit"));
         }
-        places
+        permits
     }
 
     async fn refused(bodies: &LargeBodies, producer: Producer) -> String {
         let begun = Instant::now();
-        let problem = bodies.enter(producer).await.expect_err("no free place");
+        let problem = bodies.enter(producer).await.expect_err("no free permit");
         assert_eq!((problem.status, problem.retry_after_s, begun.elapsed()), (429, Some(1), WAIT_MAX));
         problem.detail.to_string()
     }
@@ -148,17 +148,17 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn one_caller_has_its_share_and_others_the_rest() {
         let bodies = LargeBodies::new(3, 2);
-        let mut held = places(&bodies, A, 2).await;
+        let mut held = permits(&bodies, A, 2).await;
         let detail = refused(&bodies, A).await;
         assert!(
             detail.starts_with("2 large bodies of the caller") && detail.contains("-per-caller)"),
             "{detail}"
         );
-        let other = places(&bodies, B, 1).await;
+        let other = permits(&bodies, B, 1).await;
         let detail = refused(&bodies, B).await;
         assert!(detail.contains("3 large bodies already (--max-large-bodies)"), "{detail}");
         drop(held.pop());
-        assert!(bodies.enter(A).await.is_ok(), "a dropped place is free again");
+        assert!(bodies.enter(A).await.is_ok(), "a dropped permit is free again");
         drop((held, other));
         assert!(bodies.shares().is_empty(), "callers that are gone are forgotten");
     }
@@ -167,15 +167,15 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn callers_of_this_machine_share_all_places() {
         let bodies = LargeBodies::new(3, 1);
-        let _held = places(&bodies, Producer::Local, 3).await;
+        let _held = permits(&bodies, Producer::Local, 3).await;
         assert!(refused(&bodies, Producer::Local).await.contains("--max-large-bodies)"));
     }
 
-    /// A caller with a used-up share and many waiting calls must not block others from a free place.
+    /// A caller with a used-up share and many waiting calls must not block others from a free permit.
     #[tokio::test(start_paused = true)]
     async fn calls_that_wait_for_their_share_do_not_block_others() {
         let bodies = LargeBodies::new(2, 1);
-        let held = places(&bodies, A, 1).await;
+        let held = permits(&bodies, A, 1).await;
         let waiting: Vec<_> = (0..100)
             .map(|_| {
                 let bodies = bodies.clone();
@@ -191,7 +191,7 @@ mod tests {
         for call in waiting {
             entered += usize::from(call.await.expect("it did not panic"));
         }
-        assert_eq!(entered, 100, "each had its place after another");
+        assert_eq!(entered, 100, "each had its permit after another");
         assert!(bodies.shares().is_empty());
     }
 }

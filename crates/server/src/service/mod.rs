@@ -6,7 +6,7 @@ pub(crate) mod batches;
 pub(crate) mod bulk;
 pub(crate) mod caller;
 pub(crate) mod drain;
-pub(crate) mod export_places;
+pub(crate) mod export_permits;
 pub(crate) mod job;
 pub(crate) mod jobs;
 pub(crate) mod jobs_of_before;

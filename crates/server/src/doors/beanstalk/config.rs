@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use tickwheel_queue::QueueName;
 
-use super::desk::DEFAULT;
+use super::door::DEFAULT;
 use crate::listen::addresses::is_loopback;
 use crate::listen::socket::ListenAt;
 use crate::start_error::StartError;

@@ -10,14 +10,14 @@
 
 mod budget;
 mod config;
+mod connection_end;
 mod counters;
-mod cut;
-mod desk;
-mod held;
-mod look;
+mod door;
+mod inspect;
 mod plan;
+mod reply_body;
+mod reserved;
 mod session;
-mod shown;
 mod stats;
 mod tubes;
 mod wire;

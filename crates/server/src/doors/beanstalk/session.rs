@@ -13,14 +13,14 @@ use tickwheel_api::beanstalk::{Command, Event, Fault, Reply, Tube, When};
 use tickwheel_queue::{Act, Acted, ChangeQueue, Due, Nack, NackHow, QueueChange, QueueName, Timestamp};
 
 use super::budget::Watching;
+use super::connection_end::{ConnectionEnd, unavailable};
 use super::counters::Counted;
-use super::cut::{Cut, unavailable};
-use super::desk::{DEFAULT, Desk};
-use super::held::Held;
-use super::shown::Shown;
-use super::tubes::Hold;
+use super::door::{BeanstalkDoor, DEFAULT};
+use super::reply_body::ReplyBody;
+use super::reserved::Reserved;
+use super::tubes::Interest;
 use super::wire::Wire;
-use super::{look, stats};
+use super::{inspect, stats};
 use crate::access::tokens::Right;
 use crate::base::aside::{Steps, discard};
 use crate::events;
@@ -49,20 +49,20 @@ impl fmt::Display for From {
 }
 
 /// Serves one connection to its end.
-pub(super) async fn serve(connection: Connection, desk: &Desk) {
+pub(super) async fn serve(connection: Connection, door: &BeanstalkDoor) {
     let Connection { stream, standing } = connection;
-    let mut wire = Wire::new(stream, desk.job_bytes_max, &desk.counters);
-    let mut session = Session::new(desk, From(standing.from()));
+    let mut wire = Wire::new(stream, door.job_bytes_max, &door.counters);
+    let mut session = Session::new(door, From(standing.from()));
     let served = session.run(&mut wire).await;
     drop(session);
     match served {
-        Ok(()) | Err(Cut::Stop) => wire.close().await,
-        Err(Cut::Refused(reply)) => {
+        Ok(()) | Err(ConnectionEnd::Stop) => wire.close().await,
+        Err(ConnectionEnd::Refused(reply)) => {
             if wire.say(&reply).await.is_ok() {
                 wire.close().await;
             }
         }
-        Err(Cut::Socket(error)) => {
+        Err(ConnectionEnd::Socket(error)) => {
             tracing::debug!(%error, "a connection of beanstalkd's protocol ended early");
         }
     }
@@ -70,60 +70,60 @@ pub(super) async fn serve(connection: Connection, desk: &Desk) {
 
 /// A tube with both its names.
 #[derive(Clone, Debug)]
-struct Place {
+struct NamedTube {
     tube: Tube,
     queue: QueueName,
 }
 
 struct Session<'a> {
-    desk: &'a Desk,
+    door: &'a BeanstalkDoor,
     from: From,
-    used: Place,
-    watched: Vec<Place>,
+    used: NamedTube,
+    watched: Vec<NamedTube>,
     /// Memory for the watched tubes, except for the default tube.
     watching: Watching<'a>,
     /// The queues of the watched tubes.
     queues: Arc<[QueueName]>,
-    held: Held,
+    reserved: Reserved,
     steps: Steps,
     producer: Option<Counted<'a>>,
     worker: Option<Counted<'a>>,
-    #[expect(dead_code, reason = "held, not read")]
+    #[expect(dead_code, reason = "kept for its drop, not read")]
     connection: Counted<'a>,
 }
 
 impl<'a> Session<'a> {
-    fn new(desk: &'a Desk, from: From) -> Self {
+    fn new(door: &'a BeanstalkDoor, from: From) -> Self {
         let tube = Tube::new(DEFAULT.as_bytes()).expect("it is a name");
-        let queue = desk.queue_of(&tube).expect("a namespace leaves room for it");
-        desk.tubes.hold(&queue, Hold::Use);
-        desk.tubes.hold(&queue, Hold::Watch);
-        desk.counters.connections_total.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        let used = Place { tube, queue };
+        let queue = door.queue_of(&tube).expect("a namespace leaves room for it");
+        door.tubes.keep(&queue, Interest::Use);
+        door.tubes.keep(&queue, Interest::Watch);
+        door.counters.connections_total.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let used = NamedTube { tube, queue };
         Self {
-            desk,
+            door,
             from,
             watched: vec![used.clone()],
-            watching: desk.watches.begin(),
+            watching: door.watches.begin(),
             queues: [used.queue.clone()].into(),
             used,
-            held: Held::default(),
+            reserved: Reserved::default(),
             steps: Steps::default(),
             producer: None,
             worker: None,
-            connection: Counted::new(&desk.counters.connections),
+            connection: Counted::new(&door.counters.connections),
         }
     }
 
-    async fn run(&mut self, wire: &mut Wire<'_>) -> Result<(), Cut> {
-        let stopping = self.desk.stopping.clone();
+    async fn run(&mut self, wire: &mut Wire<'_>) -> Result<(), ConnectionEnd> {
+        let stopping = self.door.stopping.clone();
         let mut stop = pin!(stopping.wait());
         loop {
             // A command under way is answered, and no new one begins.
             let next = tokio::select! {
                 biased;
-                () = &mut stop => return Err(Cut::Stop),
-                next = wire.next(&self.desk.budget) => next?,
+                () = &mut stop => return Err(ConnectionEnd::Stop),
+                next = wire.next(&self.door.budget) => next?,
             };
             let Some(event) = next else { return Ok(()) };
             // Commands that have arrived already do not yield by themselves.
@@ -142,7 +142,7 @@ impl<'a> Session<'a> {
                     self.puts(event, wire).await?
                 }
                 Event::Command(command) => {
-                    self.desk.counters.count(&command);
+                    self.door.counters.count(&command);
                     self.carry_out(command, wire).await?;
                 }
             }
@@ -157,8 +157,8 @@ impl<'a> Session<'a> {
         }
     }
 
-    async fn carry_out(&mut self, command: Command, wire: &mut Wire<'_>) -> Result<(), Cut> {
-        let desk = self.desk;
+    async fn carry_out(&mut self, command: Command, wire: &mut Wire<'_>) -> Result<(), ConnectionEnd> {
+        let door = self.door;
         let reply = match command {
             Command::Delete(id) => return self.deletes(id, wire).await,
             Command::Reserve { timeout_s } => return self.reserve(timeout_s, wire).await,
@@ -166,20 +166,20 @@ impl<'a> Session<'a> {
                 return self.reserve_batch(max, timeout_s, wire).await;
             }
             Command::Use(tube) => {
-                let Some(queue) = self.desk.queue_of(&tube) else { return bad_format(wire).await };
-                self.desk.tubes.hold(&queue, Hold::Use);
-                self.desk.tubes.release(&self.used.queue, Hold::Use);
-                self.used = Place { tube, queue };
+                let Some(queue) = self.door.queue_of(&tube) else { return bad_format(wire).await };
+                self.door.tubes.keep(&queue, Interest::Use);
+                self.door.tubes.release(&self.used.queue, Interest::Use);
+                self.used = NamedTube { tube, queue };
                 Reply::Using(&self.used.tube)
             }
             Command::Watch(tube) => {
-                let Some(queue) = self.desk.queue_of(&tube) else { return bad_format(wire).await };
-                self.watch(Place { tube, queue })
+                let Some(queue) = self.door.queue_of(&tube) else { return bad_format(wire).await };
+                self.watch(NamedTube { tube, queue })
             }
             Command::Ignore(tube) => self.ignore(&tube),
             Command::ListTubeUsed => Reply::Using(&self.used.tube),
             Command::ListTubesWatched => {
-                let text = look::names(self.watched.iter().map(|place| &place.tube));
+                let text = inspect::names(self.watched.iter().map(|named| &named.tube));
                 return Ok(wire.say(&Reply::Ok(&text)).await?);
             }
             Command::ReserveJob(id) => {
@@ -203,53 +203,55 @@ impl<'a> Session<'a> {
             Command::Put { .. } | Command::PutKey { .. } | Command::Quit => {
                 unreachable!("these are answered before")
             }
-            Command::ListTubes => return show(stats::tubes(desk).await?, wire).await,
-            Command::Stats => return show(stats::server(desk).await?, wire).await,
-            Command::StatsTube(tube) => return show(stats::tube(desk, &tube).await?, wire).await,
+            Command::ListTubes => return show(stats::tubes(door).await?, wire).await,
+            Command::Stats => return show(stats::server(door).await?, wire).await,
+            Command::StatsTube(tube) => return show(stats::tube(door, &tube).await?, wire).await,
             Command::StatsJob(id) => {
-                let task = look::by_id(desk, id).await?;
-                return show(stats::job(desk, task).await?, wire).await;
+                let task = inspect::by_id(door, id).await?;
+                return show(stats::job(door, task).await?, wire).await;
             }
             Command::StatsKey(key) => {
-                let task = look::by_key(desk, &self.used.queue, &key).await?;
-                return show(stats::job(desk, task).await?, wire).await;
+                let task = inspect::by_key(door, &self.used.queue, &key).await?;
+                return show(stats::job(door, task).await?, wire).await;
             }
-            Command::Peek(id) => return show(look::by_id(desk, id).await?, wire).await,
+            Command::Peek(id) => return show(inspect::by_id(door, id).await?, wire).await,
             Command::PeekKey(key) => {
-                return show(look::by_key(desk, &self.used.queue, &key).await?, wire).await;
+                return show(inspect::by_key(door, &self.used.queue, &key).await?, wire).await;
             }
-            Command::PeekReady => return show(look::first_ready(desk, &self.used.queue).await?, wire).await,
+            Command::PeekReady => {
+                return show(inspect::first_ready(door, &self.used.queue).await?, wire).await;
+            }
             Command::PeekDelayed => {
-                return show(look::first_delayed(desk, &self.used.queue).await?, wire).await;
+                return show(inspect::first_delayed(door, &self.used.queue).await?, wire).await;
             }
             Command::PeekBuried => {
-                return show(look::first_buried(desk, &self.used.queue).await?, wire).await;
+                return show(inspect::first_buried(door, &self.used.queue).await?, wire).await;
             }
         };
         Ok(wire.say(&reply).await?)
     }
 
-    fn watch(&mut self, place: Place) -> Reply<'static> {
-        if self.watched.iter().all(|watched| watched.queue != place.queue) {
+    fn watch(&mut self, named: NamedTube) -> Reply<'static> {
+        if self.watched.iter().all(|watched| watched.queue != named.queue) {
             if self.watched.len() >= WATCHED_MAX {
                 tracing::debug!("a connection watches {WATCHED_MAX} tubes and wanted one more");
                 return Reply::OutOfMemory;
             }
             // The default tube needs almost no memory, because all connections share it.
-            let is_default = place.tube.as_str() == DEFAULT;
-            if !is_default && !self.watching.take(place.queue.as_str()) {
-                self.desk.warn_of_watches();
+            let is_default = named.tube.as_str() == DEFAULT;
+            if !is_default && !self.watching.take(named.queue.as_str()) {
+                self.door.warn_of_watches();
                 return Reply::OutOfMemory;
             }
-            self.desk.tubes.hold(&place.queue, Hold::Watch);
-            self.watched.push(place);
-            self.queues = self.watched.iter().map(|place| place.queue.clone()).collect();
+            self.door.tubes.keep(&named.queue, Interest::Watch);
+            self.watched.push(named);
+            self.queues = self.watched.iter().map(|named| named.queue.clone()).collect();
         }
         Reply::Watching(self.watched.len())
     }
 
     fn ignore(&mut self, tube: &Tube) -> Reply<'static> {
-        let at = self.watched.iter().position(|place| place.tube == *tube);
+        let at = self.watched.iter().position(|named| named.tube == *tube);
         match at {
             Some(_) if self.watched.len() == 1 => return Reply::NotIgnored,
             Some(at) => {
@@ -257,17 +259,17 @@ impl<'a> Session<'a> {
                 if gone.tube.as_str() != DEFAULT {
                     self.watching.give_back(gone.queue.as_str());
                 }
-                self.desk.tubes.release(&gone.queue, Hold::Watch);
-                self.queues = self.watched.iter().map(|place| place.queue.clone()).collect();
+                self.door.tubes.release(&gone.queue, Interest::Watch);
+                self.queues = self.watched.iter().map(|named| named.queue.clone()).collect();
             }
             None => {}
         }
         Reply::Watching(self.watched.len())
     }
 
-    async fn kick(&self, max: u32) -> Result<Reply<'static>, Cut> {
+    async fn kick(&self, max: u32) -> Result<Reply<'static>, ConnectionEnd> {
         let queue = &self.used.queue;
-        let reply = look::kick(self.desk, queue, u64::from(max)).await?;
+        let reply = inspect::kick(self.door, queue, u64::from(max)).await?;
         if let Reply::Kicked(kicked) = reply {
             let (queue, address) = (queue.as_str(), self.from);
             tracing::info!(target: events::AUDIT, event = events::TUBE_KICKED, queue, kicked, %address, "a client of beanstalkd kicked jobs of a tube");
@@ -275,7 +277,7 @@ impl<'a> Session<'a> {
         Ok(reply)
     }
 
-    async fn kick_job(&mut self, id: u64) -> Result<Reply<'static>, Cut> {
+    async fn kick_job(&mut self, id: u64) -> Result<Reply<'static>, ConnectionEnd> {
         Ok(match self.act(Right::Admin, id, Act::Run).await? {
             Ok(_) => {
                 let address = self.from;
@@ -286,18 +288,18 @@ impl<'a> Session<'a> {
         })
     }
 
-    async fn pause(&self, tube: &Tube, pause_s: u32) -> Result<Reply<'static>, Cut> {
-        let Some(queue) = self.desk.queue_of(tube) else { return Ok(Reply::NotFound) };
-        match self.desk.caller.queue(Right::Admin, &queue)?.await {
+    async fn pause(&self, tube: &Tube, pause_s: u32) -> Result<Reply<'static>, ConnectionEnd> {
+        let Some(queue) = self.door.queue_of(tube) else { return Ok(Reply::NotFound) };
+        match self.door.caller.queue(Right::Admin, &queue)?.await {
             Ok(view) if !view.exists => return Ok(Reply::NotFound),
             Ok(_) => {}
             Err(why) => return unavailable(&why),
         }
-        let now = self.desk.queue.now();
+        let now = self.door.queue.now();
         let change = QueueChange::Pause { ms: Some(u64::from(pause_s) * 1_000) };
-        match self.desk.caller.change_queue(ChangeQueue { queue: queue.clone(), change })?.await {
+        match self.door.caller.change_queue(ChangeQueue { queue: queue.clone(), change })?.await {
             Ok(()) => {
-                self.desk.tubes.paused(&queue, pause_s, now);
+                self.door.tubes.paused(&queue, pause_s, now);
                 let (queue, address) = (queue.as_str(), self.from);
                 tracing::info!(target: events::AUDIT, event = events::TUBE_PAUSED, queue, pause_s, %address, "a client of beanstalkd paused a tube");
                 Ok(Reply::Paused)
@@ -311,19 +313,19 @@ impl<'a> Session<'a> {
 impl Drop for Session<'_> {
     /// Gives the jobs back and releases the tubes.
     fn drop(&mut self) {
-        for (queue, tokens) in self.held.take_all() {
-            if self.desk.stopping.is_given() {
+        for (queue, tokens) in self.reserved.take_all() {
+            if self.door.stopping.is_given() {
                 // The server ends, not the client, so the lease does not count as an attempt.
-                self.desk.queue.give_back(tokens);
+                self.door.queue.give_back(tokens);
                 continue;
             }
             let nack = Nack { how: NackHow::Gone, ..Nack::new(&queue, tokens) };
             // The call is made; no client waits for its answer.
-            drop(self.desk.queue.nack(nack));
+            drop(self.door.queue.nack(nack));
         }
-        self.desk.tubes.release(&self.used.queue, Hold::Use);
-        for place in &self.watched {
-            self.desk.tubes.release(&place.queue, Hold::Watch);
+        self.door.tubes.release(&self.used.queue, Interest::Use);
+        for named in &self.watched {
+            self.door.tubes.release(&named.queue, Interest::Watch);
         }
     }
 }
@@ -337,15 +339,15 @@ fn due_of(when: When) -> Option<Due> {
     }
 }
 
-async fn show(shown: impl Into<Shown>, wire: &mut Wire<'_>) -> Result<(), Cut> {
+async fn show(shown: impl Into<ReplyBody>, wire: &mut Wire<'_>) -> Result<(), ConnectionEnd> {
     let shown = shown.into();
     let said = wire.say(&shown.reply()).await;
-    if let Shown::Text(text) = shown {
+    if let ReplyBody::Text(text) = shown {
         discard(text);
     }
     Ok(said?)
 }
 
-async fn bad_format(wire: &mut Wire<'_>) -> Result<(), Cut> {
+async fn bad_format(wire: &mut Wire<'_>) -> Result<(), ConnectionEnd> {
     Ok(wire.say(&Reply::Fault(Fault::BadFormat)).await?)
 }

@@ -10,28 +10,28 @@ use tickwheel_queue::{
     TaskView, Timestamp, WhichQueues,
 };
 
-use super::cut::{Cut, unavailable};
-use super::desk::{DEFAULT, Desk};
-use super::look;
+use super::connection_end::{ConnectionEnd, unavailable};
+use super::door::{BeanstalkDoor, DEFAULT};
+use super::inspect;
 use crate::access::tokens::Right;
 use crate::base::aside::aside;
 use crate::base::queue_pages::QueuePages;
 
 /// A text, or the answer instead of it.
-type Text = Result<Result<Vec<u8>, Reply<'static>>, Cut>;
+type Text = Result<Result<Vec<u8>, Reply<'static>>, ConnectionEnd>;
 
 /// The names of all tubes.
-pub(super) async fn tubes(desk: &Desk) -> Text {
+pub(super) async fn tubes(door: &BeanstalkDoor) -> Text {
     // Only tubes in use are listed: an emptied tube does not exist any more, as in beanstalkd, though HTTP still
     // lists its queue.
     let mut tubes = Vec::new();
-    let mut pages = QueuePages::new(&desk.queue, all_tubes(desk));
+    let mut pages = QueuePages::new(&door.queue, all_tubes(door));
     loop {
         match pages.next().await {
-            Ok(Some(page)) => tubes.extend(page.iter().filter_map(|counts| desk.tube_of(&counts.queue))),
+            Ok(Some(page)) => tubes.extend(page.iter().filter_map(|counts| door.tube_of(&counts.queue))),
             // There may be 100,000 tubes, so the text is written on another thread.
             Ok(None) => {
-                let text = aside(move || look::names(tubes.iter())).await;
+                let text = aside(move || inspect::names(tubes.iter())).await;
                 return Ok(text.map_err(|_| Reply::InternalError));
             }
             Err(why) => return unavailable(&why).map(Err),
@@ -40,30 +40,30 @@ pub(super) async fn tubes(desk: &Desk) -> Text {
 }
 
 /// The query for the queues that are tubes of this door.
-fn all_tubes(desk: &Desk) -> ListQueues {
-    let prefix = desk.namespace.clone().unwrap_or_else(|| "".into());
+fn all_tubes(door: &BeanstalkDoor) -> ListQueues {
+    let prefix = door.namespace.clone().unwrap_or_else(|| "".into());
     ListQueues { which: WhichQueues::InUse, prefix, ..ListQueues::default() }
 }
 
 /// The statistics of one tube.
-pub(super) async fn tube(desk: &Desk, tube: &Tube) -> Text {
-    let Some(queue) = desk.queue_of(tube) else { return Ok(Err(Reply::NotFound)) };
-    let view = match desk.caller.queue(Right::Read, &queue)?.await {
+pub(super) async fn tube(door: &BeanstalkDoor, tube: &Tube) -> Text {
+    let Some(queue) = door.queue_of(tube) else { return Ok(Err(Reply::NotFound)) };
+    let view = match door.caller.queue(Right::Read, &queue)?.await {
         Ok(view) if view.exists || tube.as_str() == DEFAULT => view,
         Ok(_) => return Ok(Err(Reply::NotFound)),
         Err(why) => return unavailable(&why).map(Err),
     };
-    let users = desk.tubes.users(&queue);
+    let users = door.tubes.users(&queue);
     // The door itself uses the default tube so that it exists, which is not counted.
     let own = u64::from(tube.as_str() == DEFAULT);
-    let now = desk.queue.now();
+    let now = door.queue.now();
     let left_s = view.paused_until.map(|until| match until {
         // The pause lasts until it is resumed.
         Timestamp::MAX => u64::from(u32::MAX),
         until => left_s(now, until),
     });
     let pause_s =
-        left_s.map(|left_s| desk.tubes.pause(&queue).map_or(left_s, |pause_s| left_s.max(pause_s.into())));
+        left_s.map(|left_s| door.tubes.pause(&queue).map_or(left_s, |pause_s| left_s.max(pause_s.into())));
     let counts = &view.counts;
     let map = YamlMap::default()
         .tube("name", tube)
@@ -84,7 +84,7 @@ pub(super) async fn tube(desk: &Desk, tube: &Tube) -> Text {
 }
 
 /// The statistics of a job.
-pub(super) async fn job(desk: &Desk, looked_for: Result<TaskView, Reply<'static>>) -> Text {
+pub(super) async fn job(door: &BeanstalkDoor, looked_for: Result<TaskView, Reply<'static>>) -> Text {
     let task = match looked_for {
         Ok(task) => task,
         Err(reply) => return Ok(Err(reply)),
@@ -92,12 +92,12 @@ pub(super) async fn job(desk: &Desk, looked_for: Result<TaskView, Reply<'static>
     let ttr_ms = match task.ttr_ms {
         Some(ttr_ms) => ttr_ms,
         // The producer gave no ttr, so that of the queue applies.
-        None => match desk.caller.queue(Right::Read, &task.queue)?.await {
+        None => match door.caller.queue(Right::Read, &task.queue)?.await {
             Ok(view) => view.settings.default_lease_ms.unwrap_or(LEASE_MS_DEFAULT),
             Err(why) => return unavailable(&why).map(Err),
         },
     };
-    let now = desk.queue.now();
+    let now = door.queue.now();
     let (state, until) = match task.state {
         State::Ready => ("ready", None),
         State::Scheduled => ("delayed", Some(task.due_at)),
@@ -107,7 +107,7 @@ pub(super) async fn job(desk: &Desk, looked_for: Result<TaskView, Reply<'static>
     let tally = task.tally;
     let delay_ms = tally.delay_ms.unwrap_or_else(|| task.due_at.ms_since(task.put_at));
     let leases = u64::from(tally.leases) + u64::from(task.state == State::Leased);
-    let tube = desk.tube_of(&task.queue).unwrap_or_else(|| Tube::new(DEFAULT.as_bytes()).expect("a name"));
+    let tube = door.tube_of(&task.queue).unwrap_or_else(|| Tube::new(DEFAULT.as_bytes()).expect("a name"));
     let map = YamlMap::default()
         .bare("id", task.id)
         .tube("tube", &tube)
@@ -157,15 +157,15 @@ impl Sums {
 }
 
 /// The statistics of the server, limited to the tubes of this door.
-pub(super) async fn server(desk: &Desk) -> Text {
+pub(super) async fn server(door: &BeanstalkDoor) -> Text {
     // The statistics of the last page apply. A tube that ended between two pages counts twice in this answer.
-    let mut pages = QueuePages::new(&desk.queue, all_tubes(desk));
+    let mut pages = QueuePages::new(&door.queue, all_tubes(door));
     let (mut tubes, mut stats) = (Sums::default(), Box::default());
     loop {
         match pages.next_with_stats().await {
             Ok(Some((page, figures))) => {
                 for counts in &page {
-                    if desk.tube_of(&counts.queue).is_some() {
+                    if door.tube_of(&counts.queue).is_some() {
                         tubes.add(counts);
                     }
                 }
@@ -181,21 +181,21 @@ pub(super) async fn server(desk: &Desk) -> Text {
         .bare("current-jobs-reserved", tubes.leased)
         .bare("current-jobs-delayed", tubes.scheduled)
         .bare("current-jobs-buried", tubes.dead);
-    let counters = &desk.counters;
+    let counters = &door.counters;
     for (verb, count) in counters.verbs() {
         map = map.bare(&format!("cmd-{verb}"), count);
     }
     let now = |count: &AtomicU64| count.load(Ordering::Relaxed);
     // In memory there is no log.
-    let durable = desk.namespace.is_none() && desk.queue.health().durability != Durability::Memory;
-    let commits = if durable { desk.queue.commit_seconds().buckets.iter().sum::<u64>() } else { 0 };
+    let durable = door.namespace.is_none() && door.queue.health().durability != Durability::Memory;
+    let commits = if durable { door.queue.commit_seconds().buckets.iter().sum::<u64>() } else { 0 };
     let uname = uname();
     let text = |part: &std::ffi::CStr| part.to_string_lossy().into_owned();
     let (user_us, system_us) = processor_us();
     // With a namespace, the sums of its tubes count, and those of its removed tubes.
-    let (timeouts, jobs) = match desk.namespace {
+    let (timeouts, jobs) = match door.namespace {
         Some(_) => {
-            let gone = desk.totals_of_gone(&stats);
+            let gone = door.totals_of_gone(&stats);
             (tubes.totals.expiries + gone.expiries, tubes.totals.added + gone.added)
         }
         None => (stats.expired_total, stats.added_total),
@@ -203,7 +203,7 @@ pub(super) async fn server(desk: &Desk) -> Text {
     let map = map
         .bare("job-timeouts", timeouts)
         .bare("total-jobs", jobs)
-        .bare("max-job-size", desk.job_bytes_max)
+        .bare("max-job-size", door.job_bytes_max)
         .bare("current-tubes", tubes.count)
         .bare("current-connections", now(&counters.connections))
         .bare("current-producers", now(&counters.producers))
@@ -214,14 +214,14 @@ pub(super) async fn server(desk: &Desk) -> Text {
         .quoted("version", concat!("1.12.0+tickwheel.", env!("CARGO_PKG_VERSION")))
         .seconds("rusage-utime", user_us)
         .seconds("rusage-stime", system_us)
-        .bare("uptime", desk.begun.elapsed().as_secs())
+        .bare("uptime", door.begun.elapsed().as_secs())
         .bare("binlog-oldest-index", 0)
         .bare("binlog-current-index", 0)
         .bare("binlog-records-migrated", 0)
         .bare("binlog-records-written", commits)
         .bare("binlog-max-size", if durable { LOG_FILE_BYTES_DEFAULT } else { 0 })
-        .bare("draining", desk.is_draining())
-        .quoted("id", &desk.id)
+        .bare("draining", door.is_draining())
+        .quoted("id", &door.id)
         .quoted("hostname", &text(uname.nodename()))
         .quoted("os", &text(uname.version()))
         .quoted("platform", &text(uname.machine()));

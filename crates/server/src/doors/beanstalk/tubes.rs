@@ -15,7 +15,7 @@ pub(super) struct Users {
 
 /// The two ways in which a connection keeps a tube.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(super) enum Hold {
+pub(super) enum Interest {
     Use,
     Watch,
 }
@@ -32,7 +32,7 @@ pub(super) struct Tubes {
 #[derive(Debug)]
 struct Tube {
     users: Users,
-    #[expect(dead_code, reason = "held, not read")]
+    #[expect(dead_code, reason = "kept for its drop, not read")]
     in_use: InUse,
 }
 
@@ -46,24 +46,24 @@ impl Tubes {
     }
 
     /// Notes that a connection uses or watches this tube.
-    pub(super) fn hold(&self, name: &QueueName, hold: Hold) {
+    pub(super) fn keep(&self, name: &QueueName, interest: Interest) {
         let mut tubes = self.tubes();
         let tube = tubes
             .entry(name.clone())
             .or_insert_with(|| Tube { users: Users::default(), in_use: self.queue.use_queue(name) });
-        match hold {
-            Hold::Use => tube.users.using += 1,
-            Hold::Watch => tube.users.watching += 1,
+        match interest {
+            Interest::Use => tube.users.using += 1,
+            Interest::Watch => tube.users.watching += 1,
         }
     }
 
     /// Notes that a connection no longer uses or watches this tube.
-    pub(super) fn release(&self, name: &QueueName, hold: Hold) {
+    pub(super) fn release(&self, name: &QueueName, interest: Interest) {
         let mut tubes = self.tubes();
         let Some(tube) = tubes.get_mut(name) else { return };
-        match hold {
-            Hold::Use => tube.users.using -= 1,
-            Hold::Watch => tube.users.watching -= 1,
+        match interest {
+            Interest::Use => tube.users.using -= 1,
+            Interest::Watch => tube.users.watching -= 1,
         }
         if tube.users == Users::default() {
             tubes.remove(name);

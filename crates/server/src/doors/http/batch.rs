@@ -25,7 +25,7 @@ use crate::doors::http::problem;
 use crate::doors::http::query::NoQuery;
 use crate::doors::http::rows::{Row, Rows};
 use crate::service::app::App;
-use crate::service::batches::{PACE_BYTES, PACE_TIME, Pace, Place};
+use crate::service::batches::{BatchPermit, PACE_BYTES, PACE_TIME, Pace};
 use crate::service::caller::Caller;
 use crate::translate;
 
@@ -64,11 +64,11 @@ pub(crate) async fn batch(
     check_length(&headers, STREAM_BYTES_MAX as u64)?;
     caller.quota().map_or(Ok(()), Quota::body)?;
     caller.count().await?;
-    let place = caller.app.slots.batches.enter(caller.producer()).await?;
+    let permit = caller.app.slots.batches.enter(caller.producer()).await?;
     let (rows, answer) = mpsc::unbounded_channel();
     let under_way = VecDeque::new();
     let batch = Batch { caller, name: queue, trace, under_way, bytes: 0, rows };
-    tokio::spawn(batch.run(body, place));
+    tokio::spawn(batch.run(body, permit));
     let mut response = Response::new(Body::new(Rows::new(answer)));
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/x-ndjson"));
     Ok(response)
@@ -93,12 +93,12 @@ struct Batch {
 }
 
 impl Batch {
-    async fn run(mut self, body: Body, place: Place) {
+    async fn run(mut self, body: Body, permit: BatchPermit) {
         let rows = self.rows.clone();
         let mut lines = Lines::new(body, self.caller.shared_quota());
         let mut late = pin!(sleep(BATCH_TIME_MAX));
         let has_rest = tokio::select! {
-            has_rest = self.all(&mut lines, place) => has_rest,
+            has_rest = self.all(&mut lines, permit) => has_rest,
             // The client has left: lines that were not submitted yet are not applied.
             () = rows.closed() => return,
             () = &mut late => {
@@ -115,16 +115,16 @@ impl Batch {
     }
 
     /// Submits each line and sends each result. Returns at the end of the body, or at a fault of the whole. The
-    /// result is whether the body may have a rest, which needs no place to be read.
-    async fn all(&mut self, lines: &mut Lines, place: Place) -> bool {
+    /// result is whether the body may have a rest, which needs no permit to be read.
+    async fn all(&mut self, lines: &mut Lines, permit: BatchPermit) -> bool {
         let (mut count, mut steps) = (0, Steps::default());
-        let (leave, mut pace) = (place.leave(), Pace::from(0));
+        let (leave, mut pace) = (permit.leave(), Pace::from(0));
         let fault = loop {
             let room = self.under_way.len() < UNDER_WAY_MAX && self.bytes < UNDER_WAY_BYTES_MAX;
             if !room {
                 // The batch waits for the server, not for its client.
                 pace = Pace::from(lines.read());
-                place.paced(false);
+                permit.paced(false);
             }
             tokio::select! {
                 biased;
@@ -156,7 +156,7 @@ impl Batch {
                 },
                 () = sleep_until(pace.ends()), if room => {
                     let slow = pace.is_slow(lines.read());
-                    place.paced(slow);
+                    permit.paced(slow);
                 }
                 () = leave.notified() => break Some(made_way("batch")),
             }
@@ -278,7 +278,7 @@ fn work_of(result: &BatchResult) -> usize {
     if result.refusal().is_some() { REFUSED_BYTES } else { RESULT_BYTES }
 }
 
-/// The problem of a batch that was too slow and gave its place to a waiting one.
+/// The problem of a batch that was too slow and gave its permit to a waiting one.
 pub(crate) fn made_way(what: &str) -> Problem {
     let bytes = PACE_BYTES as u64 / PACE_TIME.as_secs();
     let what = format!(
@@ -359,7 +359,7 @@ mod tests {
         pieces(of, apart, false)
     }
 
-    /// The routes of a server with one place for batches.
+    /// The routes of a server with one permit for batches.
     fn one_place() -> (axum::Router, Stop) {
         let (app, stop) = with_one_place();
         (routes(app), stop)
@@ -492,12 +492,12 @@ mod tests {
         assert_eq!(statuses, [Some(400), Some(400), Some(400), Some(408)]);
     }
 
-    /// A batch whose lines wait for the server, in the only place of the server.
+    /// A batch whose lines wait for the server, with the only permit of the server.
     async fn waiting_for_the_server(app: &Arc<App>, body: Body, wait: Duration) -> Response {
         let mut parts = Request::new(()).into_parts().0;
         parts.extensions.insert(Grant::everything());
         let caller = Caller::from_request_parts(&mut parts, app).await.unwrap_or_else(|never| match never {});
-        let place = app.slots.batches.enter(caller.producer()).await.expect("a place");
+        let permit = app.slots.batches.enter(caller.producer()).await.expect("a permit");
         let (rows, answer) = mpsc::unbounded_channel();
         let known = Instant::now() + wait;
         let late = || UnderWay {
@@ -510,11 +510,11 @@ mod tests {
         let under_way = (1..UNDER_WAY_MAX).map(|_| late()).collect();
         let name = QueueName::new("q").expect("a name");
         let batch = Batch { caller, name, trace: None, under_way, bytes: 0, rows };
-        tokio::spawn(batch.run(body, place));
+        tokio::spawn(batch.run(body, permit));
         Response::new(Body::new(Rows::new(answer)))
     }
 
-    /// A bug that was found: a client paused for 8 s, then filled its batch, and lost its place while the server was
+    /// A bug that was found: a client paused for 8 s, then filled its batch, and lost its permit while the server was
     /// busy with its lines.
     #[tokio::test(start_paused = true)]
     async fn a_batch_that_waits_for_the_server_is_not_slow() {
@@ -523,7 +523,7 @@ mod tests {
         let batch = waiting_for_the_server(&app, body, Duration::from_secs(30)).await;
         sleep(Duration::from_secs(10)).await;
         let refused = post(&routes(app), Body::from(LINE)).await;
-        assert_eq!(refused.status(), 429, "its place is not another's");
+        assert_eq!(refused.status(), 429, "its permit is not another's");
         let rows = lines(batch).await;
         assert_eq!(rows.len(), UNDER_WAY_MAX + 1, "all its lines have results");
         assert_eq!(rows[UNDER_WAY_MAX]["status"], 400);

@@ -19,7 +19,7 @@ use crate::base::aside::{LONG_BYTES, aside};
 use crate::doors::http::caller::producer;
 use crate::doors::http::problem;
 use crate::service::app::App;
-use crate::service::large_bodies::{LargeBodies, Place, SMALL_BODY_BYTES};
+use crate::service::large_bodies::{BodyPermit, LargeBodies, SMALL_BODY_BYTES};
 
 /// The longest request body, and the longest line of a batch (bytes).
 pub(crate) const BODY_BYTES_MAX: usize = 1 << 20;
@@ -39,10 +39,10 @@ pub(crate) const NDJSON_TYPES: [&str; 6] = [
     "application/x-www-form-urlencoded",
 ];
 
-/// A whole JSON body, not yet parsed. Dropping it frees its place, so a handler drops it before a long wait.
+/// A whole JSON body, not yet parsed. Dropping it frees its permit, so a handler drops it before a long wait.
 pub(crate) struct JsonBytes {
     bytes: Vec<u8>,
-    _place: Option<Place>,
+    _permit: Option<BodyPermit>,
 }
 
 impl Deref for JsonBytes {
@@ -55,7 +55,7 @@ impl Deref for JsonBytes {
 
 impl JsonBytes {
     /// Parses the body with `read`. A long body is parsed on another thread, because the worst 1 MiB of JSON takes
-    /// more than 10 ms and this thread serves others. The body's bytes are moved there; its place is still held.
+    /// more than 10 ms and this thread serves others. The body's bytes are moved there; its permit is still held.
     ///
     /// # Errors
     /// The errors of `read`, or the server stops.
@@ -81,8 +81,8 @@ impl<S: AsRef<App> + Sync> FromRequest<S> for JsonBytes {
         let quota = grant.as_ref().and_then(Grant::quota);
         quota.map_or(Ok(()), Quota::body)?;
         let producer = producer(request.extensions());
-        let places = &state.as_ref().slots.large_bodies;
-        let read = timeout(BODY_TIME_MAX, whole(request.into_body(), producer, places, quota));
+        let permits = &state.as_ref().slots.large_bodies;
+        let read = timeout(BODY_TIME_MAX, whole(request.into_body(), producer, permits, quota));
         let body = read.await.map_err(|_| problem::body_too_slow(BODY_TIME_MAX))?;
         body.map_err(Refusal::from)
     }
@@ -144,10 +144,10 @@ fn shown(value: &HeaderValue) -> String {
 async fn whole(
     mut body: Body,
     producer: Producer,
-    places: &LargeBodies,
+    permits: &LargeBodies,
     quota: Option<&Quota>,
 ) -> Result<JsonBytes, Problem> {
-    let (mut bytes, mut place) = (Vec::new(), None);
+    let (mut bytes, mut permit) = (Vec::new(), None);
     while let Some(piece) = next_piece(&mut body).await? {
         if let Some(quota) = quota {
             quota.came(piece.len(), 0);
@@ -156,12 +156,12 @@ async fn whole(
         if length > BODY_BYTES_MAX {
             return Err(Problem::body_too_large(BODY_BYTES_MAX as u64));
         }
-        if length > SMALL_BODY_BYTES && place.is_none() {
-            place = Some(places.enter(producer).await?);
+        if length > SMALL_BODY_BYTES && permit.is_none() {
+            permit = Some(permits.enter(producer).await?);
         }
         bytes.extend_from_slice(&piece);
     }
-    Ok(JsonBytes { bytes, _place: place })
+    Ok(JsonBytes { bytes, _permit: permit })
 }
 
 /// The next bytes of a body; `None` at the end. The future can be dropped and called again.
@@ -196,7 +196,7 @@ mod tests {
 
     /// Whether a body of this size is parsed on another thread.
     async fn read_elsewhere(bytes: usize) -> bool {
-        let mut body = JsonBytes { bytes: vec![b' '; bytes], _place: None };
+        let mut body = JsonBytes { bytes: vec![b' '; bytes], _permit: None };
         let read = move |given: &[u8]| {
             assert_eq!(given.len(), bytes);
             Ok(std::thread::current().id())
@@ -208,12 +208,12 @@ mod tests {
     async fn a_long_body_is_read_aside() {
         assert!(!read_elsewhere(LONG_BYTES).await);
         assert!(read_elsewhere(LONG_BYTES + 1).await);
-        let mut long = JsonBytes { bytes: vec![b'['; BODY_BYTES_MAX], _place: None };
+        let mut long = JsonBytes { bytes: vec![b'['; BODY_BYTES_MAX], _permit: None };
         let refused = long.read(tickwheel_api::PutBody::parse).await.expect_err("no body");
         assert_eq!(refused.problem().status, 400);
     }
 
-    /// A large body from this sender, with its place.
+    /// A large body from this sender, with its permit.
     async fn large(app: &Arc<App>, grant: &Grant, from: &str) -> Result<JsonBytes, Refusal> {
         let peer = Peer(Some(from.parse().expect("an address")));
         let request = Request::post("/").extension(grant.clone()).extension(peer);
@@ -242,7 +242,7 @@ mod tests {
         held.push(large(&app, &two, "127.0.0.1").await.expect("another token"));
         // Clients of a local proxy, on a server without tokens.
         for _ in 0..2 {
-            held.push(large(&app, &none, "127.0.0.1").await.expect("there are places"));
+            held.push(large(&app, &none, "127.0.0.1").await.expect("there are permits"));
         }
         let refused = large(&app, &none, "127.0.0.1").await.err().expect("all are taken");
         assert!(refused.problem().detail.contains("(--max-large-bodies)"), "{}", refused.problem().detail);

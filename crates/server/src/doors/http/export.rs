@@ -20,7 +20,7 @@ use crate::doors::http::rows::CutShort;
 use crate::events;
 use crate::service::app::App;
 use crate::service::caller::Caller;
-use crate::service::export_places::{ExportPlace, STANDS_STILL};
+use crate::service::export_permits::{ExportPermit, STANDS_STILL};
 use crate::transfer::Exporter;
 
 /// The number of pages that are written ahead of the client.
@@ -33,11 +33,11 @@ pub(crate) async fn export(caller: Caller, QueryText(query): QueryText) -> Resul
     let (producer, is_admin) = (caller.producer(), grant.is_unscoped() && grant.allows(Right::Admin));
     let query = ExportQuery::parse(&query)?;
     let mut exporter = Exporter::within(app.queue.clone(), &query, grant)?;
-    let place = app.exports.enter(producer, is_admin)?;
+    let permit = app.exports.enter(producer, is_admin)?;
     // A mistake that is known at the beginning gets a status.
     let first = exporter.next().await?.unwrap_or_default();
     let (pieces, body) = mpsc::channel(PAGES_AHEAD);
-    tokio::spawn(write(Arc::clone(app), exporter, pieces, place));
+    tokio::spawn(write(Arc::clone(app), exporter, pieces, permit));
     let mut response = Response::new(Body::new(Streamed { first: Some(first.into()), body, ended: false }));
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(BATCH_CONTENT_TYPE));
     Ok(response)
@@ -46,12 +46,12 @@ pub(crate) async fn export(caller: Caller, QueryText(query): QueryText) -> Resul
 /// A message from the exporter to the answer: bytes, or the end.
 type Piece = Option<Bytes>;
 
-async fn write(app: Arc<App>, mut exporter: Exporter, pieces: mpsc::Sender<Piece>, place: ExportPlace) {
+async fn write(app: Arc<App>, mut exporter: Exporter, pieces: mpsc::Sender<Piece>, permit: ExportPermit) {
     loop {
         let next = tokio::select! {
             next = exporter.next() => next,
             () = pieces.closed() => return,
-            () = place.leaves() => return made_way(),
+            () = permit.leaves() => return made_way(),
             () = app.stopping.wait() => return,
         };
         let piece = match next {
@@ -64,8 +64,8 @@ async fn write(app: Arc<App>, mut exporter: Exporter, pieces: mpsc::Sender<Piece
         };
         let is_last = piece.is_none();
         let room = tokio::select! {
-            room = taken(&pieces, &place) => room,
-            () = place.leaves() => return made_way(),
+            room = taken(&pieces, &permit) => room,
+            () = permit.leaves() => return made_way(),
             () = app.stopping.wait() => return,
         };
         let Ok(room) = room else { return };
@@ -80,16 +80,16 @@ async fn write(app: Arc<App>, mut exporter: Exporter, pieces: mpsc::Sender<Piece
 /// while no other export needs it.
 async fn taken<'a>(
     pieces: &'a mpsc::Sender<Piece>,
-    place: &ExportPlace,
+    permit: &ExportPermit,
 ) -> Result<mpsc::Permit<'a, Piece>, mpsc::error::SendError<()>> {
     let room = match timeout(STANDS_STILL, pieces.reserve()).await {
         Ok(room) => room,
         Err(_) => {
-            place.stands_still(true);
+            permit.stands_still(true);
             pieces.reserve().await
         }
     };
-    place.stands_still(false);
+    permit.stands_still(false);
     room
 }
 

@@ -27,7 +27,7 @@ use crate::doors::http::problem;
 use crate::doors::http::query::QueryText;
 use crate::doors::http::rows::{Row, Rows};
 use crate::service::app::App;
-use crate::service::batches::{Pace, Place};
+use crate::service::batches::{BatchPermit, Pace};
 use crate::service::caller::Caller;
 use crate::transfer::{Importer, Stop};
 use crate::translate;
@@ -59,11 +59,11 @@ pub(crate) async fn import(
     }
     caller.quota().map_or(Ok(()), Quota::body)?;
     caller.count().await?;
-    let place = caller.app.slots.batches.enter(caller.producer()).await?;
+    let permit = caller.app.slots.batches.enter(caller.producer()).await?;
     let (rows, answer) = mpsc::unbounded_channel();
     let lines = Lines::of_length(body, caller.shared_quota(), LINE_BYTES_MAX);
     let import = Import { caller, query, rows, importer: None, read: 0 };
-    tokio::spawn(import.run(lines, place));
+    tokio::spawn(import.run(lines, permit));
     let mut response = Response::new(Body::new(Rows::new(answer)));
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(BATCH_CONTENT_TYPE));
     Ok(response)
@@ -80,11 +80,11 @@ struct Import {
 }
 
 impl Import {
-    async fn run(mut self, mut lines: Lines, place: Place) {
+    async fn run(mut self, mut lines: Lines, permit: BatchPermit) {
         let rows = self.rows.clone();
         let mut late = pin!(sleep(IMPORT_TIME_MAX));
         let stopped = tokio::select! {
-            stopped = self.all(&mut lines, place) => stopped,
+            stopped = self.all(&mut lines, permit) => stopped,
             // The client has left: lines that were not sent to the queue yet are not applied.
             () = rows.closed() => return,
             () = &mut late => {
@@ -102,16 +102,16 @@ impl Import {
         let _sent = rows.send(Row::End);
     }
 
-    async fn all(&mut self, lines: &mut Lines, place: Place) -> Result<(), Stop> {
+    async fn all(&mut self, lines: &mut Lines, permit: BatchPermit) -> Result<(), Stop> {
         let mut steps = Steps::default();
-        let (leave, mut pace) = (place.leave(), Pace::from(0));
+        let (leave, mut pace) = (permit.leave(), Pace::from(0));
         loop {
             let line = tokio::select! {
                 biased;
                 line = timeout(BODY_TIME_MAX, lines.next()) => line,
                 () = sleep_until(pace.ends()) => {
                     let slow = pace.is_slow(lines.read());
-                    place.paced(slow);
+                    permit.paced(slow);
                     continue;
                 }
                 () = leave.notified() => return Err(self.ended(lines.blank(), made_way("import")).await),

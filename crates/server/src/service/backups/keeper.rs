@@ -9,11 +9,11 @@ use tickwheel_queue::backup::{BackupWatch, system_now};
 use tickwheel_queue::{BackupError, BackupReport, Queue, Timestamp};
 use tokio::sync::watch;
 
+use super::backup_dir::BackupDir;
 use super::figures::BackupFigures;
 use super::name::name_of;
-use super::place::BackupDir;
 use super::whole::Found;
-use super::{schedule, told};
+use super::{log_lines, schedule};
 use crate::access::refusal::Refusal;
 use crate::base::stopping::Stopping;
 use crate::translate::backup as body;
@@ -38,7 +38,7 @@ struct Inner {
     queue: Queue,
     stopping: Stopping,
     /// The directory of the backups, or why there is none.
-    place: Result<BackupDir, &'static str>,
+    backup_dir: Result<BackupDir, &'static str>,
     /// The number of whole backups to keep; `None`: all.
     keep: Option<usize>,
     state: Mutex<State>,
@@ -77,19 +77,23 @@ impl Backups {
     pub(crate) fn new(
         queue: Queue,
         stopping: Stopping,
-        place: Result<BackupDir, &'static str>,
+        backup_dir: Result<BackupDir, &'static str>,
         keep: Option<usize>,
     ) -> Self {
-        let newest = place.as_ref().ok().and_then(BackupDir::newest).map(shown_found);
-        let last_id = place.as_ref().ok().and_then(|place| place.ids().last().copied()).unwrap_or_default();
+        let newest = backup_dir.as_ref().ok().and_then(BackupDir::newest).map(shown_found);
+        let last_id = backup_dir
+            .as_ref()
+            .ok()
+            .and_then(|backup_dir| backup_dir.ids().last().copied())
+            .unwrap_or_default();
         let figures = BackupFigures::of_earlier(newest.as_ref());
         let state = State { under_way: None, over: VecDeque::new(), last_id, failed_at: None, figures };
         let state = Mutex::new(state);
-        Self(Arc::new(Inner { queue, stopping, place, keep, state, running: watch::Sender::new(false) }))
+        Self(Arc::new(Inner { queue, stopping, backup_dir, keep, state, running: watch::Sender::new(false) }))
     }
 
-    fn place(&self) -> Result<&BackupDir, Refusal> {
-        self.0.place.as_ref().map_err(|why| Problem::no_backup_dir(why).into())
+    fn backup_dir(&self) -> Result<&BackupDir, Refusal> {
+        self.0.backup_dir.as_ref().map_err(|why| Problem::no_backup_dir(why).into())
     }
 
     /// Begins a backup, unless one is running. Reads the directory: call it on a thread that may block.
@@ -97,11 +101,11 @@ impl Backups {
     /// # Errors
     /// There is no directory for backups, the server stops, or the system gives no thread.
     pub(crate) fn begin(&self) -> Result<Begun, Refusal> {
-        let place = self.place()?;
+        let backup_dir = self.backup_dir()?;
         if self.0.stopping.is_given() {
             return Err(Problem::stopping().into());
         }
-        let taken = place.ids().last().copied().unwrap_or_default();
+        let taken = backup_dir.ids().last().copied().unwrap_or_default();
         let (shown, watch) = match self.take_turn(taken) {
             Ok(taken) => taken,
             Err(under_way) => return Ok(Begun::UnderWay(under_way)),
@@ -114,7 +118,7 @@ impl Backups {
             let made = backups.make(id, &watch);
             end.with(made);
         };
-        told::begun(id, &shown.name);
+        log_lines::begun(id, &shown.name);
         if let Err(error) = std::thread::Builder::new().name(KEEPER_THREAD.to_owned()).spawn(work) {
             self.over(id, Err(BackupError::Thread(error)));
             return Err(Problem::internal("the system gives no thread for a backup").into());
@@ -147,21 +151,21 @@ impl Backups {
             Ok(Begun::Now(_)) => {}
             Ok(Begun::UnderWay(id)) => {
                 self.state().figures.leave_out();
-                told::left_out(id);
+                log_lines::left_out(id);
             }
             Err(refusal) => {
                 self.state().failed_at = Some(system_now());
-                told::not_begun(&Problem::from(refusal));
+                log_lines::not_begun(&Problem::from(refusal));
             }
         }
     }
 
     fn make(&self, id: u64, watch: &BackupWatch) -> Result<BackupReport, BackupError> {
-        let Ok(place) = &self.0.place else { return Err(BackupError::InMemory) };
-        place.clear()?;
-        let report = self.0.queue.backup_gently(place.target(id), watch)?;
+        let Ok(backup_dir) = &self.0.backup_dir else { return Err(BackupError::InMemory) };
+        backup_dir.clear()?;
+        let report = self.0.queue.backup_gently(backup_dir.target(id), watch)?;
         if let Some(keep) = self.0.keep {
-            place.keep(keep);
+            backup_dir.keep(keep);
         }
         Ok(report)
     }
@@ -177,7 +181,7 @@ impl Backups {
             self.0.running.send_replace(false);
             body
         };
-        told::over(&body);
+        log_lines::over(&body);
     }
 
     /// All known backups, the newest first. Of those in the directory only the newest are read.
@@ -185,15 +189,15 @@ impl Backups {
     /// # Errors
     /// There is no directory for backups.
     pub(crate) fn all(&self) -> Result<BackupsBody, Refusal> {
-        let place = self.place()?;
+        let backup_dir = self.backup_dir()?;
         let mut backups: Vec<BackupBody> = {
             let state = self.state();
             state.under_way.iter().map(shown).chain(state.over.iter().cloned()).collect()
         };
-        let mut ids = place.ids();
+        let mut ids = backup_dir.ids();
         ids.retain(|id| backups.iter().all(|backup| backup.id != *id));
         let newest = ids.split_off(ids.len().saturating_sub(SHOWN_MAX));
-        backups.extend(newest.into_iter().filter_map(|id| place.find(id)).map(shown_found));
+        backups.extend(newest.into_iter().filter_map(|id| backup_dir.find(id)).map(shown_found));
         backups.sort_unstable_by_key(|backup| std::cmp::Reverse(backup.id));
         let older = Some(ids.len() as u64).filter(|count| *count > 0);
         Ok(BackupsBody { backups, older })
@@ -204,14 +208,14 @@ impl Backups {
     /// # Errors
     /// There is no directory for backups.
     pub(crate) fn find(&self, id: Option<u64>) -> Result<Option<BackupBody>, Refusal> {
-        let place = self.place()?;
+        let backup_dir = self.backup_dir()?;
         let Some(id) = id else { return Ok(None) };
         let known = {
             let state = self.state();
             let under_way = state.under_way.iter().filter(|under_way| under_way.id == id).map(shown);
             under_way.chain(state.over.iter().filter(|body| body.id == id).cloned()).next()
         };
-        Ok(known.or_else(|| place.find(id).map(shown_found)))
+        Ok(known.or_else(|| backup_dir.find(id).map(shown_found)))
     }
 
     /// Tells the backup with this number to stop. Returns whether it is running.
@@ -242,7 +246,7 @@ impl Backups {
 
     /// When the newest whole backup of this data directory began.
     pub(super) fn newest_begun(&self) -> Option<Timestamp> {
-        self.0.place.as_ref().ok()?.newest()?.manifest.ok()?.begun_at()
+        self.0.backup_dir.as_ref().ok()?.newest()?.manifest.ok()?.begun_at()
     }
 
     /// When the last attempt failed, if there was no success after it.
@@ -252,7 +256,7 @@ impl Backups {
 
     /// The results of the backups; `None`: there is no directory for them.
     pub(crate) fn figures(&self) -> Option<BackupFigures> {
-        self.0.place.as_ref().ok().map(|_| self.state().figures)
+        self.0.backup_dir.as_ref().ok().map(|_| self.state().figures)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -322,28 +326,28 @@ mod tests {
     fn keeper(dir: &Path) -> (Queue, Backups, impl Sized) {
         let data = dir.join("data");
         let queue = Queue::options().virtual_clock().open(&data).expect("it opens");
-        let place = BackupDir::open(&dir.join("backups"), &data).expect("free").of(&data);
+        let backup_dir = BackupDir::open(&dir.join("backups"), &data).expect("free").of(&data);
         for id in [1, 2] {
-            queue.backup_gently(place.target(id), &BackupWatch::new()).expect("copied");
+            queue.backup_gently(backup_dir.target(id), &BackupWatch::new()).expect("copied");
         }
         let (stop, stopping) = crate::base::stopping::signal();
-        (queue.clone(), Backups::new(queue, stopping, Ok(place), Some(1)), stop)
+        (queue.clone(), Backups::new(queue, stopping, Ok(backup_dir), Some(1)), stop)
     }
 
     #[test]
     fn the_oldest_backup_is_removed_only_when_a_newer_one_is_whole() {
         let dir = tempfile::tempdir().expect("a directory");
         let (queue, backups, _stop) = keeper(dir.path());
-        let place = backups.place().expect("there is one");
+        let backup_dir = backups.backup_dir().expect("there is one");
         let watch = BackupWatch::new();
         watch.stop();
         assert!(matches!(backups.make(3, &watch), Err(BackupError::Stopped)));
-        assert_eq!(place.ids(), [1, 2], "there is no newer one yet");
+        assert_eq!(backup_dir.ids(), [1, 2], "there is no newer one yet");
         backups.make(4, &BackupWatch::new()).expect("copied");
-        assert_eq!(place.ids(), [4]);
+        assert_eq!(backup_dir.ids(), [4]);
         queue.close();
         backups.make(5, &BackupWatch::new()).expect_err("the queue is closed");
-        assert_eq!(place.ids(), [4]);
+        assert_eq!(backup_dir.ids(), [4]);
     }
 
     /// A bug that was found: a stop closed the queue during a backup that had begun just when the one before it
@@ -394,12 +398,12 @@ mod tests {
         let ahead = 2_083_000_000_000;
         let before = system_now();
         let reopen = || {
-            let place = BackupDir::open(&dir.path().join("backups"), &data).expect("free").of(&data);
-            Backups::new(queue.clone(), crate::base::stopping::signal().1, Ok(place), None)
+            let backup_dir = BackupDir::open(&dir.path().join("backups"), &data).expect("free").of(&data);
+            Backups::new(queue.clone(), crate::base::stopping::signal().1, Ok(backup_dir), None)
         };
-        let place = BackupDir::open(&dir.path().join("backups"), &data).expect("free").of(&data);
-        queue.backup_gently(place.target(ahead), &BackupWatch::new()).expect("copied");
-        drop(place);
+        let backup_dir = BackupDir::open(&dir.path().join("backups"), &data).expect("free").of(&data);
+        queue.backup_gently(backup_dir.target(ahead), &BackupWatch::new()).expect("copied");
+        drop(backup_dir);
         let backups = reopen();
         let (shown, _) = backups.take_turn(ahead).expect("none is under way");
         assert_eq!(shown.id, ahead + 1, "numbers rise");

@@ -7,8 +7,8 @@ use std::path::Path;
 
 use tickwheel_queue::backup::{Manifest, UNFINISHED, identity};
 
+use super::backup_dir::BackupDir;
 use super::name::name_of;
-use super::place::BackupDir;
 use crate::events;
 
 /// The largest number of manifests that are read at once, those of the newest backups.
@@ -123,9 +123,9 @@ mod tests {
         BackupDir::open(&dir.join("backups"), &data).expect("free").of(&data)
     }
 
-    fn copy(place: &BackupDir, queue: &Queue, ids: impl IntoIterator<Item = u64>) {
+    fn copy(backup_dir: &BackupDir, queue: &Queue, ids: impl IntoIterator<Item = u64>) {
         for id in ids {
-            queue.backup_gently(place.target(id), &BackupWatch::new()).expect("copied");
+            queue.backup_gently(backup_dir.target(id), &BackupWatch::new()).expect("copied");
         }
     }
 
@@ -133,18 +133,18 @@ mod tests {
     fn the_oldest_are_removed_and_damaged_or_foreign_ones_stay() {
         let dir = tempfile::tempdir().expect("a directory");
         let queue = Queue::open(dir.path().join("data")).expect("it opens");
-        let place = open(dir.path());
-        copy(&place, &queue, 1..=5);
-        fs::write(place.target(2).join(Manifest::FILE), b"{").expect("harmed");
-        fs::create_dir(place.path().join("mine")).expect("made");
-        fs::create_dir(place.target(6)).expect("made");
-        assert!(place.find(2).expect("it is shown").manifest.is_err());
-        assert_eq!(place.newest().expect("there is one").id, 5);
-        place.keep(2);
-        assert_eq!(place.ids(), [2, 4, 5, 6]);
-        assert!(place.path().join("mine").is_dir());
-        place.keep(7);
-        assert_eq!(place.ids(), [2, 4, 5, 6]);
+        let backup_dir = open(dir.path());
+        copy(&backup_dir, &queue, 1..=5);
+        fs::write(backup_dir.target(2).join(Manifest::FILE), b"{").expect("harmed");
+        fs::create_dir(backup_dir.path().join("mine")).expect("made");
+        fs::create_dir(backup_dir.target(6)).expect("made");
+        assert!(backup_dir.find(2).expect("it is shown").manifest.is_err());
+        assert_eq!(backup_dir.newest().expect("there is one").id, 5);
+        backup_dir.keep(2);
+        assert_eq!(backup_dir.ids(), [2, 4, 5, 6]);
+        assert!(backup_dir.path().join("mine").is_dir());
+        backup_dir.keep(7);
+        assert_eq!(backup_dir.ids(), [2, 4, 5, 6]);
     }
 
     /// A bug that was found: the disk of the data was not mounted, so the server began with an empty directory. After
@@ -154,43 +154,44 @@ mod tests {
         let dir = tempfile::tempdir().expect("a directory");
         let data = dir.path().join("data");
         let queue = Queue::open(&data).expect("it opens");
-        let place = open(dir.path());
-        copy(&place, &queue, 1..=3);
+        let backup_dir = open(dir.path());
+        copy(&backup_dir, &queue, 1..=3);
         queue.close();
-        drop(place);
+        drop(backup_dir);
         fs::rename(&data, dir.path().join("unmounted")).expect("renamed");
         let queue = Queue::open(&data).expect("an empty one is made");
-        let place = open(dir.path());
-        assert!(place.newest().is_none(), "there is none of this directory");
-        copy(&place, &queue, 4..=6);
-        place.keep(1);
-        assert_eq!(place.ids(), [1, 2, 3, 6]);
-        assert_eq!(place.newest().expect("its own").id, 6);
+        let backup_dir = open(dir.path());
+        assert!(backup_dir.newest().is_none(), "there is none of this directory");
+        copy(&backup_dir, &queue, 4..=6);
+        backup_dir.keep(1);
+        assert_eq!(backup_dir.ids(), [1, 2, 3, 6]);
+        assert_eq!(backup_dir.newest().expect("its own").id, 6);
         queue.close();
         // Back in the first data directory, its backups count again, and the one of the other directory stays.
-        drop(place);
+        drop(backup_dir);
         fs::remove_dir_all(&data).expect("removed");
         fs::rename(dir.path().join("unmounted"), &data).expect("renamed");
-        let place = open(dir.path());
-        assert_eq!(place.newest().expect("its own").id, 3);
-        place.keep(1);
-        assert_eq!(place.ids(), [3, 6]);
+        let backup_dir = open(dir.path());
+        assert_eq!(backup_dir.newest().expect("its own").id, 3);
+        backup_dir.keep(1);
+        assert_eq!(backup_dir.ids(), [3, 6]);
     }
 
     #[test]
     fn a_removal_first_takes_the_name_and_then_the_manifest() {
         let dir = tempfile::tempdir().expect("a directory");
         let queue = Queue::open(dir.path().join("data")).expect("it opens");
-        let place = open(dir.path());
-        copy(&place, &queue, 1..=1);
+        let backup_dir = open(dir.path());
+        copy(&backup_dir, &queue, 1..=1);
         // A manifest that cannot be removed stops the removal: the rest has all its files, but not the name of a
         // backup.
-        let manifest = place.target(1).join(Manifest::FILE);
-        let files =
-            || fs::read_dir(place.path().join(format!("{}{UNFINISHED}", name_of(1)))).map(Iterator::count);
+        let manifest = backup_dir.target(1).join(Manifest::FILE);
+        let files = || {
+            fs::read_dir(backup_dir.path().join(format!("{}{UNFINISHED}", name_of(1)))).map(Iterator::count)
+        };
         fs::remove_file(&manifest).expect("removed");
         fs::create_dir(&manifest).expect("made");
-        place.remove(1).expect_err("it is a directory");
-        assert_eq!((place.ids(), files().expect("it is there")), (vec![], 3));
+        backup_dir.remove(1).expect_err("it is a directory");
+        assert_eq!((backup_dir.ids(), files().expect("it is there")), (vec![], 3));
     }
 }

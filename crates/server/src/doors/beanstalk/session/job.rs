@@ -9,26 +9,26 @@ use tickwheel_queue::{
 use super::{DELAY_MS_MAX, Session, TOGETHER_MAX, due_of};
 use crate::access::refusal::Refusal;
 use crate::access::tokens::Right;
-use crate::doors::beanstalk::cut::{Cut, by_id_refused, unavailable};
-use crate::doors::beanstalk::held::Job;
+use crate::doors::beanstalk::connection_end::{ConnectionEnd, by_id_refused, unavailable};
+use crate::doors::beanstalk::reserved::Job;
 use crate::doors::beanstalk::wire::Wire;
 
 /// A delete that was asked for.
 enum Deleting {
     /// Deletes a job that this connection has reserved.
-    Held(Job, Pending<Vec<TokenAnswer>, Unavailable>),
+    Reserved(Job, Pending<Vec<TokenAnswer>, Unavailable>),
     Other(Pending<Acted, ByIdError>),
 }
 
 impl Session<'_> {
     /// Deletes this job and those of the delete commands right behind this one.
-    pub(super) async fn deletes(&mut self, first: u64, wire: &mut Wire<'_>) -> Result<(), Cut> {
+    pub(super) async fn deletes(&mut self, first: u64, wire: &mut Wire<'_>) -> Result<(), ConnectionEnd> {
         let mut ids = vec![first];
         while ids.len() < TOGETHER_MAX
             && let Some(Event::Command(command)) =
                 wire.next_if(|event| matches!(event, Event::Command(Command::Delete(_))))
         {
-            self.desk.counters.count(&command);
+            self.door.counters.count(&command);
             if let Command::Delete(id) = command {
                 ids.push(id);
             }
@@ -36,10 +36,10 @@ impl Session<'_> {
         let mut deletes = Vec::with_capacity(ids.len());
         for id in ids {
             // A second delete of the same id finds nothing, once the first is answered.
-            deletes.push(match self.held.remove(id) {
+            deletes.push(match self.reserved.remove(id) {
                 Some(job) => {
-                    let acked = self.desk.caller.ack(Ack::new(&job.queue, [job.token]))?;
-                    (id, Deleting::Held(job, acked))
+                    let acked = self.door.caller.ack(Ack::new(&job.queue, [job.token]))?;
+                    (id, Deleting::Reserved(job, acked))
                 }
                 None => (id, Deleting::Other(self.cancel(id)?)),
             });
@@ -53,20 +53,20 @@ impl Session<'_> {
     }
 
     fn cancel(&self, id: u64) -> Result<Pending<Acted, ByIdError>, Refusal> {
-        self.desk.caller.by_id(Right::Produce, id, Act::Cancel)
+        self.door.caller.by_id(Right::Produce, id, Act::Cancel)
     }
 
-    async fn deleted(&mut self, id: u64, delete: Deleting) -> Result<Reply<'static>, Cut> {
+    async fn deleted(&mut self, id: u64, delete: Deleting) -> Result<Reply<'static>, ConnectionEnd> {
         let cancelled = match delete {
             Deleting::Other(cancelled) => cancelled,
-            Deleting::Held(job, acked) => match acked.await {
+            Deleting::Reserved(job, acked) => match acked.await {
                 Ok(answers) if answers == [TokenAnswer::Acked] => return Ok(Reply::Deleted),
                 // The lease has ended: the job waits, or another connection has it.
                 Ok(answers) if answers == [TokenAnswer::Expired] => self.cancel(id)?,
                 // The owner took the task back, and may have put another under its key.
                 Ok(_) => return Ok(Reply::NotFound),
                 Err(why) => {
-                    self.held.put_back(id, job);
+                    self.reserved.put_back(id, job);
                     return unavailable(&why);
                 }
             },
@@ -82,13 +82,13 @@ impl Session<'_> {
         id: u64,
         priority: u32,
         delay_s: u32,
-    ) -> Result<Reply<'static>, Cut> {
+    ) -> Result<Reply<'static>, ConnectionEnd> {
         let delay_ms = Some((u64::from(delay_s) * 1_000).min(DELAY_MS_MAX));
         let gives_back = |nack| Nack { delay_ms, priority: Some(priority), ..nack };
         self.give_back(id, gives_back, Reply::Released).await
     }
 
-    pub(super) async fn bury(&mut self, id: u64, priority: u32) -> Result<Reply<'static>, Cut> {
+    pub(super) async fn bury(&mut self, id: u64, priority: u32) -> Result<Reply<'static>, ConnectionEnd> {
         let buries = |nack: Nack| Nack { priority: Some(priority), ..nack.buried() };
         self.give_back(id, buries, Reply::Buried).await
     }
@@ -98,12 +98,12 @@ impl Session<'_> {
         id: u64,
         how: impl FnOnce(Nack) -> Nack,
         done: Reply<'static>,
-    ) -> Result<Reply<'static>, Cut> {
-        let Some(job) = self.held.get(id) else { return Ok(Reply::NotFound) };
+    ) -> Result<Reply<'static>, ConnectionEnd> {
+        let Some(job) = self.reserved.get(id) else { return Ok(Reply::NotFound) };
         let nack = how(Nack::new(&job.queue, [job.token]));
-        match self.desk.caller.nack(nack)?.await {
+        match self.door.caller.nack(nack)?.await {
             Ok(answers) => {
-                self.held.remove(id);
+                self.reserved.remove(id);
                 Ok(if answers == [TokenAnswer::Nacked] { done } else { Reply::NotFound })
             }
             Err(NackError::Unavailable(why)) => unavailable(&why),
@@ -111,18 +111,18 @@ impl Session<'_> {
         }
     }
 
-    pub(super) async fn touch(&mut self, id: u64) -> Result<Reply<'static>, Cut> {
-        let Some(job) = self.held.get(id) else { return Ok(Reply::NotFound) };
+    pub(super) async fn touch(&mut self, id: u64) -> Result<Reply<'static>, ConnectionEnd> {
+        let Some(job) = self.reserved.get(id) else { return Ok(Reply::NotFound) };
         let extend = Extend { queue: job.queue.clone(), tokens: vec![job.token], lease_ms: None };
         // The time begins anew at some moment between now and the answer. A warning that is too early does no harm.
-        let now = self.desk.queue.now();
-        match self.desk.caller.extend(extend)?.await {
+        let now = self.door.queue.now();
+        match self.door.caller.extend(extend)?.await {
             Ok(answers) if answers == [TokenAnswer::Extended] => {
-                self.held.extended(id, now);
+                self.reserved.extended(id, now);
                 Ok(Reply::Touched)
             }
             Ok(_) => {
-                self.held.remove(id);
+                self.reserved.remove(id);
                 Ok(Reply::NotFound)
             }
             Err(why) => unavailable(&why),
@@ -134,14 +134,14 @@ impl Session<'_> {
         right: Right,
         id: u64,
         act: Act,
-    ) -> Result<Result<Acted, Reply<'static>>, Cut> {
-        let acted = self.desk.caller.by_id(right, id, act)?.await;
+    ) -> Result<Result<Acted, Reply<'static>>, ConnectionEnd> {
+        let acted = self.door.caller.by_id(right, id, act)?.await;
         acted.map_or_else(|error| by_id_refused(&error).map(Err), |acted| Ok(Ok(acted)))
     }
 
-    pub(super) async fn delete_key(&self, key: &str) -> Result<Reply<'static>, Cut> {
+    pub(super) async fn delete_key(&self, key: &str) -> Result<Reply<'static>, ConnectionEnd> {
         let Ok(key) = Key::new(key) else { return Ok(Reply::NotFound) };
-        match self.desk.caller.cancel(Cancel::new(&self.used.queue, key))?.await {
+        match self.door.caller.cancel(Cancel::new(&self.used.queue, key))?.await {
             Ok(_) => Ok(Reply::Deleted),
             Err(CancelError::Leased) => Ok(Reply::IsReserved),
             Err(CancelError::Unavailable(why)) => unavailable(&why),
@@ -149,11 +149,11 @@ impl Session<'_> {
         }
     }
 
-    pub(super) async fn delay_key(&self, key: &str, when: When) -> Result<Reply<'static>, Cut> {
+    pub(super) async fn delay_key(&self, key: &str, when: When) -> Result<Reply<'static>, ConnectionEnd> {
         let Some(due) = due_of(when) else { return Ok(Reply::Fault(Fault::BadFormat)) };
         let Ok(key) = Key::new(key) else { return Ok(Reply::NotFound) };
         let patch = Patch { due: Some(due), ..Patch::new(&self.used.queue, key) };
-        match self.desk.caller.patch(patch)?.await {
+        match self.door.caller.patch(patch)?.await {
             Ok(_) => Ok(Reply::Delayed),
             Err(PatchError::Leased) => Ok(Reply::IsReserved),
             Err(PatchError::TooFar { .. }) => Ok(Reply::Fault(Fault::BadFormat)),

@@ -4,8 +4,8 @@ use tickwheel_api::beanstalk::{Command, Event, Fault, JobTerms, Reply};
 use tickwheel_queue::{Body, Key, Pending, Put, PutError, Stored, Terms};
 
 use super::{Session, TOGETHER_MAX, due_of};
+use crate::doors::beanstalk::connection_end::{ConnectionEnd, refused, unavailable};
 use crate::doors::beanstalk::counters::Counted;
-use crate::doors::beanstalk::cut::{Cut, refused, unavailable};
 use crate::doors::beanstalk::wire::Wire;
 
 /// The largest jobs that are put together, in total (bytes); one job alone may be larger.
@@ -19,15 +19,15 @@ enum Said {
 
 impl Session<'_> {
     /// Puts this job and those that follow it at once, so that one commit covers them.
-    pub(super) async fn puts(&mut self, first: Event, wire: &mut Wire<'_>) -> Result<(), Cut> {
-        self.producer.get_or_insert_with(|| Counted::new(&self.desk.counters.producers));
+    pub(super) async fn puts(&mut self, first: Event, wire: &mut Wire<'_>) -> Result<(), ConnectionEnd> {
+        self.producer.get_or_insert_with(|| Counted::new(&self.door.counters.producers));
         let mut bytes = 0;
         let mut said = Vec::new();
         let mut next = Some(first);
         while let Some(event) = next {
             match &event {
-                Event::Command(command) => self.desk.counters.count(command),
-                Event::Fault(_) => self.desk.counters.count_put(),
+                Event::Command(command) => self.door.counters.count(command),
+                Event::Fault(_) => self.door.counters.count_put(),
             }
             said.push(match event {
                 Event::Fault(fault) => Said::Now(Reply::Fault(fault)),
@@ -72,7 +72,7 @@ impl Session<'_> {
             ttr_ms: Some(u64::from(ttr_s) * 1_000),
             ..Put::without_key(&self.used.queue)
         };
-        match self.desk.caller.put(put) {
+        match self.door.caller.put(put) {
             Ok(stored) => Said::Put(stored, keyed),
             Err(refusal) => Said::Now(refused(&refusal)),
         }
@@ -86,7 +86,7 @@ fn is_put(event: &Event) -> bool {
     }
 }
 
-fn put_reply(stored: Result<Stored, PutError>, keyed: bool) -> Result<Reply<'static>, Cut> {
+fn put_reply(stored: Result<Stored, PutError>, keyed: bool) -> Result<Reply<'static>, ConnectionEnd> {
     match stored {
         Ok(Stored { created, task }) if created || !keyed => Ok(Reply::Inserted(task.id)),
         Ok(Stored { task, .. }) => Ok(Reply::Replaced(task.id)),

@@ -9,8 +9,8 @@ use tickwheel_api::beanstalk::{Command, Event, Reply};
 use tickwheel_queue::{Lease, Leased};
 
 use super::{Session, TOGETHER_MAX};
+use crate::doors::beanstalk::connection_end::{ConnectionEnd, unavailable};
 use crate::doors::beanstalk::counters::Counted;
-use crate::doors::beanstalk::cut::{Cut, unavailable};
 use crate::doors::beanstalk::wire::Wire;
 use crate::service::caller::WaitEnd;
 
@@ -24,14 +24,18 @@ const ROUNDED_UP: Duration = Duration::from_millis(2);
 
 impl Session<'_> {
     /// Reserves a job, and one more for each reserve command right behind this one, if jobs are ready.
-    pub(super) async fn reserve(&mut self, timeout_s: Option<u32>, wire: &mut Wire<'_>) -> Result<(), Cut> {
+    pub(super) async fn reserve(
+        &mut self,
+        timeout_s: Option<u32>,
+        wire: &mut Wire<'_>,
+    ) -> Result<(), ConnectionEnd> {
         self.is_worker();
         let mut timeouts = vec![timeout_s];
         while timeouts.len() < RESERVES_MAX
             && let Some(Event::Command(command)) =
                 wire.next_if(|event| matches!(event, Event::Command(Command::Reserve { .. })))
         {
-            self.desk.counters.count(&command);
+            self.door.counters.count(&command);
             if let Command::Reserve { timeout_s } = command {
                 timeouts.push(timeout_s);
             }
@@ -57,7 +61,7 @@ impl Session<'_> {
         max: u32,
         timeout_s: u32,
         wire: &mut Wire<'_>,
-    ) -> Result<(), Cut> {
+    ) -> Result<(), ConnectionEnd> {
         self.is_worker();
         let max = usize::try_from(max).unwrap_or(usize::MAX).min(self.given_max());
         match self.wait_for(max, Some(timeout_s), wire).await? {
@@ -78,17 +82,17 @@ impl Session<'_> {
         max: usize,
         timeout_s: Option<u32>,
         wire: &mut Wire<'_>,
-    ) -> Result<Result<Vec<Leased>, Reply<'static>>, Cut> {
+    ) -> Result<Result<Vec<Leased>, Reply<'static>>, ConnectionEnd> {
         let timeout = timeout_s.map_or(Duration::MAX, |s| Duration::from_secs(s.into()));
         if !timeout.is_zero() {
             // Earlier answers are sent before the wait, and nothing is reserved for a client that does not read.
             wire.flush().await?;
         }
-        let asked = self.desk.queue.now();
-        let warn_in = self.held.warn_in_ms(asked).map(Duration::from_millis);
+        let asked = self.door.queue.now();
+        let warn_in = self.reserved.warn_in_ms(asked).map(Duration::from_millis);
         let wait = warn_in.map_or(timeout, |warn_in| warn_in.min(timeout));
         let lease = Lease::of(Arc::clone(&self.queues)).max(max);
-        let caller = &self.desk.caller;
+        let caller = &self.door.caller;
         let leased = if wait.is_zero() {
             caller.lease(lease, wait, None, pending::<io::Result<()>>()).await?
         } else {
@@ -97,12 +101,12 @@ impl Session<'_> {
             // are due when the wait ends are still given, for instance one whose delay is as long as the wait and
             // that was put just before. Jobs that are ready when the client sends nothing more are given, too,
             // whether or not the client still reads.
-            let _waits = self.desk.tubes.wait(&self.queues);
-            let _waiting = Counted::new(&self.desk.counters.waiting);
+            let _waits = self.door.tubes.wait(&self.queues);
+            let _waiting = Counted::new(&self.door.counters.waiting);
             caller.lease(lease, wait.saturating_add(ROUNDED_UP), None, wire.end()).await?
         };
         let leased = match leased {
-            Ok((_, WaitEnd::Stopped)) => return Err(Cut::Stop),
+            Ok((_, WaitEnd::Stopped)) => return Err(ConnectionEnd::Stop),
             Ok((_, WaitEnd::Broken(error))) => return Err(error.into()),
             Ok((leased, WaitEnd::Ended)) if leased.is_empty() => return Ok(Err(Reply::TimedOut)),
             Ok((leased, _)) => Ok(leased),
@@ -118,26 +122,30 @@ impl Session<'_> {
 
     /// The largest number of jobs that may be given together.
     fn given_max(&self) -> usize {
-        let longest = usize::try_from(self.desk.job_bytes_max).unwrap_or(usize::MAX).max(1);
+        let longest = usize::try_from(self.door.job_bytes_max).unwrap_or(usize::MAX).max(1);
         (GIVEN_BYTES_MAX / longest).clamp(1, TOGETHER_MAX)
     }
 
     /// Notes these jobs as reserved by the connection; they go back if it ends.
     fn take(&mut self, leased: &[Leased]) {
-        leased.iter().for_each(|one| self.held.insert(one));
+        leased.iter().for_each(|one| self.reserved.insert(one));
     }
 
-    pub(super) async fn hand_over(&mut self, leased: &[Leased], wire: &mut Wire<'_>) -> Result<(), Cut> {
+    pub(super) async fn hand_over(
+        &mut self,
+        leased: &[Leased],
+        wire: &mut Wire<'_>,
+    ) -> Result<(), ConnectionEnd> {
         self.take(leased);
         say_reserved(leased, wire).await
     }
 
     pub(super) fn is_worker(&mut self) {
-        self.worker.get_or_insert_with(|| Counted::new(&self.desk.counters.workers));
+        self.worker.get_or_insert_with(|| Counted::new(&self.door.counters.workers));
     }
 }
 
-async fn say_reserved(leased: &[Leased], wire: &mut Wire<'_>) -> Result<(), Cut> {
+async fn say_reserved(leased: &[Leased], wire: &mut Wire<'_>) -> Result<(), ConnectionEnd> {
     for one in leased {
         let (body, _) = one.body.payload_at(one.step);
         wire.say(&Reply::Reserved { id: one.id, body }).await?;

@@ -22,9 +22,9 @@ pub(super) struct Job {
 
 /// All reserved jobs of a connection.
 #[derive(Debug, Default)]
-pub(super) struct Held(BTreeMap<u64, Job>);
+pub(super) struct Reserved(BTreeMap<u64, Job>);
 
-impl Held {
+impl Reserved {
     /// Adds a job.
     pub(super) fn insert(&mut self, leased: &Leased) {
         let (queue, token, until) = (leased.queue.clone(), leased.token, leased.lease_until);

@@ -9,7 +9,7 @@ use tickwheel_queue::{ByIdError, Unavailable};
 use crate::access::refusal::Refusal;
 
 /// Why the server ends a connection.
-pub(super) enum Cut {
+pub(super) enum ConnectionEnd {
     /// The socket failed.
     Socket(io::Error),
     /// The service refused the command; the client gets this answer, and the connection ends.
@@ -18,13 +18,13 @@ pub(super) enum Cut {
     Stop,
 }
 
-impl From<io::Error> for Cut {
+impl From<io::Error> for ConnectionEnd {
     fn from(error: io::Error) -> Self {
         Self::Socket(error)
     }
 }
 
-impl From<Refusal> for Cut {
+impl From<Refusal> for ConnectionEnd {
     fn from(refusal: Refusal) -> Self {
         Self::Refused(refused(&refusal))
     }
@@ -40,9 +40,9 @@ pub(super) fn refused(refusal: &Refusal) -> Reply<'static> {
 }
 
 /// The answer when the queue cannot answer. A stop has no answer: the connection just ends.
-pub(super) fn unavailable(why: &Unavailable) -> Result<Reply<'static>, Cut> {
+pub(super) fn unavailable(why: &Unavailable) -> Result<Reply<'static>, ConnectionEnd> {
     match why {
-        Unavailable::Closed => Err(Cut::Stop),
+        Unavailable::Closed => Err(ConnectionEnd::Stop),
         Unavailable::Full { .. } | Unavailable::ReadOnly { .. } => Ok(Reply::OutOfMemory),
         // The command may have been carried out or not, and the protocol has no word for that.
         _ => Ok(Reply::InternalError),
@@ -50,7 +50,7 @@ pub(super) fn unavailable(why: &Unavailable) -> Result<Reply<'static>, Cut> {
 }
 
 /// The answer when an act by id is refused.
-pub(super) fn by_id_refused(error: &ByIdError) -> Result<Reply<'static>, Cut> {
+pub(super) fn by_id_refused(error: &ByIdError) -> Result<Reply<'static>, ConnectionEnd> {
     match error {
         ByIdError::BacklogFull { .. } => Ok(Reply::OutOfMemory),
         ByIdError::Unavailable(why) => unavailable(why),

@@ -69,9 +69,9 @@ impl BackupDir {
             _ => {}
         }
         let lock = Mutex::new(PlaceLock::take(&path).map_err(BackupDirError::Lock)?);
-        let place = Self { path, lock, identity: None };
-        place.clear().map_err(BackupDirError::Lock)?;
-        Ok(place)
+        let backup_dir = Self { path, lock, identity: None };
+        backup_dir.clear().map_err(BackupDirError::Lock)?;
+        Ok(backup_dir)
     }
 
     /// The directory itself.
@@ -172,10 +172,10 @@ pub(super) mod tests {
             fs::create_dir(path.join(&name)).expect("made");
             fs::write(path.join(&name).join("file"), b"1").expect("written");
         }
-        let place = BackupDir::open(&path, &data).expect("it is free");
+        let backup_dir = BackupDir::open(&path, &data).expect("it is free");
         assert_eq!(names(&path), [name_of(8), "lock".to_owned(), "monday.unfinished".to_owned()]);
-        assert!(place.find(8).is_none() && place.find(9).is_none(), "it says nothing of itself");
-        assert_eq!(place.ids(), [8]);
+        assert!(backup_dir.find(8).is_none() && backup_dir.find(9).is_none(), "it says nothing of itself");
+        assert_eq!(backup_dir.ids(), [8]);
     }
 
     /// A bug that was found: `rm -rf backups; mkdir backups` under a running server admitted a second server, which
@@ -208,9 +208,9 @@ pub(super) mod tests {
         assert!(refused(&dir.path().join("absent/backups")).contains("No such file"));
         fs::write(dir.path().join("file"), b"1").expect("written");
         assert!(refused(&dir.path().join("file")).contains("ot a directory"));
-        let place = BackupDir::open(&path, &data).expect("free");
+        let backup_dir = BackupDir::open(&path, &data).expect("free");
         assert!(refused(&path).contains("another running server"));
-        drop(place);
+        drop(backup_dir);
         BackupDir::open(&path, &data).expect("free again");
     }
 }

@@ -4,31 +4,31 @@ use tickwheel_api::beanstalk::Reply;
 use tickwheel_queue::TaskView;
 
 /// The data for a client.
-pub(super) enum Shown {
+pub(super) enum ReplyBody {
     Text(Vec<u8>),
     Job(Box<TaskView>),
     /// No data; the answer says why.
-    Not(Reply<'static>),
+    Refused(Reply<'static>),
 }
 
-impl Shown {
+impl ReplyBody {
     pub(super) fn reply(&self) -> Reply<'_> {
         match self {
             Self::Text(text) => Reply::Ok(text),
             Self::Job(task) => Reply::Found { id: task.id, body: task.body.payload_at(task.step).0 },
-            Self::Not(reply) => *reply,
+            Self::Refused(reply) => *reply,
         }
     }
 }
 
-impl From<Result<Vec<u8>, Reply<'static>>> for Shown {
+impl From<Result<Vec<u8>, Reply<'static>>> for ReplyBody {
     fn from(text: Result<Vec<u8>, Reply<'static>>) -> Self {
-        text.map_or_else(Self::Not, Self::Text)
+        text.map_or_else(Self::Refused, Self::Text)
     }
 }
 
-impl From<Result<TaskView, Reply<'static>>> for Shown {
+impl From<Result<TaskView, Reply<'static>>> for ReplyBody {
     fn from(task: Result<TaskView, Reply<'static>>) -> Self {
-        task.map_or_else(Self::Not, |task| Self::Job(Box::new(task)))
+        task.map_or_else(Self::Refused, |task| Self::Job(Box::new(task)))
     }
 }

@@ -21,7 +21,7 @@ pub(crate) const STANDS_STILL: Duration = Duration::from_secs(60);
 
 /// The permits of all exports.
 #[derive(Debug, Default)]
-pub(crate) struct ExportPlaces(Arc<Mutex<State>>);
+pub(crate) struct ExportPermits(Arc<Mutex<State>>);
 
 #[derive(Debug, Default)]
 struct State {
@@ -39,18 +39,18 @@ struct Open {
 
 /// The permit of an export. Dropping it frees the permit.
 #[derive(Debug)]
-pub(crate) struct ExportPlace {
+pub(crate) struct ExportPermit {
     id: u64,
     leave: Arc<Notify>,
     state: Arc<Mutex<State>>,
 }
 
-impl ExportPlaces {
+impl ExportPermits {
     /// Takes a permit for one more export. If there is none, the first export whose client stands still makes way.
     ///
     /// # Errors
     /// 429, which names the limit.
-    pub(crate) fn enter(&self, producer: Producer, is_admin: bool) -> Result<ExportPlace, Box<Problem>> {
+    pub(crate) fn enter(&self, producer: Producer, is_admin: bool) -> Result<ExportPermit, Box<Problem>> {
         let mut state = lock(&self.0);
         while let Some(full) = state.full(producer, is_admin) {
             let Some(id) = state.to_leave(producer, full) else { return Err(Box::new(full.refusal())) };
@@ -61,7 +61,7 @@ impl ExportPlaces {
         state.next += 1;
         let (id, leave) = (state.next, Arc::new(Notify::new()));
         state.open.insert(id, Open { producer, is_admin, stands_still: false, leave: Arc::clone(&leave) });
-        Ok(ExportPlace { id, leave, state: Arc::clone(&self.0) })
+        Ok(ExportPermit { id, leave, state: Arc::clone(&self.0) })
     }
 }
 
@@ -85,7 +85,7 @@ impl Full {
             ),
             Self::Others => (
                 format!(
-                    "{EXPORTS_OF_OTHERS_MAX} exports are under way; the last place is kept for administrators"
+                    "{EXPORTS_OF_OTHERS_MAX} exports are under way; the last permit is kept for administrators"
                 ),
                 "try again when one of them is over",
             ),
@@ -121,7 +121,7 @@ impl State {
     }
 }
 
-impl ExportPlace {
+impl ExportPermit {
     /// Notes whether the client stands still.
     pub(crate) fn stands_still(&self, stands_still: bool) {
         if let Some(open) = lock(&self.state).open.get_mut(&self.id) {
@@ -135,7 +135,7 @@ impl ExportPlace {
     }
 }
 
-impl Drop for ExportPlace {
+impl Drop for ExportPermit {
     fn drop(&mut self) {
         lock(&self.state).open.remove(&self.id);
     }
@@ -153,48 +153,51 @@ mod tests {
         Producer::Token([number; 32])
     }
 
-    fn refused(places: &ExportPlaces, producer: Producer, is_admin: bool) -> String {
-        places.enter(producer, is_admin).expect_err("no place").detail
+    fn refused(permits: &ExportPermits, producer: Producer, is_admin: bool) -> String {
+        permits.enter(producer, is_admin).expect_err("no permit").detail
     }
 
     #[test]
     fn one_caller_has_its_share_and_the_last_permit_is_for_administrators() {
-        let places = ExportPlaces::default();
-        let enter = |producer, is_admin| places.enter(producer, is_admin).expect("a place");
+        let permits = ExportPermits::default();
+        let enter = |producer, is_admin| permits.enter(producer, is_admin).expect("a permit");
         let first = enter(token(1), false);
         let _second = enter(token(1), false);
-        assert!(refused(&places, token(1), false).contains("the caller has 2 exports"));
+        assert!(refused(&permits, token(1), false).contains("the caller has 2 exports"));
         let _third = enter(token(2), false);
-        assert!(refused(&places, token(3), false).contains("kept for administrators"));
+        assert!(refused(&permits, token(3), false).contains("kept for administrators"));
         let _admin = enter(token(9), true);
-        assert!(refused(&places, token(8), true).contains("4 exports are under way"));
+        assert!(refused(&permits, token(8), true).contains("4 exports are under way"));
         drop(first);
         enter(token(3), false);
     }
 
     #[test]
     fn callers_of_this_machine_have_all_places() {
-        let places = ExportPlaces::default();
-        let held: Vec<ExportPlace> =
-            (0..4).map(|_| places.enter(Producer::Local, true).expect("a place")).collect();
-        assert!(refused(&places, Producer::Local, true).contains("4 exports are under way"));
+        let permits = ExportPermits::default();
+        let held: Vec<ExportPermit> =
+            (0..4).map(|_| permits.enter(Producer::Local, true).expect("a permit")).collect();
+        assert!(refused(&permits, Producer::Local, true).contains("4 exports are under way"));
         drop(held);
-        places.enter(Producer::Local, true).expect("a place");
+        permits.enter(Producer::Local, true).expect("a permit");
     }
 
     #[tokio::test]
     async fn an_export_that_stands_still_makes_way_for_another() {
-        let places = ExportPlaces::default();
-        let held: Vec<ExportPlace> =
-            [1, 1, 2].map(|number| places.enter(token(number), false).expect("a place")).into();
-        refused(&places, token(3), false);
+        let permits = ExportPermits::default();
+        let held: Vec<ExportPermit> =
+            [1, 1, 2].map(|number| permits.enter(token(number), false).expect("a permit")).into();
+        refused(&permits, token(3), false);
         held[2].stands_still(true);
-        assert!(refused(&places, token(1), false).contains("the caller has 2"), "another's place is no help");
+        assert!(
+            refused(&permits, token(1), false).contains("the caller has 2"),
+            "another's permit is no help"
+        );
         held[2].stands_still(false);
-        refused(&places, token(3), false);
+        refused(&permits, token(3), false);
         held[1].stands_still(true);
-        let _third = places.enter(token(3), false).expect("a place");
+        let _third = permits.enter(token(3), false).expect("a permit");
         held[1].leaves().await;
-        refused(&places, token(4), false);
+        refused(&permits, token(4), false);
     }
 }

@@ -5,8 +5,8 @@ use tickwheel_queue::{
     Act, Acted, ByIdError, Get, GetError, Key, List, Place, QueueName, State, TaskFilter, TaskView,
 };
 
-use super::cut::{Cut, by_id_refused, unavailable};
-use super::desk::Desk;
+use super::connection_end::{ConnectionEnd, by_id_refused, unavailable};
+use super::door::BeanstalkDoor;
 use crate::access::tokens::Right;
 use crate::base::aside::Steps;
 
@@ -16,24 +16,24 @@ const PAGE: usize = 1_000;
 const TRIES_MAX: usize = 100;
 
 /// A task, or the answer instead of it.
-type Found = Result<Result<TaskView, Reply<'static>>, Cut>;
+type Found = Result<Result<TaskView, Reply<'static>>, ConnectionEnd>;
 
 /// The names of tubes, as text.
 pub(super) fn names<'a>(tubes: impl Iterator<Item = &'a Tube>) -> Vec<u8> {
     tubes.fold(YamlList::default(), YamlList::tube).text()
 }
 
-pub(super) async fn by_id(desk: &Desk, job: u64) -> Found {
-    match desk.caller.by_id(Right::Read, job, Act::Get)?.await {
+pub(super) async fn by_id(door: &BeanstalkDoor, job: u64) -> Found {
+    match door.caller.by_id(Right::Read, job, Act::Get)?.await {
         Ok(Acted::Task(task)) => Ok(Ok(*task)),
         Ok(_) => Ok(Err(Reply::InternalError)),
         Err(error) => by_id_refused(&error).map(Err),
     }
 }
 
-pub(super) async fn by_key(desk: &Desk, queue: &QueueName, key: &str) -> Found {
+pub(super) async fn by_key(door: &BeanstalkDoor, queue: &QueueName, key: &str) -> Found {
     let Ok(key) = Key::new(key) else { return Ok(Err(Reply::NotFound)) };
-    match desk.caller.get(Get::new(queue, key))?.await {
+    match door.caller.get(Get::new(queue, key))?.await {
         Ok(task) => Ok(Ok(task)),
         Err(GetError::Unavailable(why)) => unavailable(&why).map(Err),
         Err(_) => Ok(Err(Reply::NotFound)),
@@ -41,14 +41,14 @@ pub(super) async fn by_key(desk: &Desk, queue: &QueueName, key: &str) -> Found {
 }
 
 /// The job that the next reserve would get.
-pub(super) async fn first_ready(desk: &Desk, queue: &QueueName) -> Found {
+pub(super) async fn first_ready(door: &BeanstalkDoor, queue: &QueueName) -> Found {
     for _ in 0..TRIES_MAX {
-        let first = match desk.caller.queue(Right::Read, queue)?.await {
+        let first = match door.caller.queue(Right::Read, queue)?.await {
             Ok(view) => view.first_ready,
             Err(why) => return unavailable(&why).map(Err),
         };
         let Some(first) = first else { return Ok(Err(Reply::NotFound)) };
-        match by_id(desk, first).await? {
+        match by_id(door, first).await? {
             // Another client may have reserved it meanwhile; then another job is the next.
             Ok(task) if task.state == State::Ready => return Ok(Ok(task)),
             Ok(_) | Err(Reply::NotFound) => {}
@@ -59,21 +59,25 @@ pub(super) async fn first_ready(desk: &Desk, queue: &QueueName) -> Found {
 }
 
 /// The delayed job that is due first.
-pub(super) async fn first_delayed(desk: &Desk, queue: &QueueName) -> Found {
-    Jobs::new(desk, queue, State::Scheduled).first().await
+pub(super) async fn first_delayed(door: &BeanstalkDoor, queue: &QueueName) -> Found {
+    Jobs::new(door, queue, State::Scheduled).first().await
 }
 
 /// The job that was buried first.
-pub(super) async fn first_buried(desk: &Desk, queue: &QueueName) -> Found {
-    Jobs::new(desk, queue, State::Dead).first().await
+pub(super) async fn first_buried(door: &BeanstalkDoor, queue: &QueueName) -> Found {
+    Jobs::new(door, queue, State::Dead).first().await
 }
 
 /// Kicks at most `max` buried jobs; if there are none, at most `max` delayed ones.
-pub(super) async fn kick(desk: &Desk, queue: &QueueName, max: u64) -> Result<Reply<'static>, Cut> {
+pub(super) async fn kick(
+    door: &BeanstalkDoor,
+    queue: &QueueName,
+    max: u64,
+) -> Result<Reply<'static>, ConnectionEnd> {
     let mut steps = Steps::default();
     for state in [State::Dead, State::Scheduled] {
         let (mut kicked, mut any) = (0, false);
-        let mut jobs = Jobs::new(desk, queue, state);
+        let mut jobs = Jobs::new(door, queue, state);
         while kicked < max
             && let Some(page) = jobs.next(usize::try_from(max - kicked).unwrap_or(PAGE)).await?
         {
@@ -86,7 +90,7 @@ pub(super) async fn kick(desk: &Desk, queue: &QueueName, max: u64) -> Result<Rep
             let wanted = usize::try_from(max - kicked).unwrap_or(usize::MAX);
             let mut asked = Vec::with_capacity(page.len());
             for task in page.into_iter().take(wanted) {
-                asked.push(desk.caller.by_id(Right::Admin, task.id, Act::Run)?);
+                asked.push(door.caller.by_id(Right::Admin, task.id, Act::Run)?);
                 steps.did(0).await;
             }
             for asked in asked {
@@ -110,7 +114,7 @@ pub(super) async fn kick(desk: &Desk, queue: &QueueName, max: u64) -> Result<Rep
 
 /// The jobs of a tube in one state, the first due first; of buried jobs, the first buried first.
 struct Jobs<'a> {
-    desk: &'a Desk,
+    door: &'a BeanstalkDoor,
     queue: &'a QueueName,
     state: State,
     /// The place after which the next page begins; `None`: there is no further page.
@@ -118,16 +122,19 @@ struct Jobs<'a> {
 }
 
 impl<'a> Jobs<'a> {
-    fn new(desk: &'a Desk, queue: &'a QueueName, state: State) -> Self {
-        Self { desk, queue, state, after: Some(None) }
+    fn new(door: &'a BeanstalkDoor, queue: &'a QueueName, state: State) -> Self {
+        Self { door, queue, state, after: Some(None) }
     }
 
     /// The next page, which may be empty; `None` after the last.
-    async fn next(&mut self, wanted: usize) -> Result<Option<Result<Vec<TaskView>, Reply<'static>>>, Cut> {
+    async fn next(
+        &mut self,
+        wanted: usize,
+    ) -> Result<Option<Result<Vec<TaskView>, Reply<'static>>>, ConnectionEnd> {
         let Some(after) = self.after.take() else { return Ok(None) };
         let filter = TaskFilter::in_state(self.state);
         match self
-            .desk
+            .door
             .caller
             .list(List { filter, max: wanted.min(PAGE), after, ..List::new(self.queue) })?
             .await

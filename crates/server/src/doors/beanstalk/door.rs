@@ -10,7 +10,7 @@ use tickwheel_queue::{Queue, QueueName, QueueTotals, Stats};
 use super::budget::{Budget, WatchBudget};
 use super::counters::Counters;
 use super::session;
-use super::tubes::{Hold, Tubes};
+use super::tubes::{Interest, Tubes};
 use crate::access::authorizer::OWN_QUEUE;
 use crate::access::producer::Producer;
 use crate::access::tokens::Grant;
@@ -23,7 +23,7 @@ use crate::service::caller::Caller;
 
 /// The configuration of this state.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct DeskOptions {
+pub(crate) struct DoorOptions {
     /// The largest job (bytes).
     pub(crate) job_bytes_max: u32,
     /// The namespace whose queues are the tubes; it is not part of the tubes' names.
@@ -33,7 +33,7 @@ pub(crate) struct DeskOptions {
 }
 
 /// The state that all connections share.
-pub(crate) struct Desk {
+pub(crate) struct BeanstalkDoor {
     pub(super) queue: Queue,
     pub(super) stopping: Stopping,
     pub(super) job_bytes_max: u32,
@@ -53,11 +53,11 @@ pub(crate) struct Desk {
 /// The tube that a connection uses and watches at first.
 pub(crate) const DEFAULT: &str = "default";
 
-impl Desk {
-    pub(crate) fn new(app: Arc<App>, counters: Arc<Counters>, options: DeskOptions) -> Self {
-        let DeskOptions { job_bytes_max, namespace, watched_bytes_max } = options;
+impl BeanstalkDoor {
+    pub(crate) fn new(app: Arc<App>, counters: Arc<Counters>, options: DoorOptions) -> Self {
+        let DoorOptions { job_bytes_max, namespace, watched_bytes_max } = options;
         let begun = Instant::now();
-        let desk = Self {
+        let door = Self {
             tubes: Tubes::new(app.queue.clone()),
             queue: app.queue.clone(),
             stopping: app.stopping.clone(),
@@ -72,10 +72,10 @@ impl Desk {
             namespace: namespace.map(|namespace| format!("{namespace}/").into()),
         };
         // The default tube always exists.
-        if let Some(name) = Tube::new(DEFAULT.as_bytes()).and_then(|tube| desk.queue_of(&tube)) {
-            desk.tubes.hold(&name, Hold::Use);
+        if let Some(name) = Tube::new(DEFAULT.as_bytes()).and_then(|tube| door.queue_of(&tube)) {
+            door.tubes.keep(&name, Interest::Use);
         }
-        desk
+        door
     }
 
     pub(super) fn is_draining(&self) -> bool {
@@ -113,7 +113,7 @@ impl Desk {
     }
 }
 
-impl Door for Desk {
+impl Door for BeanstalkDoor {
     fn name(&self) -> &'static str {
         "beanstalk"
     }
