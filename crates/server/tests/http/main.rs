@@ -26,6 +26,7 @@ mod reports;
 mod schedules;
 mod served;
 mod settings;
+mod smuggling;
 mod sockets;
 mod starts;
 mod stops;

@@ -2,83 +2,59 @@
 
 use std::io;
 
-use super::head::is_token_byte;
-
 /// The largest number of digits of a chunk's size. Bodies have a much lower limit, and more digits could only
 /// overflow another parser.
-const SIZE_DIGITS_MAX: u32 = 8;
+const SIZE_DIGITS_MAX: usize = 8;
 
-/// The largest size of the extensions of all chunks of a body, and of its trailers (bytes each). They have no meaning
-/// here.
-const IGNORED_BYTES_MAX: u32 = 8 << 10;
+/// The longest line with a chunk's size and its extensions, and the longest trailer (bytes). They have no meaning
+/// here. hyper limits the size of all of them together.
+const LINE_BYTES_MAX: usize = 8 << 10;
 
-/// Follows a chunked body byte by byte, by RFC 9112 section 7.1. Extensions and trailers are skipped; their bytes are
-/// limited. The parser is strict in points where others differ: no bare LF, no control character, no folded trailer,
-/// at most eight digits.
+/// Follows the lines and the data of a chunked body, by RFC 9112 section 7.1.
+///
+/// hyper decodes the body behind it, and refuses every other line end, a wrong end of a chunk, and malformed trailers.
+/// Stricter than hyper are: each line ends with CR LF, a trailer's too; a size has at most eight digits; and white
+/// space after a size needs an extension behind it.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Chunks {
-    at: At,
-    /// The bytes of extensions, and later of trailers, that may still come.
-    ignored_left: u32,
-}
-
-/// The position in a chunked body.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-enum At {
-    /// In the size, after this number of digits.
-    Size { digits: u32, value: u64 },
-    /// In white space after the size; an extension must follow.
-    SizeSpace { value: u64 },
-    /// In the extensions, after the first semicolon.
-    Extension { value: u64 },
-    /// After the CR that follows the size and its extensions.
-    SizeLf { value: u64 },
-    /// In the data, with this number of bytes left.
+pub(crate) enum Chunks {
+    /// At the beginning of a line with a size.
+    Size,
+    /// In the data of a chunk or in the line end after it, with this number of bytes left.
     Data { left: u64 },
-    /// After the data, before CR.
-    DataCr,
-    /// After the data, before LF.
-    DataLf,
     /// At the beginning of a line after the last chunk: a trailer, or the empty line that ends the body.
-    Line,
-    /// In the name of a trailer.
-    TrailerName,
-    /// In the value of a trailer.
-    TrailerValue,
-    /// After a trailer, before LF.
-    TrailerLf,
-    /// In the empty line at the end, before LF.
-    LastLf,
+    Trailers,
     /// The body has ended.
     End,
 }
 
 impl Chunks {
-    pub(crate) const START: Self = Self { at: At::SIZE, ignored_left: IGNORED_BYTES_MAX };
-
     /// Whether the body has ended.
     pub(crate) fn is_over(self) -> bool {
-        self.at == At::End
+        self == Self::End
     }
 
-    /// Follows `bytes` and returns how many of them belong to this body. If there are more bytes, the body has ended.
+    /// Follows `bytes` and returns how many of them belong to this body. An incomplete line at their end does not
+    /// count, and must be given again with more bytes behind it.
     ///
     /// # Errors
-    /// `InvalidData` if the first byte is malformed. If a later byte is malformed, the bytes before it are returned
-    /// first, so that they are not lost. Cost: a step for each byte of framing, none for a byte of data.
+    /// `InvalidData` if the first line is malformed. If a later line is malformed, the bytes before it are returned
+    /// first, so that they are not lost. Cost: one search for each line, nothing for a byte of data.
     pub(crate) fn follow(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let mut at = 0;
         while at < bytes.len() && !self.is_over() {
-            if let At::Data { left } = &mut self.at {
-                let step = (*left).min((bytes.len() - at) as u64);
-                *left -= step;
-                at += usize::try_from(step).expect("not above a slice's length");
-                if *left == 0 {
-                    self.at = At::DataCr;
+            let rest = &bytes[at..];
+            let (next, step) = match *self {
+                Self::Data { left } if left > rest.len() as u64 => {
+                    (Some(Self::Data { left: left - rest.len() as u64 }), rest.len())
                 }
-                continue;
-            }
-            match self.step(bytes[at]) {
+                Self::Data { left } => (Some(Self::Size), usize::try_from(left).expect("a part of a slice")),
+                _ => match memchr::memchr(b'\n', rest) {
+                    None if rest.len() < LINE_BYTES_MAX => return Ok(at),
+                    Some(lf) if lf < LINE_BYTES_MAX => (self.after(&rest[..lf]), lf + 1),
+                    _ => (None, 0),
+                },
+            };
+            match next {
                 Some(next) => *self = next,
                 None if at > 0 => return Ok(at),
                 None => {
@@ -88,68 +64,34 @@ impl Chunks {
                     ));
                 }
             }
-            at += 1;
+            at += step;
         }
         Ok(at)
     }
 
-    /// The state after one more byte; `None`: the byte is malformed.
-    fn step(self, byte: u8) -> Option<Self> {
-        let at = self.at.step(byte)?;
-        let ignored_left = match (self.at, at) {
-            (
-                _,
-                At::SizeSpace { .. }
-                | At::Extension { .. }
-                | At::TrailerName
-                | At::TrailerValue
-                | At::TrailerLf,
-            ) => self.ignored_left.checked_sub(1)?,
-            // Trailers have a limit of their own.
-            (At::SizeLf { value: 0 }, _) => IGNORED_BYTES_MAX,
-            _ => self.ignored_left,
-        };
-        Some(Self { at, ignored_left })
-    }
-}
-
-impl At {
-    const SIZE: Self = Self::Size { digits: 0, value: 0 };
-
-    fn step(self, byte: u8) -> Option<Self> {
-        Some(match (self, byte) {
-            (Self::Size { digits, value }, _) if byte.is_ascii_hexdigit() && digits < SIZE_DIGITS_MAX => {
-                let digit = (byte as char).to_digit(16).expect("a hex digit");
-                Self::Size { digits: digits + 1, value: value << 4 | u64::from(digit) }
-            }
-            (Self::Size { digits: 1.., value } | Self::SizeSpace { value }, b' ' | b'\t') => {
-                Self::SizeSpace { value }
-            }
-            (Self::Size { digits: 1.., value } | Self::SizeSpace { value }, b';') => {
-                Self::Extension { value }
-            }
-            (Self::Size { digits: 1.., value } | Self::Extension { value }, b'\r') => Self::SizeLf { value },
-            (Self::Extension { value }, _) if is_text(byte) => Self::Extension { value },
-            (Self::SizeLf { value: 0 }, b'\n') => Self::Line,
-            (Self::SizeLf { value }, b'\n') => Self::Data { left: value },
-            (Self::DataCr, b'\r') => Self::DataLf,
-            (Self::DataLf, b'\n') => Self::SIZE,
-            (Self::Line, b'\r') => Self::LastLf,
-            (Self::LastLf, b'\n') => Self::End,
-            (Self::Line | Self::TrailerName, _) if is_token_byte(byte) => Self::TrailerName,
-            (Self::TrailerName, b':') => Self::TrailerValue,
-            (Self::TrailerValue, b'\r') => Self::TrailerLf,
-            (Self::TrailerValue, _) if is_text(byte) => Self::TrailerValue,
-            (Self::TrailerLf, b'\n') => Self::Line,
-            _ => return None,
+    /// The state after a line, which is given without its LF; `None`: the line is malformed.
+    fn after(self, line: &[u8]) -> Option<Self> {
+        let line = line.strip_suffix(b"\r")?;
+        Some(match self {
+            Self::Trailers if line.is_empty() => Self::End,
+            Self::Trailers => Self::Trailers,
+            _ => match size(line)? {
+                0 => Self::Trailers,
+                size => Self::Data { left: size + 2 },
+            },
         })
     }
 }
 
-/// Whether a byte may be in an extension or in the value of a trailer: no control character, and only ASCII, as in a
-/// head.
-fn is_text(byte: u8) -> bool {
-    byte == b'\t' || byte == b' ' || byte.is_ascii_graphic()
+/// The size in a line such as `1F4;extension`; `None`: the line is malformed.
+fn size(line: &[u8]) -> Option<u64> {
+    let digits = line.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
+    let (size, rest) = line.split_at(digits);
+    let is_extended = rest.trim_ascii_start().starts_with(b";");
+    if digits > SIZE_DIGITS_MAX || !(rest.is_empty() || is_extended) {
+        return None;
+    }
+    u64::from_str_radix(std::str::from_utf8(size).ok()?, 16).ok()
 }
 
 #[cfg(test)]
@@ -167,23 +109,25 @@ mod tests {
         for body in BODIES {
             let bytes = [body.as_bytes(), b"GET"].concat();
             for cut in 0..=body.len() {
-                let mut chunks = Chunks::START;
-                assert_eq!(chunks.follow(&bytes[..cut]).expect("well formed"), cut, "cut {cut} of {body:?}");
-                let rest = chunks.follow(&bytes[cut..]).expect("well formed");
-                assert!(cut + rest == body.len() && chunks.is_over(), "cut {cut} of {body:?}");
+                let mut chunks = Chunks::Size;
+                let first = chunks.follow(&bytes[..cut]).expect("well formed");
+                assert!(first <= cut, "cut {cut} of {body:?}");
+                let rest = chunks.follow(&bytes[first..]).expect("well formed");
+                assert!(first + rest == body.len() && chunks.is_over(), "cut {cut} of {body:?}");
             }
         }
     }
 
-    /// The number of bytes of a text before the first malformed one; `None`: none is malformed.
+    /// The number of bytes of a text before the first malformed line; `None`: none is malformed.
     fn taken(text: &str) -> Option<usize> {
-        let mut chunks = Chunks::START;
+        let mut chunks = Chunks::Size;
         let good = chunks.follow(text.as_bytes()).unwrap_or(0);
         let error = chunks.follow(&text.as_bytes()[good..]).err()?;
         assert_eq!(error.kind(), io::ErrorKind::InvalidData, "{text:?}");
         Some(good)
     }
 
+    /// `tests/http/smuggling.rs` has the forms that hyper refuses.
     #[test]
     fn other_forms_are_refused() {
         for bad in [
@@ -194,22 +138,11 @@ mod tests {
             "5 \r\n",
             "5 a\r\n",
             "5;a\nhello",
-            "5;a\rb",
-            "5;a\u{0}\r\n",
-            "5;\u{fc}\r\n",
             "-1\r\n",
             "0x5\r\n",
             "000000005\r\n",
-            "5\r\nhello!!",
-            "5\r\nhello\n",
             "0\r\n\n",
-            "0\r\nTrailer\r\n\r\n",
-            "0\r\nTrailer : x\r\n\r\n",
-            "0\r\n: x\r\n\r\n",
             "0\r\nA: x\n\r\n",
-            "0\r\nA: x\r\n folded\r\n\r\n",
-            "0\r\nA: x\u{0}\r\n\r\n",
-            "0\r\nA: x\ry\r\n",
             "0\r\nA: x\r\n\n",
             "5\r\r\n",
         ] {
@@ -219,15 +152,17 @@ mod tests {
 
     #[test]
     fn extensions_and_trailers_have_a_limit() {
-        let max = IGNORED_BYTES_MAX as usize;
-        let extended = |bytes: usize| format!("1;{}\r\nx\r\n", "e".repeat(bytes - 1));
-        assert_eq!(taken(&extended(max)), None);
-        assert_eq!(taken(&extended(max + 1)), Some(1 + max));
-        assert_eq!(taken(&extended(max / 2).repeat(2)), None);
-        assert!(taken(&extended(max / 2 + 1).repeat(2)).is_some(), "all chunks have it together");
-        // The trailer has `bytes` bytes, with its CR.
-        let trailers = |bytes: usize| format!("{}0\r\nX: {}\r\n\r\n", extended(max), "y".repeat(bytes - 4));
-        assert_eq!(taken(&trailers(max)), None);
-        assert!(taken(&trailers(max + 1)).is_some());
+        // Such a line has the given number of bytes, without its LF.
+        let extended = |bytes: usize| format!("1;{}\r\nx\r\n", "e".repeat(bytes - 3));
+        let trailer = |bytes: usize| format!("0\r\nX: {}\r\n\r\n", "y".repeat(bytes - 4));
+        for (line, before) in [(&extended as &dyn Fn(usize) -> String, 0), (&trailer, 3)] {
+            assert_eq!(taken(&line(LINE_BYTES_MAX - 1)), None);
+            assert_eq!(taken(&line(LINE_BYTES_MAX)), Some(before));
+            assert_eq!(
+                taken(&line(LINE_BYTES_MAX + 9)[..before + LINE_BYTES_MAX]),
+                Some(before),
+                "without an end"
+            );
+        }
     }
 }

@@ -17,7 +17,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::Fault;
 use super::gate::{self, Gate, Timeouts};
-use super::rest::Rest;
+use super::rest::Lent;
 use super::turn::{AnswerBody, Turn};
 use crate::base::stopping::Stopping;
 use crate::doors::http::front::Front;
@@ -48,18 +48,18 @@ pub(crate) async fn serve<S>(
         request.extensions_mut().insert(turn.clone());
         request.extensions_mut().insert(Peer(standing.from()));
         Box::pin(async move {
-            let rest = Rest::default();
             let (head, body) = request.into_parts();
-            let body = Body::new(rest.lend(body, &head.headers));
+            let body = Body::new(Lent::new(body, &head.headers, turn.clone()));
             let mut answer = front.answer(Request::from_parts(head, body), &standing).await;
-            if standing.seat().is_reserved() {
-                // The connection ends with this answer because others wait for its permit, so the body is not read.
-                rest.abandon();
-                answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
-            } else {
-                rest.settle(&mut answer).await;
+            // A connection with a reserved permit ends with this answer because others wait for the permit.
+            let mut stays = !standing.seat().is_reserved();
+            if let Some(left) = turn.take_left() {
+                stays = stays && left.read_away().await;
             }
-            Ok::<_, Infallible>(answer.map(|body| AnswerBody::new(body, rest, turn)))
+            if !stays {
+                answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+            }
+            Ok::<_, Infallible>(answer.map(|body| AnswerBody::new(body, turn)))
         }) as Pin<Box<dyn Future<Output = _> + Send>>
     });
     // The framer limits the time of heads; hyper would answer a late one without a body.

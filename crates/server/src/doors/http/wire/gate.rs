@@ -1,6 +1,7 @@
 //! The connection framer, between a socket and the HTTP parser.
 
 use std::io;
+use std::mem::MaybeUninit;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -8,7 +9,7 @@ use std::time::Duration;
 
 use hyper::rt::ReadBufCursor;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
-use tokio::time::{Sleep, sleep, timeout};
+use tokio::time::{Instant, Sleep, sleep, timeout};
 
 use super::chunks::Chunks;
 use super::fault::{Fault, Rule};
@@ -67,6 +68,10 @@ pub(crate) struct Gate<S> {
     cleared: usize,
     stage: Stage,
     wait: Wait,
+    /// When the time of `wait` is over.
+    deadline: Instant,
+    /// Fires at the deadline or before: to set it anew costs more than to look at the clock, so that happens when it
+    /// fires too early, and not with each request.
     read_timer: Pin<Box<Sleep>>,
     write_timer: Option<Pin<Box<Sleep>>>,
     /// Whether bytes of the answer are written and not yet flushed.
@@ -108,7 +113,8 @@ enum Wait {
 /// The next step after a look at the inbox.
 enum Next {
     HandOut,
-    ReadMore,
+    /// Read, with this limit for the client.
+    ReadMore(Wait),
     WaitForTurn,
 }
 
@@ -123,6 +129,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Gate<S> {
             cleared: 0,
             stage: Stage::start(),
             wait: Wait::Nothing,
+            deadline: Instant::now(),
             read_timer: Box::pin(sleep(timeouts.idle)),
             write_timer: None,
             unflushed: false,
@@ -163,7 +170,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Gate<S> {
                 // With an empty inbox the socket is read further, so that the end of the stream is noticed: a lease
                 // must not wait for a worker that has left.
                 let look = self.inbox.is_empty() && (!self.ended || self.turn.is_watched());
-                return Ok(if look { Next::ReadMore } else { Next::WaitForTurn });
+                return Ok(if look { Next::ReadMore(Wait::Nothing) } else { Next::WaitForTurn });
             }
             Stage::Head(scan) => match scan.look(&self.inbox) {
                 // Another connection has taken the permit of this one, which was idle.
@@ -175,7 +182,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Gate<S> {
                     self.stage = match head.framing {
                         Framing::Length(0) => Stage::start(),
                         Framing::Length(left) => Stage::Length { left },
-                        Framing::Chunked => Stage::Chunked(Chunks::START),
+                        Framing::Chunked => Stage::Chunked(Chunks::Size),
                     };
                 }
                 Ok(None) => {}
@@ -196,13 +203,19 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Gate<S> {
                 }
             }
         }
-        Ok(if self.cleared > 0 || self.over.is_some() { Next::HandOut } else { Next::ReadMore })
+        Ok(match self.stage {
+            _ if self.cleared > 0 || self.over.is_some() => Next::HandOut,
+            Stage::Head(_) if self.inbox.is_empty() => Next::ReadMore(Wait::FirstByte),
+            Stage::Head(_) => Next::ReadMore(Wait::RestOfHead),
+            // The routes that read bodies limit their time.
+            Stage::Length { .. } | Stage::Chunked(_) => Next::ReadMore(Wait::Nothing),
+        })
     }
 
     /// Reads once from the socket into the inbox.
     fn poll_fill(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let mut space = [0; READ_BYTES];
-        let mut read = ReadBuf::new(&mut space);
+        let mut space = [const { MaybeUninit::uninit() }; READ_BYTES];
+        let mut read = ReadBuf::uninit(&mut space);
         ready!(Pin::new(&mut self.socket).poll_read(cx, &mut read))?;
         self.ended = read.filled().is_empty();
         self.inbox.extend_from_slice(read.filled());
@@ -221,42 +234,37 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Gate<S> {
         }
     }
 
-    /// Limits the time of a client that must send something. The routes that read bodies limit those.
-    fn poll_patience(&mut self, cx: &mut Context<'_>) {
-        let wait = match &self.stage {
-            Stage::Head(_) if !self.is_answering(cx) => {
-                if self.inbox.is_empty() {
-                    Wait::FirstByte
-                } else {
-                    Wait::RestOfHead
-                }
-            }
-            Stage::Head(_) | Stage::Length { .. } | Stage::Chunked(_) => Wait::Nothing,
+    /// Limits the time of a client that must send something.
+    fn poll_patience(&mut self, wait: Wait, cx: &mut Context<'_>) {
+        let begins = wait != self.wait || self.seat.is_at_work();
+        self.wait = wait;
+        let Timeouts { idle, head, .. } = self.timeouts();
+        let time = match wait {
+            Wait::Nothing => return,
+            Wait::FirstByte => idle,
+            Wait::RestOfHead => head,
         };
-        if wait != self.wait || wait != Wait::Nothing && self.seat.is_at_work() {
-            self.wait = wait;
-            let Timeouts { idle, head, .. } = self.timeouts();
-            let time = match wait {
-                Wait::Nothing => None,
-                Wait::FirstByte => Some(idle),
-                Wait::RestOfHead => Some(head),
-            };
-            if let Some(time) = time {
-                self.seat.idle();
-                self.read_timer.set(sleep(time));
+        if begins {
+            self.seat.idle();
+            self.deadline = Instant::now() + time;
+            if self.deadline < self.read_timer.deadline() {
+                self.read_timer.as_mut().reset(self.deadline);
             }
         }
-        if wait == Wait::Nothing || self.read_timer.as_mut().poll(cx).is_pending() {
-            return;
+        while self.read_timer.as_mut().poll(cx).is_ready() {
+            if self.deadline <= self.read_timer.deadline() {
+                self.over = Some(match wait {
+                    Wait::RestOfHead => Over::Fault(Fault {
+                        rule: Rule::Timeout,
+                        what: format!("the request's head did not arrive within {head:?}"),
+                        hint: "send the whole head at once",
+                    }),
+                    Wait::FirstByte | Wait::Nothing => Over::Idle,
+                });
+                return;
+            }
+            self.read_timer.as_mut().reset(self.deadline);
         }
-        self.over = Some(match wait {
-            Wait::FirstByte | Wait::Nothing => Over::Idle,
-            Wait::RestOfHead => Over::Fault(Fault {
-                rule: Rule::Timeout,
-                what: format!("the request's head did not arrive within {:?}", self.timeouts().head),
-                hint: "send the whole head at once",
-            }),
-        });
     }
 
     /// Gives up on a client that reads nothing of its answer.
@@ -315,14 +323,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> hyper::rt::Read for Gate<S> {
             match gate.judge(cx)? {
                 Next::HandOut => {}
                 Next::WaitForTurn => return Poll::Pending,
-                Next::ReadMore if gate.ended => {
+                Next::ReadMore(_) if gate.ended => {
                     gate.cut_short();
                     return Poll::Ready(Ok(()));
                 }
-                Next::ReadMore => match gate.poll_fill(cx) {
+                Next::ReadMore(wait) => match gate.poll_fill(cx) {
                     Poll::Ready(read) => read?,
                     Poll::Pending => {
-                        gate.poll_patience(cx);
+                        gate.poll_patience(wait, cx);
                         if gate.over.is_none() {
                             return Poll::Pending;
                         }

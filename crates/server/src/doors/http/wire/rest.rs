@@ -6,16 +6,16 @@
 //! knows that its next call needs another connection.
 
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use axum::body::{Bytes, HttpBody};
-use axum::http::header::{CONNECTION, EXPECT};
-use axum::http::{HeaderMap, HeaderValue};
-use axum::response::Response;
+use axum::http::HeaderMap;
+use axum::http::header::EXPECT;
 use hyper::body::{Frame, Incoming, SizeHint};
 use tokio::time::timeout;
+
+use super::turn::Turn;
 
 /// The largest rest that is read (bytes). A larger one costs more than a new connection.
 const REST_BYTES_MAX: usize = 64 << 10;
@@ -23,75 +23,37 @@ const REST_BYTES_MAX: usize = 64 << 10;
 /// not wait longer.
 const REST_TIME_MAX: Duration = Duration::from_millis(100);
 
-/// The place to which a handler returns its body.
-#[derive(Clone, Default)]
-pub(super) struct Rest(Arc<Mutex<Option<Left>>>);
-
 /// The obstacle for the next request.
-enum Left {
+pub(super) enum Left {
     Unread(Unread),
     /// The body broke off, or its chunks are malformed, so its end cannot be found.
     Broken,
 }
 
 /// A body that was not read to its end.
-struct Unread {
+pub(super) struct Unread {
     body: Incoming,
     /// Whether the client waits for `100 Continue`, which it gets when the body is first read.
     waits: bool,
 }
 
-/// The body of a request as a handler gets it.
+/// The body of a request as a handler gets it. What the handler leaves of it returns to the turn.
 pub(super) struct Lent {
     unread: Option<Unread>,
-    rest: Rest,
+    turn: Turn,
 }
 
-impl Rest {
-    /// Lends the body of a request with these headers to a handler.
-    pub(super) fn lend(&self, body: Incoming, headers: &HeaderMap) -> Lent {
-        Lent { unread: Some(Unread { body, waits: headers.contains_key(EXPECT) }), rest: self.clone() }
-    }
-
-    fn take(&self) -> Option<Left> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
-    }
-
-    fn leave(&self, left: Left) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(left);
-    }
-
-    /// Reads and drops the returned body, or adds to the answer that the connection ends with it.
-    pub(super) async fn settle(&self, answer: &mut Response) {
-        let is_gone = match self.take() {
-            None => true,
-            Some(Left::Unread(unread)) => unread.read_away().await,
-            Some(Left::Broken) => false,
-        };
-        if !is_gone {
-            answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
-        }
-    }
-
-    /// Leaves the returned body unread.
-    pub(super) fn abandon(&self) {
-        drop(self.take());
-    }
-
-    /// Reads and drops the body that was returned while the answer was written; `None`: there is none.
-    pub(super) fn read_away(&self) -> Option<Pin<Box<dyn Future<Output = ()> + Send>>> {
-        let Left::Unread(unread) = self.take()? else { return None };
-        Some(Box::pin(async move {
-            // The head of the answer is sent, so after a larger rest the connection just ends.
-            let _read = unread.read_away().await;
-        }))
+impl Lent {
+    /// Lends the body of a request with these headers.
+    pub(super) fn new(body: Incoming, headers: &HeaderMap, turn: Turn) -> Self {
+        Self { unread: Some(Unread { body, waits: headers.contains_key(EXPECT) }), turn }
     }
 }
 
-impl Unread {
+impl Left {
     /// Reads and drops the body, within limits of bytes and time. Returns whether all of it is read.
-    async fn read_away(self) -> bool {
-        let Self { mut body, waits } = self;
+    pub(super) async fn read_away(self) -> bool {
+        let Self::Unread(Unread { mut body, waits }) = self else { return false };
         // A client that waits for `100 Continue` and gets another answer may still send its body, or not.
         if waits || body.size_hint().lower() > REST_BYTES_MAX as u64 {
             return false;
@@ -125,7 +87,7 @@ impl HttpBody for Lent {
             self.unread = None;
         }
         if matches!(frame, Some(Err(_))) {
-            self.rest.leave(Left::Broken);
+            self.turn.leave(Left::Broken);
         }
         Poll::Ready(frame)
     }
@@ -142,7 +104,7 @@ impl HttpBody for Lent {
 impl Drop for Lent {
     fn drop(&mut self) {
         if let Some(unread) = self.unread.take().filter(|unread| !unread.body.is_end_stream()) {
-            self.rest.leave(Left::Unread(unread));
+            self.turn.leave(Left::Unread(unread));
         }
     }
 }

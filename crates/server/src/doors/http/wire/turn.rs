@@ -14,7 +14,7 @@ use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use hyper::body::{Frame, SizeHint};
 
-use super::rest::Rest;
+use super::rest::Left;
 
 /// The turn of a connection. The framer begins it with each head that it passes on, and the answer's body ends it.
 #[derive(Clone, Default)]
@@ -25,6 +25,8 @@ struct State {
     answering: bool,
     /// Whether the call is useful only while the client is there.
     watched: bool,
+    /// The part of the request's body that the handler did not read.
+    left: Option<Left>,
     waker: Option<Waker>,
 }
 
@@ -41,7 +43,7 @@ impl Turn {
     /// Whether the answer is still being written; if so, `cx` is woken at its end.
     pub(crate) fn is_answering(&self, cx: &Context<'_>) -> bool {
         let mut state = self.lock();
-        if state.answering {
+        if state.answering && !state.waker.as_ref().is_some_and(|waker| waker.will_wake(cx.waker())) {
             state.waker = Some(cx.waker().clone());
         }
         state.answering
@@ -57,6 +59,16 @@ impl Turn {
     pub(crate) fn watch(&self) -> Watch {
         self.change(|state| state.watched = true);
         Watch(self.clone())
+    }
+
+    /// Notes what a handler left of the request's body.
+    pub(super) fn leave(&self, left: Left) {
+        self.lock().left = Some(left);
+    }
+
+    /// Takes what the handler left of the request's body; `None`: it read all of it.
+    pub(super) fn take_left(&self) -> Option<Left> {
+        self.lock().left.take()
     }
 
     fn end(&self) {
@@ -100,15 +112,14 @@ impl Drop for Watch {
 /// ends.
 pub(crate) struct AnswerBody {
     body: Body,
-    rest: Rest,
     /// The future that reads and drops the rest.
-    ending: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
+    ending: Option<Pin<Box<dyn Future<Output = bool> + Send>>>,
     turn: Turn,
 }
 
 impl AnswerBody {
-    pub(super) fn new(body: Body, rest: Rest, turn: Turn) -> Self {
-        Self { body, rest, ending: None, turn }
+    pub(super) fn new(body: Body, turn: Turn) -> Self {
+        Self { body, ending: None, turn }
     }
 }
 
@@ -129,15 +140,15 @@ impl HttpBody for AnswerBody {
         let answer = &mut *self;
         loop {
             if let Some(ending) = &mut answer.ending {
-                ready!(ending.as_mut().poll(cx));
+                // The head of the answer is sent, so after a larger rest the connection just ends.
+                let _read = ready!(ending.as_mut().poll(cx));
                 answer.ending = None;
                 return Poll::Ready(None);
             }
             let frame = ready!(Pin::new(&mut answer.body).poll_frame(cx));
-            answer.ending = if frame.is_none() { answer.rest.read_away() } else { None };
-            if answer.ending.is_none() {
-                return Poll::Ready(frame);
-            }
+            let left = if frame.is_none() { answer.turn.take_left() } else { None };
+            let Some(left) = left else { return Poll::Ready(frame) };
+            answer.ending = Some(Box::pin(left.read_away()));
         }
     }
 
