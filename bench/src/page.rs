@@ -42,6 +42,17 @@ const HTTP: Page = Page {
     name: "http",
     tables: &[
         Table {
+            title: "Single durable puts: processor time for each put in µs, on the async threads and on all threads, the former beside the bare \
+                    server, and puts in a second on the wall",
+            workload: "http-puts",
+            metrics: &[
+                ("async threads µs", "async_us_put"),
+                ("all threads µs", "cpu_us_put"),
+                ("of the bare server", "async_us_put/bare"),
+                ("puts/s", "puts_s"),
+            ],
+        },
+        Table {
             title: "Batches of 1,000 puts: processor time of the process for each task in ns, the same beside the queue alone, and tasks \
                     in a second on the wall",
             workload: "http-batches",
@@ -63,7 +74,7 @@ const HTTP: Page = Page {
             metrics: &[("all ready", "all_ready_ms")],
         },
     ],
-    rows: &["server", "embedded", "control-sleep"],
+    rows: &["server", "bare", "embedded", "control-sleep"],
     ratios: &[],
 };
 

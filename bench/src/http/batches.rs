@@ -48,14 +48,14 @@ fn served(dir: &Path, span: Duration) -> anyhow::Result<Sample> {
         }
         anyhow::Ok(())
     };
-    let (before, begun) = (served.cpu_nanos()?, Instant::now());
+    let (before, begun) = (served.used()?.all, Instant::now());
     std::thread::scope(|scope| {
         let threads: Vec<_> = (0..CLIENTS).map(|_| scope.spawn(client)).collect();
         std::thread::sleep(span);
         stop.store(true, Ordering::Relaxed);
         threads.into_iter().try_for_each(|thread| thread.join().expect("a client does not panic"))
     })?;
-    let (wall, cpu) = (begun.elapsed(), served.cpu_nanos()? - before);
+    let (wall, cpu) = (begun.elapsed(), served.used()?.all - before);
     Ok(figures(next.into_inner(), wall, cpu))
 }
 

@@ -1,9 +1,11 @@
 //! `http`: what the HTTP rim costs beside the queue alone, and how late tasks reach workers.
 
+mod bare;
 mod batches;
 mod burst;
 mod control;
 mod lateness;
+mod puts;
 mod run;
 mod server;
 

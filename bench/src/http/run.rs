@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::{batches, burst, lateness, server};
+use super::{bare, batches, burst, lateness, puts, server};
 use crate::report::Report;
 use crate::sample::Sample;
 use crate::scratch::Scratch;
@@ -14,7 +14,7 @@ pub(crate) struct HttpArguments {
     /// How often each is measured.
     #[arg(long, default_value_t = 5)]
     rounds: u64,
-    /// How long a round of batches takes, seconds.
+    /// How long a round of puts or of batches takes, seconds.
     #[arg(long, default_value_t = 4.0)]
     seconds: f64,
     /// Tasks that are pending while others fall due.
@@ -26,7 +26,7 @@ pub(crate) struct HttpArguments {
     /// Tasks that fall due in one millisecond.
     #[arg(long, default_value_t = 1_000_000)]
     burst: u64,
-    /// Measure only these, some of `batches`, `lateness` and `burst`.
+    /// Measure only these, some of `puts`, `batches`, `lateness` and `burst`.
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
     /// Where to put data, a folder; by default that of the system for temporary files.
@@ -42,6 +42,8 @@ pub(crate) enum Part {
         /// Its data.
         dir: PathBuf,
     },
+    /// A server that parses the body of a put and answers as much as ours, and does nothing else.
+    Bare,
     /// The embedded queue, put into in batches of 1,000.
     Embedded {
         /// Its data.
@@ -55,6 +57,7 @@ pub(crate) enum Part {
 pub(crate) fn part(part: &Part) -> anyhow::Result<()> {
     match part {
         Part::Serve { dir } => server::serve(dir),
+        Part::Bare => bare::serve(),
         Part::Embedded { dir, seconds } => {
             let sample = batches::embedded(dir, Duration::from_secs_f64(*seconds))?;
             print!("{}", sample.lines());
@@ -74,6 +77,14 @@ pub(crate) fn run(arguments: &HttpArguments) -> anyhow::Result<Report> {
                 report.add(implementation, workload, n, &name, value);
             }
         };
+        if wanted("puts") {
+            let scratch =
+                Scratch::new(&base, &format!("tickwheel-bench-http-{}-{round}", std::process::id()))?;
+            let span = Duration::from_secs_f64(arguments.seconds);
+            for sample in puts::both(scratch.path(), span, round)? {
+                take(sample.0, "http-puts", 1, sample.1);
+            }
+        }
         if wanted("batches") {
             let scratch =
                 Scratch::new(&base, &format!("tickwheel-bench-http-{}-{round}", std::process::id()))?;
