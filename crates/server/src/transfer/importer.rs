@@ -103,8 +103,8 @@ impl Importer {
             (false, true) => ("real time", "a virtual clock"),
             _ => return Ok(()),
         };
-        let what = format!("is the header of a file of {file}, and this is a place of {here}");
-        let hint = "import it into a place of the same clock; with other_clock=true (--other-clock) it goes in with all times as they are";
+        let what = format!("is the header of a file of {file}, but this queue runs on {here}");
+        let hint = "import it where the kind of clock is the same; with other_clock=true (--other-clock) it is imported with all times as they are";
         Err(Problem::bad_request(&BadRequest::body(what, hint)).into())
     }
 

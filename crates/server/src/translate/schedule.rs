@@ -20,7 +20,7 @@ pub(crate) fn schedule(spec: api::ScheduleSpec) -> Result<queue::Schedule, BadRe
         let limit = queue::Schedule::BODY_BYTES_MAX;
         let what = format!("has {bytes} bytes with the tags; a schedule takes at most {limit}");
         let hint =
-            "all schedules are in memory: put what is longer elsewhere, and its place into the payload";
+            "schedules are kept in memory: store longer data elsewhere, and put its name into the payload";
         return Err(BadRequest::member("payload", what, hint));
     }
     let instant = |ms: i64| Timestamp::from_ms(ms).expect("parsed instants are not before 1970");

@@ -80,7 +80,7 @@ pub(crate) fn change_refused(error: &queue::QueueError, queue: &QueueName) -> Pr
             Problem::bad_request(&api::BadRequest::body(format!("has {what}"), "leave it out for no limit"))
         }
         queue::QueueError::TooMany { limit } => {
-            Problem::too_many("queues with settings of their own, or held", *limit)
+            Problem::too_many("queues with settings, a pause or a drain", *limit)
         }
         queue::QueueError::NotEmpty { live, dead, schedules } => {
             Problem::queue_not_empty(queue.as_str(), *live, *dead, *schedules)

@@ -64,9 +64,10 @@ impl Figures for Counters {
         let help = "Connections of clients of beanstalkd";
         page.gauge("beanstalk_connections", help, None, self.connections())?;
         let verbs: Vec<_> = self.all_verbs().collect();
-        page.counters("beanstalk_commands", "What clients of beanstalkd asked", "verb", &verbs)?;
+        page.counters("beanstalk_commands", "Commands of clients of beanstalkd, by verb", "verb", &verbs)?;
         let refusals: Vec<_> = self.refusals().collect();
-        let help = "What they were refused, by the answer; connections that were too many by `closed`";
+        let help =
+            "Refused commands of clients of beanstalkd, by answer; refused connections count as `closed`";
         page.counters("beanstalk_refused", help, "answer", &refusals)
     }
 }

@@ -75,7 +75,7 @@ impl<S: Sync> FromRequestParts<S> for ForMany {
         match version {
             None => Ok(Self),
             Some(_) => {
-                Err(BadRequest::header("If-Match", "means nothing where many tasks are meant", hint).into())
+                Err(BadRequest::header("If-Match", "is not for a call that changes many tasks", hint).into())
             }
         }
     }

@@ -157,14 +157,14 @@ impl Queues {
             })
             .collect();
         let tasks = tasks.iter().map(|(labels, count)| (&labels[..], *count));
-        page.gauges_of("tasks", "Live tasks, and those given up", None, tasks)?;
+        page.gauges_of("tasks", "Live and dead tasks, by queue and state", None, tasks)?;
         let queues: Vec<_> = all.iter().map(|(queue, ..)| [("queue", *queue)]).collect();
         let paused = queues.iter().zip(&all).map(|(labels, (.., paused))| (&labels[..], *paused));
-        let help = "1 while the queue is paused, else 0; of the others, how many are";
+        let help = "1 if the queue is paused, otherwise 0; for queues without a label of their own, the number of paused ones";
         page.gauges_of("queue_paused", help, None, paused)?;
         let ages =
             queues.iter().zip(&all).map(|(labels, (_, _, due_at, _))| (&labels[..], age_s(*due_at, now)));
-        let help = "How long the oldest ready task of the queue has been due; 0: none is ready";
+        let help = "Age of the due time of the oldest ready task of the queue; 0 if none is ready";
         page.gauges_of("queue_oldest_due_age", help, Some(Unit::Seconds), ages)
     }
 }
@@ -177,13 +177,13 @@ fn age_s(due_at: Option<Timestamp>, now: Timestamp) -> f64 {
 /// The counters of each queue: the name, the help text, and the value.
 type OfQueue = (&'static str, &'static str, fn(&QueueFigures) -> u64);
 const COUNTERS: [OfQueue; 7] = [
-    ("queue_put", "Puts taken, those of schedules among them, by queue", |figures| figures.put),
+    ("queue_put", "Puts taken, including those of schedules, by queue", |figures| figures.put),
     ("queue_delivered", "Leases granted, by queue", |figures| figures.delivered),
     ("queue_acked", "Leases that ended by ack, by queue", |figures| figures.acked),
     ("queue_nacked", "Leases that ended by nack, by queue", |figures| figures.nacked),
     ("queue_expired", "Leases that ran out, by queue", |figures| figures.expired),
     ("queue_cancelled", "Tasks cancelled or revoked, by queue", |figures| figures.cancelled),
-    ("queue_dead_lettered", "Tasks given up, by queue", |figures| figures.dead),
+    ("queue_dead_lettered", "Tasks that became dead, by queue", |figures| figures.dead),
 ];
 
 impl Figures {
@@ -192,7 +192,7 @@ impl Figures {
         self.write_tasks(page)?;
         self.write_lateness(page)?;
         self.write_store(page)?;
-        let help = "What was refused, calls, lines of batches and connections, by the type of the problem";
+        let help = "Refused calls, lines of batches and connections, by the type of the problem";
         page.counters("refused", help, "problem", &self.refusals)?;
         self.doors.iter().try_for_each(|door| door.write(page))?;
         self.write_background(page)?;
@@ -205,7 +205,7 @@ impl Figures {
             ("arch", std::env::consts::ARCH),
             ("profile", if cfg!(debug_assertions) { "debug" } else { "release" }),
         ];
-        page.info("build", "Which program this is; always 1", &build)
+        page.info("build", "The version of the program and its platform, as labels; always 1", &build)
     }
 
     /// Writes the counters of tasks and schedules.
@@ -214,18 +214,18 @@ impl Figures {
         page.counter("scheduled", "Puts and patches taken", stats.scheduled_total)?;
         page.counter("fired", "Tasks that became ready because their instant came", stats.fired_total)?;
         page.counter("cancelled", "Tasks cancelled or revoked", stats.cancelled_total)?;
-        page.counter("dead_lettered", "Tasks given up", stats.dead_total)?;
+        page.counter("dead_lettered", "Tasks that became dead", stats.dead_total)?;
         page.counter("leased", "Leases granted", stats.leased_total)?;
         let ends =
             [("acked", stats.acked_total), ("nacked", stats.nacked_total), ("expired", stats.expired_total)];
-        page.counters("delivered", "Leases that ended, by how", "result", &ends)?;
+        page.counters("delivered", "Leases that ended, by result", "result", &ends)?;
         let help = "Lease calls that wait for a task";
         page.gauge("waiting_leases", help, None, saturated(stats.waiting))?;
-        page.gauge("schedules", "Schedules that are laid down", None, saturated(stats.schedules))?;
+        page.gauge("schedules", "Number of schedules", None, saturated(stats.schedules))?;
         let occurrences = [("made", stats.made_total), ("skipped", stats.skipped_total)];
-        let help = "Instants of schedules that came, by what became of them";
+        let help = "Instants of schedules that have passed, by result";
         page.counters("occurrences", help, "result", &occurrences)?;
-        let help = "Instants of schedules that wait for the task before them to end";
+        let help = "Instants of schedules that wait for the end of an earlier task";
         page.gauge("waiting_occurrences", help, None, saturated(stats.instants_waiting))
     }
 
@@ -239,7 +239,7 @@ impl Figures {
         let help = "From due_at to the answer of a worker that was waiting";
         page.histogram("delivery_lateness", help, &bounds_s, counts, seconds_of_ms(*sum_ms))?;
         let oldest_s = age_s(self.queues.oldest_due(), self.now);
-        let help = "How long the oldest ready task has been due, whatever its priority";
+        let help = "Age of the due time of the oldest ready task, of any priority; 0 if none is ready";
         page.gauge("oldest_due_age", help, Some(Unit::Seconds), oldest_s)
     }
 
@@ -247,52 +247,67 @@ impl Figures {
         let CommitSeconds { buckets, sum, .. } = &self.commits;
         let help = "From handing a commit to the store until it is durable";
         page.histogram("commit", help, &COMMIT_BOUNDS_US.map(seconds_of_us), buckets, sum.as_secs_f64())?;
-        page.gauge("store_room", "Growth that the store can take", Some(Unit::Bytes), self.stats.room)?;
-        let help = "What tasks take in memory, about";
+        page.gauge(
+            "store_room",
+            "Bytes by which the store can still grow",
+            Some(Unit::Bytes),
+            self.stats.room,
+        )?;
+        let help = "Approximate memory of the tasks in memory";
         page.gauge("near_memory", help, Some(Unit::Bytes), self.stats.near_bytes)?;
-        let help = "What they may take: beyond it they are read from disk when they are due";
+        let help = "Limit on the memory of the tasks; tasks beyond it are read from disk when they are due";
         page.gauge("near_memory_max", help, Some(Unit::Bytes), self.stats.near_bytes_max)
     }
 
     fn write_background(&self, page: &mut Page<Pieces>) -> fmt::Result {
         let labels: Vec<_> = self.background.iter().map(|task| ([("task", task.name)], task)).collect();
         let up = labels.iter().map(|(labels, task)| (&labels[..], u64::from(task.is_up)));
-        let help = "1 while the background task runs, else 0";
+        let help = "1 if the background task runs, otherwise 0";
         page.gauges_of("background_task_up", help, None, up)?;
         let failures = labels.iter().map(|(labels, task)| (&labels[..], task.failures));
-        let help = "Times that the background task ended although the server did not stop";
+        let help = "Number of times that the background task ended although the server did not stop";
         page.counters_of("background_task_failures", help, None, failures)
     }
 
     fn write_backups(&self, page: &mut Page<Pieces>) -> fmt::Result {
         let results = self.backups.unwrap_or_default().results();
-        let help = "Backups that are over, by how, and those that were due while another was under way";
+        let help =
+            "Backups that ended, by result, and scheduled ones that were skipped because another was running";
         page.counters("backups", help, "result", &results)?;
         let Some(backups) = &self.backups else { return Ok(()) };
         let seconds = |ms: f64| ms / 1_000.0;
-        let help = "When the last whole backup was finished, by the clock of the system; 0 if there is none";
+        let help = "When the last complete backup ended, by the system's clock; 0 if there is none";
         let last = seconds(backups.last_success_ms as f64);
         page.gauge("backup_last_success_timestamp", help, Some(Unit::Seconds), last)?;
         let took = seconds(backups.duration_ms as f64);
-        let help = "How long the last whole backup took";
+        let help = "Duration of the last complete backup";
         page.gauge("backup_last_success_duration", help, Some(Unit::Seconds), took)?;
-        let help = "What the last whole backup has";
+        let help = "Size of the last complete backup";
         page.gauge("backup_last_success", help, Some(Unit::Bytes), backups.bytes)
     }
 
     fn write_health(&self, page: &mut Page<Pieces>) -> fmt::Result {
         let health = &self.health;
         let offset_s = health.clock_offset_ms as f64 / 1_000.0;
-        let help = "What the wall clock shows beyond the time that is believed";
+        let help = "How far the wall clock is ahead of the time that the server believes";
         page.gauge("clock_offset", help, Some(Unit::Seconds), offset_s)?;
-        page.counter("clock_steps", "Steps of the wall clock that were noticed", health.clock_steps)?;
+        page.counter(
+            "clock_steps",
+            "Number of steps of the wall clock that the server noticed",
+            health.clock_steps,
+        )?;
         let read_only = u64::from(health.read_only.is_some());
-        page.gauge("read_only", "1 if the store failed and nothing is changed any more", None, read_only)?;
+        page.gauge(
+            "read_only",
+            "1 if the store failed and the server is read-only, otherwise 0",
+            None,
+            read_only,
+        )?;
         let mode: &Labels<'_> = &[
             ("durability", translate::durability(health.durability)),
             ("clock", if health.virtual_clock { "virtual" } else { "real" }),
         ];
-        let help = "What acknowledged calls survive, and which clock runs; always 1";
+        let help = "The durability of acknowledged calls and the kind of clock, as labels; always 1";
         page.gauges_of("mode", help, None, [(mode, 1u64)])
     }
 

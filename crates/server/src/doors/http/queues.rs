@@ -193,7 +193,7 @@ async fn change(caller: &Caller, queue: &QueueName, change: QueueChange) -> Resu
     // The change is made, whether or not the queue can be shown.
     show(caller, Right::Admin, queue)
         .await
-        .map_err(|_| Problem::indeterminate("it was laid down, and cannot be shown").into())
+        .map_err(|_| Problem::indeterminate("the queue cannot be read after the change").into())
 }
 
 async fn show(caller: &Caller, right: Right, queue: &QueueName) -> Result<Response, Refusal> {

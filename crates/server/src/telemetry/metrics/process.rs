@@ -58,23 +58,23 @@ impl Process {
     pub(crate) fn write<W: Write>(&self, page: &mut Page<W>) -> fmt::Result {
         page.prefixed("process");
         if let Some(stat) = &self.stat {
-            let help = "Time on processors, of all threads, in the program and in the system";
+            let help = "Processor time of all threads, in user and kernel mode";
             page.counters_of("cpu", help, Some(Unit::Seconds), [(&[][..], stat.cpu_s)])?;
-            let help = "Memory that is in the machine's memory";
+            let help = "Resident memory: what the process has in the machine's memory";
             page.gauge("resident_memory", help, Some(Unit::Bytes), stat.resident_bytes)?;
-            let help = "Memory that is mapped, whether or not it is in the machine's";
+            let help = "Virtual memory: what the process has mapped";
             page.gauge("virtual_memory", help, Some(Unit::Bytes), stat.virtual_bytes)?;
             page.gauge("threads", "Threads", None, stat.threads)?;
         }
         if let Some(started_s) = self.started_s {
-            let help = "When the process started, since 1970, by the system's clock";
+            let help = "Start time of the process since 1970, by the system's clock";
             page.gauge("start_time", help, Some(Unit::Seconds), started_s)?;
         }
         if let Some(open) = self.open_fds {
-            page.gauge("open_fds", "Files and connections that are open", None, open)?;
+            page.gauge("open_fds", "Number of open files and connections", None, open)?;
         }
         if let Some(max) = self.max_fds {
-            page.gauge("max_fds", "How many may be open", None, max)?;
+            page.gauge("max_fds", "Limit on open files and connections", None, max)?;
         }
         Ok(())
     }
