@@ -63,13 +63,13 @@ const HTTP: Page = Page {
             ],
         },
         Table {
-            title: "Lateness in ms with so many pending: from the instant that a task is due to its arrival at a worker, and of a thread \
+            title: "Lateness in ms, by the number of pending tasks: from the instant that a task is due to its arrival at a worker, and of a thread \
                     beside it that sleeps from millisecond to millisecond",
             workload: "http-lateness",
             metrics: &[("p50", "p50_ms"), ("p99", "p99_ms"), ("p99.9", "p99.9_ms"), ("max", "max_ms")],
         },
         Table {
-            title: "A burst, so many tasks due in one millisecond: ms from their instant until all of them are ready",
+            title: "A burst of tasks that are due in one millisecond, by their number: ms from their instant until all of them are ready",
             workload: "http-burst",
             metrics: &[("all ready", "all_ready_ms")],
         },
@@ -177,7 +177,7 @@ const BEANSTALK: Page = Page {
             metrics: PACE,
         },
         Table {
-            title: "Lateness in ms of so many jobs that are due evenly within ten seconds, 32 connections that put and 32 that wait",
+            title: "Lateness in ms of jobs that are due evenly within ten seconds, by their number; 32 connections that put and 32 that wait",
             workload: "beanstalk-lateness",
             metrics: &[("p50", "p50_ms"), ("p99", "p99_ms"), ("p99.9", "p99.9_ms")],
         },
@@ -187,7 +187,7 @@ const BEANSTALK: Page = Page {
             metrics: &[("bytes a job", "job_bytes"), ("MB", "all_mb")],
         },
         Table {
-            title: "So many of those: wake-ups in a second while nothing happens; ms from a start after SIGKILL to the first answer",
+            title: "Jobs that are due in days, by their number: wake-ups in a second while nothing happens; ms from a start after SIGKILL to the first answer",
             workload: "beanstalk-restart",
             metrics: &[("wake-ups", "wakes_s"), ("start ms", "start_ms")],
         },
@@ -273,7 +273,7 @@ const TIMERS: Page = Page {
             metrics: RING,
         },
         Table {
-            title: "Lateness in us, so many timers in a second: from the requested instant, from the tick it was \
+            title: "Lateness in us, by the number of timers in a second: from the requested instant, from the tick it was \
                     rounded up to, and of a thread beside them that sleeps from millisecond to millisecond",
             workload: "lateness",
             metrics: &[
@@ -289,13 +289,13 @@ const TIMERS: Page = Page {
             ],
         },
         Table {
-            title: "Idle, so many timers an hour away: processor time to schedule each, the timer's own thread \
+            title: "Idle timers that are an hour away, by their number: processor time to schedule each, the timer's own thread \
                     included; then us of it and wake-ups in a second; and resident bytes for each timer",
             workload: "idle",
             metrics: &[("ns", "schedule_ns"), ("us", "cpu_us"), ("wake-ups", "wakes"), ("bytes", "bytes")],
         },
         Table {
-            title: "Flat, resident KB before and after so many pairs, and ns for each",
+            title: "Flat: resident KB before and after the pairs, by their number, and ns for each",
             workload: "flat",
             metrics: &[
                 ("before", "before_kb"),
@@ -357,7 +357,7 @@ const STORE: Page = Page {
             metrics: &[("puts/s", "ops_s"), ("disk", "raw_s"), ("swing", "raw_swing")],
         },
         Table {
-            title: "S2, batches of 1000 puts: tasks in a second, to so many and beyond; and 256 KiB overwrites by the disk",
+            title: "S2, batches of 1000 puts: tasks in a second, up to the given number of tasks and beyond it; and 256 KiB overwrites by the disk",
             workload: "s2",
             metrics: &[
                 ("tasks/s", "tasks_s"),
