@@ -1,4 +1,4 @@
-//! Query strings: a few known parameters, once each, the rest refused and named.
+//! The strict reader of query strings. Each known parameter may stand once; unknown parameters are refused by name.
 
 use crate::bad_request::{BadRequest, nearest, shown};
 use crate::choice::{Choice as _, choice};
@@ -6,27 +6,27 @@ use crate::filter::{TaskFilter, instant, tag};
 use crate::json::list;
 use crate::task::TaskState;
 
-/// Tasks on one page of a list: 1 to 1,000.
+/// Maximum number of tasks on a page of a list.
 pub const LIST_LIMIT_MAX: usize = 1_000;
-/// Tasks on a page if the request does not say.
+/// Number of tasks on a page if the request does not say.
 const LIST_LIMIT_DEFAULT: usize = 100;
-/// The name of a queue has 1 to 200 bytes.
+/// Maximum length of the name of a queue (bytes).
 const QUEUE_NAME_BYTES_MAX: usize = 200;
-/// A cursor has 1 to 256 bytes.
+/// Maximum length of the cursor of a list of tasks (bytes).
 pub const CURSOR_BYTES_MAX: usize = 256;
 
 choice! {
-    /// What a put does about a live task of the same key.
+    /// The rule of a put for a live task with the same key.
     #[derive(Default)]
     pub enum PutMode {
-        /// Replace it, or make a new one.
+        /// The put replaces the live task, or adds a new one.
         #[default]
         Upsert = "upsert",
-        /// There must be none: 409 if there is.
+        /// The put adds a task. If there is a live one, the answer is 409.
         Create = "create",
-        /// There must be one: 404 if there is none.
+        /// The put replaces the live task. If there is none, the answer is 404.
         Replace = "replace",
-        /// Replace it, or make a new one; `max_wait` in the body says how long after the first put of the row it is due at the latest.
+        /// As `upsert`; but `max_wait` in the body limits the due time: the task is due at the latest this long after the first of the puts that are debounced together.
         Debounce = "debounce",
     }
 }
@@ -34,35 +34,34 @@ choice! {
 /// The query of `PUT /v1/queues/{q}/tasks/{key}`: `?mode=upsert|create|replace&revoke=true|false`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PutQuery {
-    /// What to do about a live task of the same key.
+    /// The rule for a live task with the same key.
     pub mode: PutMode,
-    /// Whether to take the task out of a worker's hands.
+    /// Whether a leased task is taken from its worker.
     pub revoke: bool,
 }
 
 /// The query of `PATCH /v1/queues/{q}/tasks/{key}`: `?revoke=true|false`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PatchQuery {
-    /// Whether to take the task out of a worker's hands.
+    /// Whether a leased task is taken from its worker.
     pub revoke: bool,
 }
 
 /// The query of `DELETE /v1/queues/{q}/tasks/{key}`: `?revoke=true|false`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CancelQuery {
-    /// Whether to take the task out of a worker's hands.
+    /// Whether a leased task is taken from its worker.
     pub revoke: bool,
 }
 
 /// The query of `GET /v1/queues/{q}/tasks`: `?state=&due_from=&due_to=&tag=&limit=&cursor=`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListQuery {
-    /// Only these tasks. Both ends of the span belong to it; on the wire they are RFC 3339 or milliseconds since 1970.
+    /// The tasks to list. The span of due times includes both its ends; on the wire they are RFC 3339 or milliseconds since 1970.
     pub filter: TaskFilter,
-    /// At most so many on the page: 1 to 1,000, by default 100.
+    /// Maximum number of entries on the page: 1 to 1,000, by default 100.
     pub limit: usize,
-    /// Where the page before ended, as its `next_cursor` said: 1 to 256 bytes that mean something to the
-    /// server only.
+    /// The `next_cursor` of the page before: 1 to 256 bytes, whose meaning only the server knows.
     pub cursor: Option<String>,
 }
 
@@ -73,11 +72,11 @@ impl Default for ListQuery {
 }
 
 impl PutQuery {
-    /// Reads the text after the `?`; no text at all is a query without parameters.
+    /// Reads the text after the `?`. An empty text is a query without parameters.
     ///
     /// # Errors
     ///
-    /// Unknown and repeated parameters, values that are not theirs, and broken percent-encoding.
+    /// Unknown and repeated parameters, values that their parameters do not allow, and broken percent-encoding.
     pub fn parse(query: &str) -> Result<Self, BadRequest> {
         let found = Parameters::read(query, &["mode", "revoke"], &[])?;
         Ok(Self { mode: found.mode()?, revoke: found.revoke()? })
@@ -98,7 +97,7 @@ impl PatchQuery {
     ///
     /// # Errors
     ///
-    /// As [`PutQuery::parse`].
+    /// The errors of [`PutQuery::parse`].
     pub fn parse(query: &str) -> Result<Self, BadRequest> {
         Ok(Self { revoke: Parameters::read(query, &["revoke"], &[])?.revoke()? })
     }
@@ -114,7 +113,7 @@ impl CancelQuery {
     ///
     /// # Errors
     ///
-    /// As [`PutQuery::parse`].
+    /// The errors of [`PutQuery::parse`].
     pub fn parse(query: &str) -> Result<Self, BadRequest> {
         Ok(Self { revoke: Parameters::read(query, &["revoke"], &[])?.revoke()? })
     }
@@ -130,7 +129,7 @@ impl ListQuery {
     ///
     /// # Errors
     ///
-    /// As [`PutQuery::parse`].
+    /// The errors of [`PutQuery::parse`].
     pub fn parse(query: &str) -> Result<Self, BadRequest> {
         let found = Parameters::read(query, &["state", "due_from", "due_to", "tag", "limit", "cursor"], &[])?;
         let state = found.get("state").map(|given| word("state", given, TaskState::WORDS));
@@ -138,11 +137,11 @@ impl ListQuery {
         found.list(filter)
     }
 
-    /// The same for a list of the dead alone: `?due_from=&due_to=&tag=&limit=&cursor=`.
+    /// Reads the query of a list of dead tasks: `?due_from=&due_to=&tag=&limit=&cursor=`.
     ///
     /// # Errors
     ///
-    /// As [`PutQuery::parse`].
+    /// The errors of [`PutQuery::parse`].
     pub fn parse_dead(query: &str) -> Result<Self, BadRequest> {
         let found = Parameters::read(query, &["due_from", "due_to", "tag", "limit", "cursor"], &[])?;
         let filter = TaskFilter { state: Some(TaskState::Dead), ..found.filter()? };
@@ -163,27 +162,27 @@ impl ListQuery {
 /// The query of `GET /v1/queues`: `?prefix=&limit=&cursor=`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct QueuesQuery {
-    /// Only queues whose name begins with this: at most 200 bytes of the alphabet of queue names; empty: all.
+    /// The beginning of the names of the listed queues: at most 200 bytes of the alphabet of queue names. If it is empty, all queues are listed.
     pub prefix: String,
-    /// How many the page has at most: 1 to 1,000; `None`: all there are.
+    /// Maximum number of queues on the page: 1 to 1,000; `None`: no limit.
     pub limit: Option<usize>,
-    /// Where the page before ended, as its `next_cursor` said.
+    /// The `next_cursor` of the page before.
     pub cursor: Option<String>,
 }
 
 /// The query of `GET /v1/queues/{q}/schedules` and of `GET /v1/schedules`: `?limit=&cursor=`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SchedulesQuery {
-    /// At most so many on the page: 1 to 1,000, by default 100.
+    /// Maximum number of entries on the page: 1 to 1,000, by default 100.
     pub limit: usize,
-    /// Where the page before ended, as its `next_cursor` said.
+    /// The `next_cursor` of the page before.
     pub cursor: Option<String>,
 }
 
 /// The query of `GET /v1/queues/{q}/schedules/{name}/preview`: `?count=`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PreviewQuery {
-    /// So many: 1 to 1,000, by default 5.
+    /// Number of instants: 1 to 1,000, by default 5.
     pub count: usize,
 }
 
@@ -200,14 +199,14 @@ impl Default for PreviewQuery {
 }
 
 impl QueuesQuery {
-    /// A cursor of such a list has as many bytes at most.
+    /// Maximum length of a cursor of this list (bytes).
     pub const CURSOR_BYTES_MAX: usize = 2 * QUEUE_NAME_BYTES_MAX;
 
     /// Reads the text after the `?`.
     ///
     /// # Errors
     ///
-    /// As [`PutQuery::parse`].
+    /// The errors of [`PutQuery::parse`].
     pub fn parse(query: &str) -> Result<Self, BadRequest> {
         let found = Parameters::read(query, &["prefix", "limit", "cursor"], &[])?;
         let limit =
@@ -235,7 +234,7 @@ impl QueuesQuery {
     }
 }
 
-/// The beginning of a queue's name. One that no name can have finds nothing, and is a slip.
+/// Checks the beginning of a queue's name. A text that no name can begin with is refused, because it would find nothing and is most likely a slip.
 fn queue_prefix(given: &str) -> Result<String, BadRequest> {
     let hint = "a queue name has 1 to 200 bytes of A-Z a-z 0-9 - + / ; . $ _ ( ), and does not begin with -";
     let of_a_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-+/;.$_()".contains(&byte);
@@ -253,25 +252,25 @@ fn queue_prefix(given: &str) -> Result<String, BadRequest> {
 }
 
 impl SchedulesQuery {
-    /// A cursor of such a list has as many bytes at most.
+    /// Maximum length of a cursor of this list (bytes).
     pub const CURSOR_BYTES_MAX: usize = 2 * crate::SCHEDULE_NAME_BYTES_MAX;
-    /// A cursor of the list of all queues' schedules has as many bytes at most: it names a queue, too.
+    /// Maximum length of a cursor of the list of all queues' schedules (bytes). Such a cursor names a queue, too.
     pub const ALL_CURSOR_BYTES_MAX: usize = 2 * QUEUE_NAME_BYTES_MAX + 1 + Self::CURSOR_BYTES_MAX;
 
     /// Reads the text after the `?`.
     ///
     /// # Errors
     ///
-    /// As [`PutQuery::parse`].
+    /// The errors of [`PutQuery::parse`].
     pub fn parse(query: &str) -> Result<Self, BadRequest> {
         Self::read(query, Self::CURSOR_BYTES_MAX)
     }
 
-    /// The same for the list of all queues' schedules, whose cursors are longer.
+    /// Reads the query of the list of all queues' schedules, whose cursors are longer.
     ///
     /// # Errors
     ///
-    /// As [`PutQuery::parse`].
+    /// The errors of [`PutQuery::parse`].
     pub fn parse_all(query: &str) -> Result<Self, BadRequest> {
         Self::read(query, Self::ALL_CURSOR_BYTES_MAX)
     }
@@ -295,7 +294,7 @@ impl PreviewQuery {
     ///
     /// # Errors
     ///
-    /// As [`PutQuery::parse`].
+    /// The errors of [`PutQuery::parse`].
     pub fn parse(query: &str) -> Result<Self, BadRequest> {
         let found = Parameters::read(query, &["count"], &[])?;
         Ok(Self { count: found.number("count", crate::PREVIEW_MAX, Self::default().count)? })
@@ -313,7 +312,7 @@ impl PreviewQuery {
 ///
 /// # Errors
 ///
-/// Any parameter at all: one that was ignored would promise what is not done.
+/// Any parameter. An ignored one would let the caller believe that it has an effect.
 pub fn no_query(query: &str) -> Result<(), BadRequest> {
     Parameters::read(query, &[], &[]).map(|_| ())
 }
@@ -357,7 +356,7 @@ impl Parameters {
         }
     }
 
-    /// Without the state.
+    /// Reads the parameters of the filter, except for `state`.
     fn filter(&self) -> Result<TaskFilter, BadRequest> {
         let filter = TaskFilter {
             state: None,
@@ -376,7 +375,7 @@ impl Parameters {
         })
     }
 
-    /// A number from 1 to `max`; the usual one if there is none.
+    /// Reads a number from 1 to `max`; the default is `usual`.
     fn number(&self, name: &'static str, max: usize, usual: usize) -> Result<usize, BadRequest> {
         self.get(name).map_or(Ok(usual), |given| number(name, given, max, usual))
     }
@@ -411,7 +410,7 @@ pub(crate) fn word<T: Copy>(name: &'static str, given: &str, words: &[(&str, T)]
     })
 }
 
-/// A number from 1 to `max`.
+/// Reads a number from 1 to `max`.
 fn number(name: &'static str, given: &str, max: usize, usual: usize) -> Result<usize, BadRequest> {
     let digits = !given.is_empty() && given.bytes().all(|b| b.is_ascii_digit());
     match given.parse() {
@@ -437,7 +436,7 @@ fn cursor(given: &str, bytes_max: usize) -> Result<String, BadRequest> {
 
 const ENCODING_HINT: &str = "write other bytes than letters and digits as `%` and two hex digits, in UTF-8";
 
-/// Percent-decoding, strict: a `%` without two hex digits is refused. `+` is a space, as forms have it.
+/// Decodes percent-encoding. A `%` without two hex digits is refused; `+` is a space, as in HTML forms.
 fn decoded(text: &str) -> Result<String, &'static str> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();
@@ -457,7 +456,7 @@ fn decoded(text: &str) -> Result<String, &'static str> {
     String::from_utf8(bytes).map_err(|_| "is not UTF-8")
 }
 
-/// `text` with everything but unreserved characters percent-encoded: fit for a path segment and for a query.
+/// Percent-encodes everything but unreserved characters, for use in a path segment or a query.
 pub fn encoded(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for byte in text.bytes() {
@@ -469,7 +468,7 @@ pub fn encoded(text: &str) -> String {
     out
 }
 
-/// A query string in the making.
+/// Builds a query string.
 #[derive(Default)]
 pub(crate) struct Query {
     pub(crate) text: String,

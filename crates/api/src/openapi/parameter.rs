@@ -1,4 +1,4 @@
-//! Parameters and headers.
+//! The descriptions of all parameters and headers.
 
 use serde_json::{Map, Value, json};
 
@@ -8,7 +8,7 @@ use crate::{
     TaskState,
 };
 
-/// Where a parameter stands.
+/// The part of a request that has a parameter.
 #[derive(Copy, Clone)]
 enum Place {
     Path,
@@ -24,7 +24,7 @@ pub(super) struct Parameter {
     pub(super) what: &'static str,
 }
 
-/// All there are.
+/// All parameters and request headers.
 pub(super) fn parameters() -> Vec<Parameter> {
     use Place::{Header, Path, Query};
     let queue = json!({ "type": "string", "minLength": 1, "maxLength": 200, "pattern": "^[A-Za-z0-9+/;.$_()][A-Za-z0-9+/;.$_()-]*$" });
@@ -34,8 +34,8 @@ pub(super) fn parameters() -> Vec<Parameter> {
     let span = || json!({ "anyOf": [time(), time_ms()] });
     let of = |name, place, schema, what| Parameter { name, place, schema, what };
     vec![
-        of("q", Path, queue.clone(), "The queue. A `/` in it is written `%2F`."),
-        of("key", Path, word(256), "The key, percent-encoded."),
+        of("q", Path, queue.clone(), "The name of the queue. A `/` in it is written `%2F`."),
+        of("key", Path, word(256), "The key of the task, percent-encoded."),
         of("name", Path, word(200), "The name of the schedule, percent-encoded."),
         of(
             "id",
@@ -48,92 +48,102 @@ pub(super) fn parameters() -> Vec<Parameter> {
             "mode",
             Query,
             one_of(&modes),
-            "`upsert` replaces the live task or makes a new one; for `create` there must be none, for `replace` one; `debounce` is an upsert that `max_wait` limits. Default: `upsert`.",
+            "`upsert`: the put replaces the live task or adds a new one. `create`: it only adds a task. `replace`: it only replaces the live task. `debounce`: as `upsert`, with a due time that `max_wait` limits. Default: `upsert`.",
         ),
         of(
             "revoke",
             Query,
             boolean(),
-            "Whether to take the task out of a worker's hands. Default: false, and 409 if a worker has it.",
+            "Whether a leased task is taken from its worker. Default: false; then a leased task is a problem, 409.",
         ),
-        of("state", Query, one_of(&TaskState::ALL.map(TaskState::name)), "Only tasks in this state."),
-        of("due_from", Query, span(), "Only tasks due then or later: RFC 3339, or milliseconds since 1970."),
-        of("due_to", Query, span(), "Only tasks due then or earlier."),
-        of("tag", Query, word(TAG_BYTES_MAX), "Only tasks with this tag."),
+        of("state", Query, one_of(&TaskState::ALL.map(TaskState::name)), "The state of the tasks."),
+        of(
+            "due_from",
+            Query,
+            span(),
+            "The earliest due time of the tasks, in RFC 3339 or milliseconds since 1970.",
+        ),
+        of(
+            "due_to",
+            Query,
+            span(),
+            "The latest due time of the tasks, in RFC 3339 or milliseconds since 1970.",
+        ),
+        of("tag", Query, word(TAG_BYTES_MAX), "A tag that the tasks have."),
         of(
             "prefix",
             Query,
             json!({ "type": "string", "maxLength": 200, "pattern": "^([A-Za-z0-9+/;.$_()][A-Za-z0-9+/;.$_()-]*)?$" }),
-            "Only queues whose name begins with this.",
+            "The beginning of the names of the queues.",
         ),
         of(
             "limit",
             Query,
             integer(1, LIST_LIMIT_MAX as u64),
-            "How many the page has at most. Default: 100; in the list of all queues, as many as there are.",
+            "Maximum number of entries on the page. Default: 100; for the list of all queues, no limit.",
         ),
         of(
             "cursor",
             Query,
             json!({ "type": "string", "minLength": 1, "maxLength": SchedulesQuery::ALL_CURSOR_BYTES_MAX }),
-            "The `next_cursor` of the page before, as it is; of an export, the text of its last whole cursor line.",
+            "The `next_cursor` of the page before, unchanged; for an export, the text of the last complete cursor line.",
         ),
-        of("count", Query, integer(1, PREVIEW_MAX as u64), "So many instants. Default: 5."),
+        of("count", Query, integer(1, PREVIEW_MAX as u64), "Number of instants. Default: 5."),
         of(
             "queue",
             Query,
             queue.clone(),
-            "Only what belongs to this queue. Default: of all, for which a forecast needs a token without a scope.",
+            "The queue to which the answer is limited. Default: all queues; for them a forecast needs a token without a scope.",
         ),
         of(
             "existing",
             Query,
             one_of(&Existing::ALL.map(Existing::name)),
-            "What to do about what is there already: `skip` leaves it, `replace` puts what the file says in its place, `refuse` stops before that line. Default: `refuse`.",
+            "The rule for a line whose task, settings or schedule the server has already. `skip`: the server keeps what it has; `replace`: the line replaces it; `refuse`: the import stops before the line. Default: `refuse`.",
         ),
         of(
             "other_clock",
             Query,
             boolean(),
-            "Whether a file of a virtual clock is taken by a server of real time, and the other way round. All times stay as they are in the file. Default: false.",
+            "Whether the file and the server may differ in that one of them has a virtual clock. All times of the file stay as they are. Default: false.",
         ),
-        of("quiet", Query, boolean(), "Whether only the last line is answered. Default: false."),
+        of("quiet", Query, boolean(), "Whether the answer has the last line only. Default: false."),
         of(
             "first_line",
             Query,
             integer(2, INTEGER_MAX),
-            "The number, in its file, of the line behind the header. A long file is sent in several parts, each with the header in front. Default: 2.",
+            "The number in its file of the first line behind the header. A long file may be sent in several parts, each with the header in front. Default: 2.",
         ),
-        of("bucket", Query, duration_like("1m"), "How long a bucket is, `1s` or more. Default: `1m`."),
+        of("bucket", Query, duration_like("1m"), "Length of a bucket, `1s` or more. Default: `1m`."),
         of(
             "span",
             Query,
             duration_like("24h"),
-            "How far it reaches beyond the bucket that has begun, at most 10,080 buckets. Default: `24h`.",
+            "Length of the forecast after the current bucket, at most 10,080 buckets. Default: `24h`.",
         ),
         of(
             "If-Match",
             Header,
             json!({ "type": "string", "minLength": 1, "pattern": "^(\"[0-9]{1,15}\"|[0-9]{1,15})$", "examples": ["\"41\""] }),
-            "Only if it has this version, in quotes: the `ETag` of an answer. Else 412.",
+            "The version that the task or schedule must have, in quotes, as the `ETag` of an answer. If it has another version, the answer is 412.",
         ),
         of(
             "Idempotency-Key",
             Header,
             json!({ "type": "string", "pattern": "^(\"[ !#-~]{1,256}\"|[!#-~]([ !#-~]{0,254}[!#-~])?)$", "examples": ["order-1042"] }),
-            "The key of the task: the same again makes no second one.",
+            "The key of the task. A second call with the same key adds no second task.",
         ),
         of(
             "traceparent",
             Header,
             json!({ "type": "string" }),
-            "W3C trace context: kept with the task and given to its worker. A malformed one is as none.",
+            "W3C trace context. It is kept with the task and given to its worker. A malformed value is ignored.",
         ),
-        of("tracestate", Header, json!({ "type": "string" }), "What goes with it."),
+        of("tracestate", Header, json!({ "type": "string" }), "Additional data of `traceparent`."),
     ]
 }
 
-/// All, as components.
+/// All parameters, as components of the OpenAPI document.
 pub(super) fn all() -> Value {
     let described = |parameter: Parameter| {
         let Parameter { name, place, schema, what } = parameter;
@@ -157,7 +167,7 @@ pub(super) fn reference_to(name: &str) -> Value {
 pub(super) fn answer_headers() -> Value {
     json!({
         "ETag": { "required": true, "description": "The version, for `If-Match`.", "schema": { "type": "string", "pattern": "^\"[0-9]+\"$" } },
-        "Location": { "required": true, "description": "Where it is.", "schema": { "type": "string" } },
+        "Location": { "required": true, "description": "The path of what the call created.", "schema": { "type": "string" } },
     })
 }
 
