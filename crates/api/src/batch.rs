@@ -2,7 +2,7 @@
 
 use crate::INTEGER_MAX;
 use crate::bad_request::BadRequest;
-use crate::body::{Body, Meaning, Slots, body, means, named};
+use crate::body::{Body, Meaning, Slots, Source, body, means, named};
 use crate::cancel::CancelOutcome;
 use crate::json::{self, find_text};
 use crate::kind::{Kind, boxed, choice, flag, instant, key, number, object, one_of};
@@ -73,7 +73,7 @@ impl Group for ChangeMembers {
         PutBody::find(name)
     }
 
-    fn read(&self, _: Slots<'_, '_>) -> Result<Option<Change>, BadRequest> {
+    fn read(&self, _: Slots<'_, '_>, _: Source) -> Result<Option<Change>, BadRequest> {
         Ok(Some(Change::None))
     }
 
@@ -129,13 +129,13 @@ impl Meaning for BatchLine {
         let change = &slots[LineMembers::count() - PutBody::count()..];
         let op = match op {
             Op::Put => {
-                let (body, mode) = (PutBody::read(change)?, mode.unwrap_or_default());
+                let (body, mode) = (PutBody::read(change, Source::Request)?, mode.unwrap_or_default());
                 body.check(mode)?;
                 BatchOp::Put { body, mode }
             }
             Op::Patch => {
                 op.refuse_others(slots)?;
-                BatchOp::Patch(PatchBody::read(change)?)
+                BatchOp::Patch(PatchBody::read(change, Source::Request)?)
             }
             Op::Cancel => {
                 op.refuse_others(slots)?;

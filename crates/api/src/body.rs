@@ -26,7 +26,7 @@ use crate::json::{self, Known};
 use crate::openapi::schema::{Member, Schema};
 use crate::part::Part;
 use crate::value;
-use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde::de::{self, DeserializeSeed, Deserializer, Visitor};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::value::RawValue;
 use std::fmt;
@@ -36,6 +36,15 @@ pub(crate) const MEMBERS_MAX: usize = 32;
 
 /// The values of a request's members, in the order of their declarations.
 pub(crate) type Slots<'s, 'a> = &'s [Option<&'a RawValue>];
+
+/// The sender of a text that is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// A client, in a request: its members are checked, and unknown ones are refused.
+    Request,
+    /// A server, in an answer. It may be of a later release: unknown members are skipped, and limits are not checked.
+    Answer,
+}
 
 /// An object on the wire, or a group of members in one. The macro [`body!`] implements it.
 pub(crate) trait Body: Sized {
@@ -54,17 +63,14 @@ pub(crate) trait Body: Sized {
     /// The slot of the member `name`.
     fn find(name: &str) -> Option<usize>;
 
-    /// Reads the members of a request.
-    fn read(slots: Slots<'_, '_>) -> Result<Self, BadRequest>;
+    /// Reads the members.
+    fn read(slots: Slots<'_, '_>, source: Source) -> Result<Self, BadRequest>;
 
     /// Reads the members of a patch; members that it leaves out keep their values.
     fn over(self, slots: Slots<'_, '_>) -> Result<Self, BadRequest>;
 
     /// Writes the members.
     fn write<M: SerializeMap>(&self, map: &mut M, one_line: bool) -> Result<(), M::Error>;
-
-    /// Reads an answer; unknown members are skipped.
-    fn lenient<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error>;
 
     /// Describes the members, in the order of the declaration.
     fn members() -> Vec<Member>;
@@ -76,20 +82,22 @@ pub(crate) trait Body: Sized {
     fn of_bytes(bytes: &[u8]) -> Result<Self, BadRequest> {
         let mut slots = [None; MEMBERS_MAX];
         json::read_members(bytes, &Self::KNOWN, &mut slots)?;
-        Self::read(&slots)
+        Self::read(&slots, Source::Request)
     }
 
     /// Reads a member whose value is this object. The caller adds the path with [`inside`](crate::bad_request::inside).
-    fn of_value(raw: &RawValue) -> Result<Self, BadRequest> {
+    fn of_value(raw: &RawValue, source: Source) -> Result<Self, BadRequest> {
         Self::check_object(raw)?;
-        Self::of_bytes(raw.get().as_bytes())
+        let mut slots = [None; MEMBERS_MAX];
+        json::read_object(raw.get().as_bytes(), &Self::KNOWN, &mut slots, source)?;
+        Self::read(&slots, source)
     }
 
     /// Reads a patch of this object.
     fn patched(self, raw: &RawValue) -> Result<Self, BadRequest> {
         Self::check_object(raw)?;
         let mut slots = [None; MEMBERS_MAX];
-        json::read_members(raw.get().as_bytes(), &Self::KNOWN, &mut slots)?;
+        json::read_object(raw.get().as_bytes(), &Self::KNOWN, &mut slots, Source::Request)?;
         self.over(&slots)
     }
 
@@ -161,24 +169,18 @@ macro_rules! means {
                 <<Self as $crate::body::Meaning>::Members as $crate::body::Body>::find(name)
             }
 
-            fn read(slots: $crate::body::Slots<'_, '_>) -> Result<Self, $crate::BadRequest> {
-                let members = <<Self as $crate::body::Meaning>::Members as $crate::body::Body>::read(slots)?;
+            fn read(slots: $crate::body::Slots<'_, '_>, source: $crate::body::Source) -> Result<Self, $crate::BadRequest> {
+                let members = <<Self as $crate::body::Meaning>::Members as $crate::body::Body>::read(slots, source)?;
                 $crate::body::meant(<Self as $crate::body::Meaning>::of_members(members, None, slots)?)
             }
 
             fn over(self, slots: $crate::body::Slots<'_, '_>) -> Result<Self, $crate::BadRequest> {
-                let members = <<Self as $crate::body::Meaning>::Members as $crate::body::Body>::read(slots)?;
+                let members = <<Self as $crate::body::Meaning>::Members as $crate::body::Body>::read(slots, $crate::body::Source::Request)?;
                 $crate::body::meant(<Self as $crate::body::Meaning>::of_members(members, Some(self), slots)?)
             }
 
             fn write<M: serde::ser::SerializeMap>(&self, map: &mut M, one_line: bool) -> Result<(), M::Error> {
                 $crate::body::Body::write(&$crate::body::Meaning::to_members(self), map, one_line)
-            }
-
-            fn lenient<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                let members = <<Self as $crate::body::Meaning>::Members as $crate::body::Body>::lenient(deserializer)?;
-                let value = <Self as $crate::body::Meaning>::of_members(members, None, &[]);
-                value.and_then($crate::body::meant).map_err(serde::de::Error::custom)
             }
 
             fn members() -> Vec<$crate::openapi::schema::Member> {
@@ -229,20 +231,6 @@ pub(crate) fn cut<'s, 'a>(slots: &mut Slots<'s, 'a>, part: &impl Part) -> Slots<
     mine
 }
 
-/// The slot of the next known member of an answer; unknown members are skipped.
-pub(crate) fn next_known<'de, A: MapAccess<'de>>(
-    map: &mut A,
-    find: impl Fn(&str) -> Option<usize> + Copy,
-) -> Result<Option<usize>, A::Error> {
-    while let Some(found) = map.next_key_seed(NameSeed(|name: &str| find(name)))? {
-        if found.is_some() {
-            return Ok(found);
-        }
-        map.next_value::<IgnoredAny>()?;
-    }
-    Ok(None)
-}
-
 /// Reads the name of a member without copying it.
 pub(crate) struct NameSeed<F>(pub(crate) F);
 
@@ -264,11 +252,6 @@ impl<T, F: FnOnce(&str) -> T> Visitor<'_> for NameSeed<F> {
     fn visit_str<E: de::Error>(self, name: &str) -> Result<T, E> {
         Ok(self.0(name))
     }
-}
-
-/// An empty partial of this part.
-pub(crate) fn partial<P: Part>(_: &P) -> P::Partial {
-    P::Partial::default()
 }
 
 /// The text of a doc attribute; an empty text for other attributes.
@@ -345,7 +328,8 @@ macro_rules! role {
 
         impl<'de> serde::Deserialize<'de> for $Name {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                <Self as $crate::body::Body>::lenient(deserializer)
+                let raw = Box::<serde_json::value::RawValue>::deserialize(deserializer)?;
+                $crate::body::Body::of_value(&raw, $crate::body::Source::Answer).map_err(serde::de::Error::custom)
             }
         }
     };
@@ -426,17 +410,21 @@ macro_rules! body {
                 None
             }
 
-            fn read(slots: $crate::body::Slots<'_, '_>) -> Result<Self, $crate::bad_request::BadRequest> {
-                $(($first)(slots)?;)?
+            fn read(
+                slots: $crate::body::Slots<'_, '_>,
+                source: $crate::body::Source,
+            ) -> Result<Self, $crate::bad_request::BadRequest> {
+                let _is_request = source == $crate::body::Source::Request;
+                $(if _is_request { ($first)(slots)?; })?
                 let mut _rest = slots;
                 let body = Self {
                     $($field: {
                         let part = $crate::body::typed::<$type, _>($part);
                         let name = $crate::body::wire_name!($field $($wire)?);
-                        $crate::part::Part::read(&part, name, $crate::body::cut(&mut _rest, &part))?
+                        $crate::part::Part::read(&part, name, $crate::body::cut(&mut _rest, &part), source)?
                     },)*
                 };
-                $(($check)(&body, slots)?;)?
+                $(if _is_request { ($check)(&body, slots)?; })?
                 Ok(body)
             }
 
@@ -462,47 +450,6 @@ macro_rules! body {
                     $crate::part::Part::write(&part, name, &self.$field, _map, _one_line)?;
                 )*
                 Ok(())
-            }
-
-            fn lenient<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                struct Reader;
-                #[expect(non_camel_case_types, reason = "each is the type of what was read so far of the field with its name")]
-                struct Partials<$($field),*> {
-                    $($field: $field,)*
-                }
-                impl<'de> serde::de::Visitor<'de> for Reader {
-                    type Value = $Name;
-
-                    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                        f.write_str(concat!("struct ", stringify!($Name)))
-                    }
-
-                    fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<$Name, A::Error> {
-                        let mut partials = Partials {
-                            $($field: $crate::body::partial(&$crate::body::typed::<$type, _>($part)),)*
-                        };
-                        while let Some(_at) = $crate::body::next_known(&mut map, <$Name as $crate::body::Body>::find)? {
-                            $(
-                                let part = $crate::body::typed::<$type, _>($part);
-                                let name = $crate::body::wire_name!($field $($wire)?);
-                                let count = $crate::part::Part::count(&part);
-                                if _at < count {
-                                    $crate::part::Partial::take(&mut partials.$field, &part, name, _at, &mut map)?;
-                                    continue;
-                                }
-                                let _at = _at - count;
-                            )*
-                        }
-                        Ok($Name {
-                            $($field: {
-                                let part = $crate::body::typed::<$type, _>($part);
-                                let name = $crate::body::wire_name!($field $($wire)?);
-                                $crate::part::Partial::finish(partials.$field, &part, name)?
-                            },)*
-                        })
-                    }
-                }
-                deserializer.deserialize_map(Reader)
             }
 
             fn members() -> Vec<$crate::openapi::schema::Member> {

@@ -1,7 +1,7 @@
 //! Calls that change many tasks at once: cancel, move, purge.
 
 use crate::bad_request::BadRequest;
-use crate::body::{Meaning, Slots, body, two_of};
+use crate::body::{Meaning, Slots, Source, body, two_of};
 use crate::due::{at, at_ms};
 use crate::filter::{TaskFilter, filter};
 use crate::kind::{Kind, count, duration, flag, object};
@@ -138,7 +138,7 @@ struct SignedDuration;
 impl Kind for SignedDuration {
     type Value = i64;
 
-    fn read(&self, path: &str, raw: &RawValue) -> Result<i64, BadRequest> {
+    fn read(&self, path: &str, raw: &RawValue, _: Source) -> Result<i64, BadRequest> {
         let text = value::text(path, raw, "1h")?;
         match duration::parse_signed(&text) {
             Ok(0) => {

@@ -1,23 +1,9 @@
 //! Enums whose values are words on the wire, and how these are read and written.
 
-use crate::bad_request::shown;
-use serde::de::{Deserialize, Deserializer, Error as _};
-use std::borrow::Cow;
-
 /// A value that has a word on the wire. The macro [`choice!`] implements it.
 pub(crate) trait Choice: Copy + PartialEq + 'static {
     /// All values with their words, in the order of the documents.
     const WORDS: &'static [(&'static str, Self)];
-}
-
-/// Reads one of these words in an answer.
-pub(crate) fn read<'de, T: Copy, D: Deserializer<'de>>(
-    words: &[(&str, T)],
-    deserializer: D,
-) -> Result<T, D::Error> {
-    let word = Cow::<str>::deserialize(deserializer)?;
-    let found = words.iter().find(|(known, _)| *known == word).map(|(_, choice)| *choice);
-    found.ok_or_else(|| D::Error::custom(format!("`{}` is not known", shown(&word))))
 }
 
 macro_rules! choice {
@@ -53,12 +39,6 @@ macro_rules! choice {
         impl serde::Serialize for $Name {
             fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 serializer.serialize_str(self.name())
-            }
-        }
-
-        impl<'de> serde::Deserialize<'de> for $Name {
-            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                $crate::choice::read(<Self as $crate::choice::Choice>::WORDS, deserializer)
             }
         }
     };

@@ -1,7 +1,7 @@
 //! A filter of tasks by state, due time and tag.
 
 use crate::bad_request::{BadRequest, Place, shown};
-use crate::body::{Body, body};
+use crate::body::{Body, Source, body};
 use crate::kind::{Kind, choice, object};
 use crate::openapi::schema::{self, Schema};
 use crate::part::may;
@@ -55,7 +55,7 @@ struct TimeOrMs;
 impl Kind for TimeOrMs {
     type Value = i64;
 
-    fn read(&self, path: &str, raw: &RawValue) -> Result<i64, BadRequest> {
+    fn read(&self, path: &str, raw: &RawValue, _: Source) -> Result<i64, BadRequest> {
         let text = match raw.get().starts_with('"') {
             true => value::text(path, raw, "2030-01-01T00:00:00Z")?,
             false => value::whole(raw.get()).to_owned(),
@@ -82,7 +82,7 @@ struct Tag;
 impl Kind for Tag {
     type Value = String;
 
-    fn read(&self, path: &str, raw: &RawValue) -> Result<String, BadRequest> {
+    fn read(&self, path: &str, raw: &RawValue, _: Source) -> Result<String, BadRequest> {
         value::text(path, raw, "vip").and_then(|text| tag(&text).map_err(as_member))
     }
 

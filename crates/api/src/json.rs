@@ -1,8 +1,8 @@
-//! The strict reader of the JSON object of a request. Each known member may stand once; unknown members are refused by name.
+//! The reader of a JSON object. In a request each known member may stand once, and unknown members are refused by name.
 
 use crate::JSON_DEPTH_MAX;
 use crate::bad_request::{BadRequest, nearest, shown};
-use crate::body::NameSeed;
+use crate::body::{NameSeed, Source};
 use serde::de::{self, DeserializeSeed, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -35,8 +35,18 @@ pub(crate) fn read_members<'a>(
     }
     check_depth(bytes)?;
     check_object(bytes)?;
+    read_object(bytes, known, slots, Source::Request)
+}
+
+/// Reads an object whose text was checked as part of another one.
+pub(crate) fn read_object<'a>(
+    bytes: &'a [u8],
+    known: &Known,
+    slots: &mut [Option<&'a RawValue>],
+    source: Source,
+) -> Result<(), BadRequest> {
     let mut refused = None;
-    let reader = SlotsReader { known, slots, refused: &mut refused };
+    let reader = SlotsReader { known, slots, source, refused: &mut refused };
     let mut json = serde_json::Deserializer::from_slice(bytes);
     let read = reader.deserialize(&mut json).and_then(|()| json.end());
     read.map_err(|error| refused.unwrap_or_else(|| malformed(&error)))
@@ -46,6 +56,7 @@ pub(crate) fn read_members<'a>(
 struct SlotsReader<'s, 'a> {
     known: &'s Known,
     slots: &'s mut [Option<&'a RawValue>],
+    source: Source,
     refused: &'s mut Option<BadRequest>,
 }
 
@@ -66,13 +77,21 @@ impl<'de> Visitor<'de> for SlotsReader<'_, 'de> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         let known = self.known;
-        let place = |name: &str| (known.find)(name).ok_or_else(|| known.refusal(name));
+        let source = self.source;
+        let place = |name: &str| match (known.find)(name) {
+            None if source == Source::Request => Err(known.refusal(name)),
+            found => Ok(found),
+        };
         while let Some(place) = map.next_key_seed(NameSeed(place))? {
             let refusal = match place {
-                Ok(at) if self.slots[at].is_some() => {
+                Ok(None) => {
+                    map.next_value::<IgnoredAny>()?;
+                    continue;
+                }
+                Ok(Some(at)) if self.slots[at].is_some() && source == Source::Request => {
                     BadRequest::member((known.names)()[at], "is given twice", "leave one of them out")
                 }
-                Ok(at) => {
+                Ok(Some(at)) => {
                     self.slots[at] = Some(map.next_value()?);
                     continue;
                 }

@@ -1,17 +1,13 @@
 //! Kinds of members: a kind reads, writes and describes the values of a member.
 
 use crate::bad_request::{BadRequest, Place, inside, shown};
-use crate::body::{Body, Written};
-use crate::choice::{self, Choice};
+use crate::body::{Body, Source, Written};
+use crate::choice::Choice;
 use crate::openapi::schema;
 use crate::{INTEGER_MAX, duration, time, value};
-use serde::Deserialize;
-use serde::de::{DeserializeSeed, Deserializer, Error as _, SeqAccess, Visitor};
 use serde::ser::{Error as _, Serialize, SerializeSeq, Serializer};
 use serde_json::Value as Json;
 use serde_json::value::RawValue;
-use std::borrow::Cow;
-use std::fmt;
 use std::marker::PhantomData;
 
 /// Reads, writes and describes the values of a member.
@@ -19,8 +15,8 @@ pub(crate) trait Kind: Sized {
     /// The Rust type of the value.
     type Value;
 
-    /// Reads the value of the member `path` of a request.
-    fn read(&self, path: &str, raw: &RawValue) -> Result<Self::Value, BadRequest>;
+    /// Reads the value of the member `path`. The limits of the kind are for requests alone.
+    fn read(&self, path: &str, raw: &RawValue, source: Source) -> Result<Self::Value, BadRequest>;
 
     /// Writes a value.
     fn write<S: Serializer>(
@@ -43,17 +39,7 @@ pub(crate) trait Kind: Sized {
         raw: &RawValue,
         _before: Option<Self::Value>,
     ) -> Result<Self::Value, BadRequest> {
-        self.read(path, raw)
-    }
-
-    /// Reads the value of the member `path` of an answer.
-    fn lenient<'de, D: Deserializer<'de>>(
-        &self,
-        path: &str,
-        deserializer: D,
-    ) -> Result<Self::Value, D::Error> {
-        let raw = Box::<RawValue>::deserialize(deserializer)?;
-        self.read(path, &raw).map_err(D::Error::custom)
+        self.read(path, raw, Source::Request)
     }
 
     /// The value if an answer lacks the member.
@@ -107,14 +93,6 @@ macro_rules! adapted {
         fn example(&self) -> String {
             self.kind.example()
         }
-
-        fn lenient<'de, D: Deserializer<'de>>(
-            &self,
-            path: &str,
-            deserializer: D,
-        ) -> Result<K::Value, D::Error> {
-            self.kind.lenient(path, deserializer)
-        }
     };
 }
 
@@ -127,8 +105,8 @@ pub(crate) struct Described<K> {
 impl<K: Kind> Kind for Described<K> {
     adapted!();
 
-    fn read(&self, path: &str, raw: &RawValue) -> Result<K::Value, BadRequest> {
-        self.kind.read(path, raw)
+    fn read(&self, path: &str, raw: &RawValue, source: Source) -> Result<K::Value, BadRequest> {
+        self.kind.read(path, raw, source)
     }
 
     fn schema(&self) -> Json {
@@ -145,9 +123,9 @@ pub(crate) struct Hinted<K> {
 impl<K: Kind> Kind for Hinted<K> {
     adapted!();
 
-    fn read(&self, path: &str, raw: &RawValue) -> Result<K::Value, BadRequest> {
+    fn read(&self, path: &str, raw: &RawValue, source: Source) -> Result<K::Value, BadRequest> {
         let hinted = |refused| BadRequest { hint: (self.hint)(&refused, raw.get()), ..refused };
-        self.kind.read(path, raw).map_err(hinted)
+        self.kind.read(path, raw, source).map_err(hinted)
     }
 
     fn schema(&self) -> Json {
@@ -164,9 +142,11 @@ pub(crate) struct Checked<K, F> {
 impl<K: Kind, F: Fn(&str, &K::Value) -> Result<(), BadRequest>> Kind for Checked<K, F> {
     adapted!();
 
-    fn read(&self, path: &str, raw: &RawValue) -> Result<K::Value, BadRequest> {
-        let value = self.kind.read(path, raw)?;
-        (self.rule)(path, &value)?;
+    fn read(&self, path: &str, raw: &RawValue, source: Source) -> Result<K::Value, BadRequest> {
+        let value = self.kind.read(path, raw, source)?;
+        if source == Source::Request {
+            (self.rule)(path, &value)?;
+        }
         Ok(value)
     }
 
@@ -193,8 +173,8 @@ impl<K> OrNull<K> {
 impl<K: Kind> Kind for OrNull<K> {
     type Value = Option<K::Value>;
 
-    fn read(&self, path: &str, raw: &RawValue) -> Result<Option<K::Value>, BadRequest> {
-        value::or_null(raw, |raw| self.0.read(path, raw))
+    fn read(&self, path: &str, raw: &RawValue, source: Source) -> Result<Option<K::Value>, BadRequest> {
+        value::or_null(raw, |raw| self.0.read(path, raw, source))
     }
 
     fn write<S: Serializer>(
@@ -226,14 +206,6 @@ impl<K: Kind> Kind for OrNull<K> {
         value::or_null(raw, |raw| self.0.over(path, raw, before.flatten()))
     }
 
-    fn lenient<'de, D: Deserializer<'de>>(
-        &self,
-        path: &str,
-        deserializer: D,
-    ) -> Result<Option<K::Value>, D::Error> {
-        self.0.lenient(path, deserializer).map(Some)
-    }
-
     fn absent(&self) -> Option<Option<K::Value>> {
         Some(None)
     }
@@ -253,7 +225,7 @@ pub(crate) struct Text {
 impl Kind for Text {
     type Value = String;
 
-    fn read(&self, path: &str, raw: &RawValue) -> Result<String, BadRequest> {
+    fn read(&self, path: &str, raw: &RawValue, _: Source) -> Result<String, BadRequest> {
         value::text(path, raw, self.example)
     }
 
@@ -267,10 +239,6 @@ impl Kind for Text {
 
     fn example(&self) -> String {
         format!("\"{}\"", self.example)
-    }
-
-    fn lenient<'de, D: Deserializer<'de>>(&self, _: &str, deserializer: D) -> Result<String, D::Error> {
-        String::deserialize(deserializer)
     }
 }
 
@@ -293,10 +261,10 @@ pub(crate) struct Word {
 impl Kind for Word {
     type Value = String;
 
-    fn read(&self, path: &str, raw: &RawValue) -> Result<String, BadRequest> {
-        let (text, max) = (self.text.read(path, raw)?, self.text.max);
+    fn read(&self, path: &str, raw: &RawValue, source: Source) -> Result<String, BadRequest> {
+        let (text, max) = (self.text.read(path, raw, source)?, self.text.max);
         let what = match text.chars().find(|c| c.is_control()) {
-            _ if !self.is_checked => return Ok(text),
+            _ if !self.is_checked || source == Source::Answer => return Ok(text),
             _ if text.is_empty() => "is empty".to_owned(),
             _ if text.len() > max => format!("has {} bytes", text.len()),
             Some(control) => format!("has the control character `{}`", shown(&control.to_string())),
@@ -317,10 +285,6 @@ impl Kind for Word {
     fn example(&self) -> String {
         self.text.example()
     }
-
-    fn lenient<'de, D: Deserializer<'de>>(&self, _: &str, deserializer: D) -> Result<String, D::Error> {
-        String::deserialize(deserializer)
-    }
 }
 
 /// A whole number.
@@ -340,11 +304,12 @@ pub(crate) struct Number<T> {
     value: PhantomData<T>,
 }
 
-impl<T: TryFrom<u64> + Serialize + for<'de> Deserialize<'de>> Kind for Number<T> {
+impl<T: TryFrom<u64> + Serialize> Kind for Number<T> {
     type Value = T;
 
-    fn read(&self, path: &str, raw: &RawValue) -> Result<T, BadRequest> {
-        let number = value::integer(path, raw, self.min..=self.max)?;
+    fn read(&self, path: &str, raw: &RawValue, source: Source) -> Result<T, BadRequest> {
+        let range = if source == Source::Request { self.min..=self.max } else { 0..=INTEGER_MAX };
+        let number = value::integer(path, raw, range)?;
         T::try_from(number).map_err(|_| BadRequest::member(path, "is too large", "write a smaller number"))
     }
 
@@ -359,10 +324,6 @@ impl<T: TryFrom<u64> + Serialize + for<'de> Deserialize<'de>> Kind for Number<T>
     fn example(&self) -> String {
         self.min.to_string()
     }
-
-    fn lenient<'de, D: Deserializer<'de>>(&self, _: &str, deserializer: D) -> Result<T, D::Error> {
-        T::deserialize(deserializer)
-    }
 }
 
 /// `true` or `false`.
@@ -376,7 +337,7 @@ pub(crate) struct Flag;
 impl Kind for Flag {
     type Value = bool;
 
-    fn read(&self, path: &str, raw: &RawValue) -> Result<bool, BadRequest> {
+    fn read(&self, path: &str, raw: &RawValue, _: Source) -> Result<bool, BadRequest> {
         value::boolean(path, raw)
     }
 
@@ -390,10 +351,6 @@ impl Kind for Flag {
 
     fn example(&self) -> String {
         "true".to_owned()
-    }
-
-    fn lenient<'de, D: Deserializer<'de>>(&self, _: &str, deserializer: D) -> Result<bool, D::Error> {
-        bool::deserialize(deserializer)
     }
 }
 
@@ -423,10 +380,12 @@ impl Duration {
 impl Kind for Duration {
     type Value = u64;
 
-    fn read(&self, path: &str, raw: &RawValue) -> Result<u64, BadRequest> {
+    fn read(&self, path: &str, raw: &RawValue, source: Source) -> Result<u64, BadRequest> {
         match self.within {
-            Some((min_ms, max_ms)) => value::duration_ms_within(path, raw, min_ms..=max_ms),
-            None => value::duration_ms(path, raw),
+            Some((min_ms, max_ms)) if source == Source::Request => {
+                value::duration_ms_within(path, raw, min_ms..=max_ms)
+            }
+            _ => value::duration_ms(path, raw),
         }
     }
 
@@ -441,10 +400,6 @@ impl Kind for Duration {
     fn example(&self) -> String {
         format!("\"{}\"", self.example)
     }
-
-    fn lenient<'de, D: Deserializer<'de>>(&self, _: &str, deserializer: D) -> Result<u64, D::Error> {
-        duration::parse(&Cow::<str>::deserialize(deserializer)?).map_err(D::Error::custom)
-    }
 }
 
 /// An instant as RFC 3339, in milliseconds since 1970.
@@ -458,7 +413,7 @@ pub(crate) struct Instant;
 impl Kind for Instant {
     type Value = i64;
 
-    fn read(&self, path: &str, raw: &RawValue) -> Result<i64, BadRequest> {
+    fn read(&self, path: &str, raw: &RawValue, _: Source) -> Result<i64, BadRequest> {
         value::instant_ms(path, raw)
     }
 
@@ -472,10 +427,6 @@ impl Kind for Instant {
 
     fn example(&self) -> String {
         "\"2030-01-01T00:00:00Z\"".to_owned()
-    }
-
-    fn lenient<'de, D: Deserializer<'de>>(&self, _: &str, deserializer: D) -> Result<i64, D::Error> {
-        time::rfc3339::deserialize(deserializer)
     }
 }
 
@@ -495,7 +446,7 @@ pub(crate) struct OneOf<T: 'static>(&'static [(&'static str, T)]);
 impl<T: Copy + PartialEq> Kind for OneOf<T> {
     type Value = T;
 
-    fn read(&self, path: &str, raw: &RawValue) -> Result<T, BadRequest> {
+    fn read(&self, path: &str, raw: &RawValue, _: Source) -> Result<T, BadRequest> {
         value::word(path, raw, self.0)
     }
 
@@ -510,10 +461,6 @@ impl<T: Copy + PartialEq> Kind for OneOf<T> {
 
     fn example(&self) -> String {
         self.0.first().map_or_else(String::new, |(word, _)| format!("\"{word}\""))
-    }
-
-    fn lenient<'de, D: Deserializer<'de>>(&self, _: &str, deserializer: D) -> Result<T, D::Error> {
-        choice::read(self.0, deserializer)
     }
 }
 
@@ -534,8 +481,8 @@ where
 {
     adapted!();
 
-    fn read(&self, path: &str, raw: &RawValue) -> Result<K::Value, BadRequest> {
-        let value = value::or_null(raw, |raw| self.kind.read(path, raw))?;
+    fn read(&self, path: &str, raw: &RawValue, source: Source) -> Result<K::Value, BadRequest> {
+        let value = value::or_null(raw, |raw| self.kind.read(path, raw, source))?;
         Ok(value.unwrap_or_else(|| self.usual.clone()))
     }
 
@@ -555,8 +502,8 @@ pub(crate) struct Boxed<K>(K);
 impl<K: Kind> Kind for Boxed<K> {
     type Value = Box<K::Value>;
 
-    fn read(&self, path: &str, raw: &RawValue) -> Result<Box<K::Value>, BadRequest> {
-        self.0.read(path, raw).map(Box::new)
+    fn read(&self, path: &str, raw: &RawValue, source: Source) -> Result<Box<K::Value>, BadRequest> {
+        self.0.read(path, raw, source).map(Box::new)
     }
 
     fn write<S: Serializer>(
@@ -575,14 +522,6 @@ impl<K: Kind> Kind for Boxed<K> {
     fn example(&self) -> String {
         self.0.example()
     }
-
-    fn lenient<'de, D: Deserializer<'de>>(
-        &self,
-        path: &str,
-        deserializer: D,
-    ) -> Result<Box<K::Value>, D::Error> {
-        self.0.lenient(path, deserializer).map(Box::new)
-    }
 }
 
 /// An object.
@@ -596,8 +535,8 @@ pub(crate) struct Object<B>(PhantomData<B>);
 impl<B: Body> Kind for Object<B> {
     type Value = B;
 
-    fn read(&self, path: &str, raw: &RawValue) -> Result<B, BadRequest> {
-        B::of_value(raw).map_err(|refused| inside(path, refused))
+    fn read(&self, path: &str, raw: &RawValue, source: Source) -> Result<B, BadRequest> {
+        B::of_value(raw, source).map_err(|refused| inside(path, refused))
     }
 
     fn write<S: Serializer>(&self, value: &B, serializer: S, one_line: bool) -> Result<S::Ok, S::Error> {
@@ -614,13 +553,9 @@ impl<B: Body> Kind for Object<B> {
 
     fn over(&self, path: &str, raw: &RawValue, before: Option<B>) -> Result<B, BadRequest> {
         match before {
-            None => self.read(path, raw),
+            None => self.read(path, raw, Source::Request),
             Some(before) => before.patched(raw).map_err(|refused| inside(path, refused)),
         }
-    }
-
-    fn lenient<'de, D: Deserializer<'de>>(&self, _: &str, deserializer: D) -> Result<B, D::Error> {
-        B::lenient(deserializer)
     }
 }
 
@@ -646,9 +581,10 @@ impl<K> List<K> {
 impl<K: Kind> Kind for List<K> {
     type Value = Vec<K::Value>;
 
-    fn read(&self, path: &str, raw: &RawValue) -> Result<Vec<K::Value>, BadRequest> {
+    fn read(&self, path: &str, raw: &RawValue, source: Source) -> Result<Vec<K::Value>, BadRequest> {
         let rows = value::array(path, raw, self.hint)?;
-        let read = |(index, row)| self.kind.read(path, row).map_err(|refused| element(path, index, refused));
+        let read =
+            |(index, row)| self.kind.read(path, row, source).map_err(|refused| element(path, index, refused));
         rows.into_iter().enumerate().map(read).collect()
     }
 
@@ -675,14 +611,6 @@ impl<K: Kind> Kind for List<K> {
     fn example(&self) -> String {
         format!("[{}]", self.kind.example())
     }
-
-    fn lenient<'de, D: Deserializer<'de>>(
-        &self,
-        path: &str,
-        deserializer: D,
-    ) -> Result<Vec<K::Value>, D::Error> {
-        deserializer.deserialize_seq(Elements { kind: &self.kind, path })
-    }
 }
 
 /// Adds the index of an element to the path of its refusal.
@@ -695,40 +623,4 @@ fn element(path: &str, index: usize, refused: BadRequest) -> BadRequest {
         other => other,
     };
     BadRequest { place, ..refused }
-}
-
-/// Reads the elements of a list in an answer.
-struct Elements<'k, K> {
-    kind: &'k K,
-    path: &'k str,
-}
-
-impl<'de, K: Kind> Visitor<'de> for Elements<'_, K> {
-    type Value = Vec<K::Value>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a list")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut rows: A) -> Result<Vec<K::Value>, A::Error> {
-        let mut values = Vec::new();
-        while let Some(value) = rows.next_element_seed(Element { kind: self.kind, path: self.path })? {
-            values.push(value);
-        }
-        Ok(values)
-    }
-}
-
-/// Reads one element.
-struct Element<'k, K> {
-    kind: &'k K,
-    path: &'k str,
-}
-
-impl<'de, K: Kind> DeserializeSeed<'de> for Element<'_, K> {
-    type Value = K::Value;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<K::Value, D::Error> {
-        self.kind.lenient(self.path, deserializer)
-    }
 }

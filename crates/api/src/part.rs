@@ -1,21 +1,16 @@
 //! Parts of a body: a required member, an optional member, or several members that belong together.
 
 use crate::bad_request::BadRequest;
-use crate::body::{Body, MEMBERS_MAX, Meaning, Slots};
+use crate::body::{Body, Meaning, Slots, Source};
 use crate::kind::{Kind, OrNull, WrittenValue, or_null};
 use crate::openapi::schema::Member;
-use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, Visitor};
 use serde::ser::SerializeMap;
-use serde_json::value::RawValue;
-use std::fmt;
 use std::marker::PhantomData;
 
 /// One field of a body, which is one or more members on the wire. `own` is the name of the member, for parts that are one member.
 pub(crate) trait Part {
     /// The type of the field.
     type Value;
-    /// The state while an answer is read.
-    type Partial: Partial<Self>;
 
     /// Number of members.
     fn count(&self) -> usize {
@@ -27,8 +22,13 @@ pub(crate) trait Part {
         (own == name).then_some(0)
     }
 
-    /// Reads the field from the members of a request.
-    fn read(&self, own: &'static str, slots: Slots<'_, '_>) -> Result<Self::Value, BadRequest>;
+    /// Reads the field from its members.
+    fn read(
+        &self,
+        own: &'static str,
+        slots: Slots<'_, '_>,
+        source: Source,
+    ) -> Result<Self::Value, BadRequest>;
 
     /// Reads the field from a patch: members that the patch leaves out keep their values.
     fn over(
@@ -37,7 +37,7 @@ pub(crate) trait Part {
         slots: Slots<'_, '_>,
         before: Self::Value,
     ) -> Result<Self::Value, BadRequest> {
-        if slots.iter().all(Option::is_none) { Ok(before) } else { self.read(own, slots) }
+        if slots.iter().all(Option::is_none) { Ok(before) } else { self.read(own, slots, Source::Request) }
     }
 
     /// Writes the members of the field.
@@ -51,21 +51,6 @@ pub(crate) trait Part {
 
     /// Adds the schemas of the members to `all`. `what` is the doc comment of the field.
     fn describe(&self, own: &'static str, what: String, all: &mut Vec<Member>);
-}
-
-/// The state of a part while an answer is read.
-pub(crate) trait Partial<P: Part + ?Sized>: Default {
-    /// Takes the value of the member in the slot `at`.
-    fn take<'de, A: MapAccess<'de>>(
-        &mut self,
-        part: &P,
-        own: &'static str,
-        at: usize,
-        map: &mut A,
-    ) -> Result<(), A::Error>;
-
-    /// The field, once all members were read.
-    fn finish<E: de::Error>(self, part: &P, own: &'static str) -> Result<P::Value, E>;
 }
 
 /// A part that is one member.
@@ -210,12 +195,12 @@ impl<V: Clone + PartialEq> Absence<V> for Usual<V> {
 
 impl<K: Kind, A: Absence<K::Value>> Part for One<K, A> {
     type Value = A::Value;
-    type Partial = Option<K::Value>;
 
-    fn read(&self, own: &'static str, slots: Slots<'_, '_>) -> Result<A::Value, BadRequest> {
-        match slots[0] {
-            Some(raw) => self.kind.read(own, raw).map(A::present),
-            None => self.absence.absent().ok_or_else(|| {
+    fn read(&self, own: &'static str, slots: Slots<'_, '_>, source: Source) -> Result<A::Value, BadRequest> {
+        // In an answer `null` is as none.
+        match slots[0].filter(|raw| source == Source::Request || raw.get() != "null") {
+            Some(raw) => self.kind.read(own, raw, source).map(A::present),
+            None => self.absence.absent().or_else(|| self.kind.absent().map(A::present)).ok_or_else(|| {
                 let hint = format!("add for example `\"{own}\": {}`", self.kind.example());
                 BadRequest::member(own, "is missing", hint)
             }),
@@ -253,58 +238,6 @@ impl<K: Kind, A: Absence<K::Value>> Part for One<K, A> {
     }
 }
 
-impl<K: Kind, A: Absence<K::Value>> Partial<One<K, A>> for Option<K::Value> {
-    fn take<'de, M: MapAccess<'de>>(
-        &mut self,
-        part: &One<K, A>,
-        own: &'static str,
-        _: usize,
-        map: &mut M,
-    ) -> Result<(), M::Error> {
-        *self = map.next_value_seed(Given { kind: &part.kind, name: own })?;
-        Ok(())
-    }
-
-    fn finish<E: de::Error>(self, part: &One<K, A>, own: &'static str) -> Result<A::Value, E> {
-        let absent = || part.absence.absent().or_else(|| part.kind.absent().map(A::present));
-        self.map(A::present).or_else(absent).ok_or_else(|| E::missing_field(own))
-    }
-}
-
-/// Reads a value of an answer; `null` counts as a missing member.
-struct Given<'k, K> {
-    kind: &'k K,
-    name: &'static str,
-}
-
-impl<'de, K: Kind> DeserializeSeed<'de> for Given<'_, K> {
-    type Value = Option<K::Value>;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
-        deserializer.deserialize_option(self)
-    }
-}
-
-impl<'de, K: Kind> Visitor<'de> for Given<'_, K> {
-    type Value = Option<K::Value>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the value of `{}`", self.name)
-    }
-
-    fn visit_none<E: de::Error>(self) -> Result<Self::Value, E> {
-        Ok(None)
-    }
-
-    fn visit_unit<E: de::Error>(self) -> Result<Self::Value, E> {
-        Ok(None)
-    }
-
-    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
-        self.kind.lenient(self.name, deserializer).map(Some)
-    }
-}
-
 /// The members of another body, written among those of this body.
 pub(crate) fn flat<B: Body>() -> Flat<B> {
     Flat(PhantomData)
@@ -315,7 +248,6 @@ pub(crate) struct Flat<B>(PhantomData<B>);
 
 impl<B: Body> Part for Flat<B> {
     type Value = B;
-    type Partial = Raws;
 
     fn count(&self) -> usize {
         B::count()
@@ -325,8 +257,8 @@ impl<B: Body> Part for Flat<B> {
         B::find(name)
     }
 
-    fn read(&self, _: &'static str, slots: Slots<'_, '_>) -> Result<B, BadRequest> {
-        B::read(slots)
+    fn read(&self, _: &'static str, slots: Slots<'_, '_>, source: Source) -> Result<B, BadRequest> {
+        B::read(slots, source)
     }
 
     fn over(&self, _: &'static str, slots: Slots<'_, '_>, before: B) -> Result<B, BadRequest> {
@@ -360,7 +292,7 @@ pub(crate) trait Group {
     fn find(&self, name: &str) -> Option<usize>;
 
     /// Reads the members; `None`: none of them is present.
-    fn read(&self, slots: Slots<'_, '_>) -> Result<Option<Self::Value>, BadRequest>;
+    fn read(&self, slots: Slots<'_, '_>, source: Source) -> Result<Option<Self::Value>, BadRequest>;
 
     /// Writes the members.
     fn write<M: SerializeMap>(
@@ -402,7 +334,6 @@ pub(crate) fn usual<V>(value: V) -> Usual<V> {
 
 impl<G: Group, A: Absence<G::Value>> Part for Several<G, A> {
     type Value = A::Value;
-    type Partial = Raws;
 
     fn count(&self) -> usize {
         self.group.count()
@@ -412,8 +343,8 @@ impl<G: Group, A: Absence<G::Value>> Part for Several<G, A> {
         self.group.find(name)
     }
 
-    fn read(&self, own: &'static str, slots: Slots<'_, '_>) -> Result<A::Value, BadRequest> {
-        let value = self.group.read(slots)?.map(A::present);
+    fn read(&self, own: &'static str, slots: Slots<'_, '_>, source: Source) -> Result<A::Value, BadRequest> {
+        let value = self.group.read(slots, source)?.map(A::present);
         value
             .or_else(|| self.absence.absent())
             .ok_or_else(|| BadRequest::member(own, "is missing", format!("add `{own}`")))
@@ -453,8 +384,8 @@ impl<T: Meaning> Group for MembersOf<T> {
         T::Members::find(name)
     }
 
-    fn read(&self, slots: Slots<'_, '_>) -> Result<Option<T>, BadRequest> {
-        T::of_members(T::Members::read(slots)?, None, slots)
+    fn read(&self, slots: Slots<'_, '_>, source: Source) -> Result<Option<T>, BadRequest> {
+        T::of_members(T::Members::read(slots, source)?, None, slots)
     }
 
     fn write<M: SerializeMap>(&self, value: &T, map: &mut M, one_line: bool) -> Result<(), M::Error> {
@@ -463,30 +394,5 @@ impl<T: Meaning> Group for MembersOf<T> {
 
     fn members(&self) -> Vec<Member> {
         T::Members::members()
-    }
-}
-
-/// The raw values of several members of an answer, which are read together.
-#[derive(Default)]
-pub(crate) struct Raws(Vec<(usize, Box<RawValue>)>);
-
-impl<P: Part> Partial<P> for Raws {
-    fn take<'de, A: MapAccess<'de>>(
-        &mut self,
-        _: &P,
-        _: &'static str,
-        at: usize,
-        map: &mut A,
-    ) -> Result<(), A::Error> {
-        self.0.push((at, map.next_value()?));
-        Ok(())
-    }
-
-    fn finish<E: de::Error>(self, part: &P, own: &'static str) -> Result<P::Value, E> {
-        let mut slots = [None; MEMBERS_MAX];
-        for (at, raw) in &self.0 {
-            slots[*at] = Some(&**raw);
-        }
-        part.read(own, &slots).map_err(E::custom)
     }
 }

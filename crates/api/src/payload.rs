@@ -2,7 +2,7 @@
 
 use crate::JSON_DEPTH_MAX;
 use crate::bad_request::{BadRequest, shown};
-use crate::body::Slots;
+use crate::body::{Slots, Source};
 use crate::json::too_deep_at;
 use crate::openapi::schema::{Member, any, may, text};
 use crate::part::{Absence, Group};
@@ -117,7 +117,7 @@ impl Group for Payload {
         ["payload", "payload_base64", "content_type"].iter().position(|known| *known == name)
     }
 
-    fn read(&self, slots: Slots<'_, '_>) -> Result<Option<PayloadBody>, BadRequest> {
+    fn read(&self, slots: Slots<'_, '_>, _: Source) -> Result<Option<PayloadBody>, BadRequest> {
         match (slots[0], slots[1], slots[2]) {
             (None, None, None) => Ok(None),
             (Some(_), Some(_), _) => Err(BadRequest::member(

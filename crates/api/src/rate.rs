@@ -9,6 +9,7 @@ use serde_json::{Value as Json, json};
 use thiserror::Error;
 
 use crate::bad_request::{BadRequest, shown};
+use crate::body::Source;
 use crate::kind::Kind;
 use crate::openapi::schema;
 use crate::{duration, value};
@@ -89,7 +90,7 @@ pub(crate) struct Rate;
 impl Kind for Rate {
     type Value = RateBody;
 
-    fn read(&self, path: &str, raw: &RawValue) -> Result<RateBody, BadRequest> {
+    fn read(&self, path: &str, raw: &RawValue, _: Source) -> Result<RateBody, BadRequest> {
         let text = value::text(path, raw, "5/s")?;
         let hint = "write a number and a period, for example `5/s`, `100/m` or `1/250ms`";
         text.parse().map_err(|error: RateError| BadRequest::member(path, error.to_string(), hint))

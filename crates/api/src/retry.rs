@@ -1,7 +1,7 @@
 //! The retry policy: how often and how soon a failed task is tried again.
 
 use crate::bad_request::BadRequest;
-use crate::body::{Meaning, Slots, body, means};
+use crate::body::{Meaning, Slots, Source, body, means};
 use crate::kind::{Kind, duration, number, one_of, or_null};
 use crate::part::may;
 use crate::{duration, value};
@@ -123,7 +123,7 @@ struct Jitter;
 impl Kind for Jitter {
     type Value = u8;
 
-    fn read(&self, path: &str, raw: &RawValue) -> Result<u8, BadRequest> {
+    fn read(&self, path: &str, raw: &RawValue, _: Source) -> Result<u8, BadRequest> {
         let part = match raw.get() {
             "true" => return Ok(JITTER_PERCENT_DEFAULT),
             "false" => return Ok(0),
@@ -155,7 +155,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<RetryBody, BadRequest> {
-        crate::kind::object().read("retry", serde_json::from_str(text).expect("JSON"))
+        crate::kind::object().read("retry", serde_json::from_str(text).expect("JSON"), Source::Request)
     }
 
     #[test]

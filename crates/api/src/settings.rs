@@ -138,6 +138,16 @@ mod tests {
         assert_eq!(serde_json::from_str::<SettingsBody>(text).expect("settings"), body);
     }
 
+    /// A client is often older than its server.
+    #[test]
+    fn an_answer_is_read_whatever_limits_its_server_has() {
+        let text = r#"{"max_in_flight":5000000000,"webhook":{"url":"x"},"default_lease":"40h","history":{"keep":"1000d","keys":1,"days":3},"burst":7}"#;
+        assert!(SettingsBody::parse(text.as_bytes()).is_err());
+        let body: SettingsBody = serde_json::from_str(text).expect("settings of a later release");
+        assert_eq!((body.max_in_flight, body.default_lease_ms), (Some(5_000_000_000), Some(144_000_000)));
+        assert_eq!((body.history.expect("a history").keys, body.burst), (1, Some(7)));
+    }
+
     #[test]
     fn a_patch_changes_what_it_names() {
         let before =

@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<Vec<MomentBody>, BadRequest> {
-        timeline().read("timeline", serde_json::from_str(text).expect("JSON"))
+        timeline().read("timeline", serde_json::from_str(text).expect("JSON"), crate::body::Source::Request)
     }
 
     #[test]

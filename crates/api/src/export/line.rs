@@ -4,6 +4,7 @@ use super::head::HeaderMembers;
 use super::{ExportEnd, ExportHeader, ExportQueue, ExportSchedule, ExportTask};
 use crate::bad_request::{BadRequest, inside};
 use crate::body::Body as _;
+use crate::body::Source;
 use crate::json::{self, Known};
 use crate::value;
 use serde::Serialize;
@@ -73,13 +74,13 @@ impl ExportLine {
 
     fn of(name: &str, raw: &RawValue) -> Result<Self, BadRequest> {
         Ok(match name {
-            "export" => Self::Header(HeaderMembers::of_value(raw)?.header),
-            "queue" => Self::Queue(Box::new(ExportQueue::of_value(raw)?)),
+            "export" => Self::Header(HeaderMembers::of_value(raw, Source::Request)?.header),
+            "queue" => Self::Queue(Box::new(ExportQueue::of_value(raw, Source::Request)?)),
             "task" => Self::Task(Box::new(ExportTask::of(raw, false)?)),
             "dead" => Self::Task(Box::new(ExportTask::of(raw, true)?)),
-            "schedule" => Self::Schedule(Box::new(ExportSchedule::of_value(raw)?)),
+            "schedule" => Self::Schedule(Box::new(ExportSchedule::of_value(raw, Source::Request)?)),
             "cursor" => Self::Cursor(cursor(raw)?),
-            _ => Self::End(ExportEnd::of_value(raw)?),
+            _ => Self::End(ExportEnd::of_value(raw, Source::Request)?),
         })
     }
 

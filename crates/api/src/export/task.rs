@@ -3,7 +3,7 @@
 use super::parts::quiet;
 use crate::INTEGER_MAX;
 use crate::bad_request::BadRequest;
-use crate::body::{Body, MEMBERS_MAX, Meaning, Slots, body};
+use crate::body::{Body, MEMBERS_MAX, Meaning, Slots, Source, body};
 use crate::json::{self, Known};
 use crate::kind::{Kind, choice, count, duration, flag, instant, list, number, object, one_of, text};
 use crate::openapi::schema::{self, Schema};
@@ -121,7 +121,7 @@ impl ExportTask {
     pub(super) fn of_line(bytes: &[u8], dead: bool) -> Result<Self, BadRequest> {
         let mut slots = [None; MEMBERS_MAX];
         json::read_members(bytes, if dead { &DEAD } else { &LIVE }, &mut slots)?;
-        let task = Self::read(&slots)?;
+        let task = Self::read(&slots, Source::Request)?;
         if dead && task.death.is_none() {
             return Err(missing("reason", "\"max_attempts\""));
         }
