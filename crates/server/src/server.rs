@@ -17,7 +17,6 @@ use crate::doors::plan::Plan;
 use crate::doors::plans::plans;
 use crate::events;
 use crate::listen::addresses::Addresses;
-use crate::listen::door::Serving;
 use crate::listen::listener::{Listener, Shared};
 use crate::listen::permits::Permits;
 use crate::listen::socket::{Bound, ListenAt};
@@ -26,6 +25,7 @@ use crate::service::app::App;
 use crate::service::backups::{BackupDir, Backups, IN_MEMORY, NO_DIR, StopBackups};
 use crate::service::drain::Drain;
 use crate::service::lifecycle;
+use crate::service::supervisor::Supervisor;
 use crate::start_error::StartError;
 use crate::telemetry::notices::{self, Notices};
 
@@ -263,48 +263,43 @@ impl Server {
 
     /// Starts the background tasks. They end when the result is dropped.
     fn background(&self) -> JoinSet<()> {
-        let mut tasks = JoinSet::new();
-        let mut keep = |name: &'static str, task: Box<dyn Fn() -> Serving + Send + Sync>| {
-            let supervisor = self.app.supervisor.clone();
-            tasks.spawn(async move { supervisor.keep(name, task).await });
-        };
-        let notices = self.notices.clone();
-        keep(
-            "notices",
-            Box::new(move || {
-                let notices = notices.clone();
-                Box::pin(async move { notices.write().await })
-            }),
-        );
-        let authorizer = Arc::clone(&self.app.authorizer);
-        keep(
-            "tokens",
-            Box::new(move || {
-                let authorizer = Arc::clone(&authorizer);
-                Box::pin(async move { authorizer.keep_up().await })
-            }),
-        );
+        let (app, mut tasks) = (&self.app, JoinSet::new());
+        let supervisor = &app.supervisor;
+        keep(&mut tasks, supervisor, "notices", self.notices.clone(), |notices| async move {
+            notices.write().await
+        });
+        keep(&mut tasks, supervisor, "tokens", Arc::clone(&app.authorizer), |tokens| async move {
+            tokens.keep_up().await
+        });
         if let Some(tls) = self.tls.clone() {
-            keep(
-                "certificates",
-                Box::new(move || {
-                    let tls = tls.clone();
-                    Box::pin(async move { tls.keep_up().await })
-                }),
-            );
+            keep(&mut tasks, supervisor, "certificates", tls, |tls| async move { tls.keep_up().await });
         }
         if let Some(every) = self.backup_every {
-            let backups = self.app.backups.clone();
-            keep(
-                "backups",
-                Box::new(move || {
-                    let backups = backups.clone();
-                    Box::pin(async move { backups.keep_up(every).await })
-                }),
-            );
+            let kept = (app.backups.clone(), every);
+            keep(&mut tasks, supervisor, "backups", kept, |(backups, every)| async move {
+                backups.keep_up(every).await
+            });
         }
         tasks
     }
+}
+
+/// Starts a background task that works with a clone of `of` each time it begins.
+fn keep<T: Clone + Send + Sync + 'static, F: Future<Output = ()> + Send + 'static>(
+    tasks: &mut JoinSet<()>,
+    supervisor: &Supervisor,
+    name: &'static str,
+    of: T,
+    run: impl Fn(T) -> F + Send + Sync + 'static,
+) {
+    let supervisor = supervisor.clone();
+    tasks.spawn(async move { supervisor.keep(name, || run(of.clone())).await });
+}
+
+/// Does the work on a thread that may block, and passes its panic on.
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.unwrap_or_else(|failed| std::panic::resume_unwind(failed.into_panic()))
 }
 
 /// Opens the directory of backups on a thread that may block; `Ok(Err)` says why there is none.
@@ -314,13 +309,11 @@ async fn open_backups(
 ) -> Result<Result<BackupDir, &'static str>, StartError> {
     let Some(data) = data.map(Path::to_owned) else { return Ok(Err(IN_MEMORY)) };
     let Some(place) = plan.map(|plan| plan.directory.clone()) else { return Ok(Err(NO_DIR)) };
-    let opening = tokio::task::spawn_blocking(move || {
-        BackupDir::open(&place, &data).map_err(|source| StartError::Backups { place, source })
-    });
-    match opening.await {
-        Ok(opened) => opened.map(Ok),
-        Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
-    }
+    blocking(move || match BackupDir::open(&place, &data) {
+        Ok(opened) => Ok(Ok(opened)),
+        Err(source) => Err(StartError::Backups { place, source }),
+    })
+    .await
 }
 
 /// Reads the existing backups on a thread that may block. The data directory exists by now.
@@ -331,35 +324,24 @@ async fn keep_backups(
     keep: Option<usize>,
     data: PathBuf,
 ) -> Backups {
-    let looking = move || Backups::new(queue, stopping, place.map(|place| place.of(&data)), keep);
-    match tokio::task::spawn_blocking(looking).await {
-        Ok(backups) => backups,
-        Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
-    }
+    blocking(move || Backups::new(queue, stopping, place.map(|place| place.of(&data)), keep)).await
 }
 
 /// Opens the queue on a thread that may block, because recovery reads files.
 async fn open(store: Store, virtual_clock: bool, options: Options) -> Result<Queue, StartError> {
-    let opening = tokio::task::spawn_blocking(move || {
-        let options = if virtual_clock { options.virtual_clock() } else { options };
-        match store {
-            Store::Dir(dir) => options.open(&dir).map_err(|source| StartError::Open { place: dir, source }),
-            Store::Memory => {
-                options.open_memory().map_err(|source| StartError::Open { place: "memory".into(), source })
-            }
+    let options = if virtual_clock { options.virtual_clock() } else { options };
+    blocking(move || match store {
+        Store::Dir(place) => options.open(&place).map_err(|source| StartError::Open { place, source }),
+        Store::Memory => {
+            options.open_memory().map_err(|source| StartError::Open { place: "memory".into(), source })
         }
-    });
-    match opening.await {
-        Ok(opened) => opened,
-        Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
-    }
+    })
+    .await
 }
 
 /// Closes the queue on a thread that may block.
 async fn close(queue: Queue) {
-    if let Err(panicked) = tokio::task::spawn_blocking(move || queue.close()).await {
-        std::panic::resume_unwind(panicked.into_panic());
-    }
+    blocking(move || queue.close()).await;
 }
 
 /// The wanted number of connections, limited by the number of open files, and at least one.
