@@ -155,11 +155,9 @@ impl Answer {
     }
 
     fn value<T: DeserializeOwned>(&self, bytes: &[u8]) -> Result<T, ClientError> {
-        let mut json = serde_json::Deserializer::from_slice(bytes);
-        serde_path_to_error::deserialize(&mut json).map_err(|error| {
-            let path = error.path().to_string();
-            let place = if path == "." { "its body".to_owned() } else { format!("its member `{path}`") };
-            ClientError::BadAnswer { status: Some(self.status), what: format!("{place}: {}", error.inner()) }
+        serde_json::from_slice(bytes).map_err(|error| ClientError::BadAnswer {
+            status: Some(self.status),
+            what: format!("its body: {error}"),
         })
     }
 }

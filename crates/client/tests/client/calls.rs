@@ -166,7 +166,7 @@ fn an_answer_of_another_program() {
     ]);
     for what in [
         "its body: expected value at line 1 column 1",
-        "its member `queues[0].scheduled`: invalid value: integer `-1`, expected u64 at line 1 column 38",
+        "its body: `queues[0].scheduled`: expected an integer from 0 to 9007199254740992, got the negative number -1",
         "status 404 with the body `not\\nhere`",
         "status 302 with the body ``",
     ] {
