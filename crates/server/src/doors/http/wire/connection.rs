@@ -3,8 +3,9 @@
 use std::convert::Infallible;
 use std::future::poll_fn;
 use std::net::IpAddr;
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 
 use axum::body::Body;
 use axum::http::header::CONNECTION;
@@ -41,13 +42,14 @@ pub(crate) async fn serve<S>(
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
     let turn = Turn::default();
-    let gate = Gate::new(socket, turn.clone(), timeouts, standing.seat());
+    let gate = Gate::new(socket, timeouts, standing.seat());
+    let (client, watched) = (gate.clone(), turn.clone());
     let answering = Arc::clone(&front);
     let service = service_fn(move |mut request: Request<Incoming>| {
         let (front, turn, standing) = (Arc::clone(&answering), turn.clone(), Arc::clone(&standing));
         request.extensions_mut().insert(turn.clone());
         request.extensions_mut().insert(Peer(standing.from()));
-        Box::pin(async move {
+        async move {
             let (head, body) = request.into_parts();
             let body = Body::new(Lent::new(body, &head.headers, turn.clone()));
             let mut answer = front.answer(Request::from_parts(head, body), &standing).await;
@@ -60,21 +62,29 @@ pub(crate) async fn serve<S>(
                 answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
             }
             Ok::<_, Infallible>(answer.map(|body| AnswerBody::new(body, turn)))
-        }) as Pin<Box<dyn Future<Output = _> + Send>>
-    });
-    // The framer limits the time of heads; hyper would answer a late one without a body.
-    let mut connection = http1::Builder::new().header_read_timeout(None).serve_connection(gate, service);
-    let mut stop = pin!(stopping.wait());
-    let mut told = false;
-    let ended = poll_fn(|cx| {
-        // The signal is visible a moment before the tasks that wait for it are woken.
-        if !told && (stop.as_mut().poll(cx).is_ready() || stopping.is_given()) {
-            told = true;
-            Pin::new(&mut connection).graceful_shutdown();
         }
-        connection.poll_without_shutdown(cx)
-    })
-    .await;
+    });
+    // The framer limits the time of heads; hyper would answer a late one without a body. Without half-close, hyper
+    // would drop each call whose client ends its stream.
+    let mut builder = http1::Builder::new();
+    builder.header_read_timeout(None).half_close(true);
+    let ended = {
+        let mut connection = pin!(builder.serve_connection(gate, service));
+        let mut stop = pin!(stopping.wait());
+        let mut told = false;
+        poll_fn(|cx| {
+            // The signal is visible a moment before the tasks that wait for it are woken.
+            if !told && (stop.as_mut().poll(cx).is_ready() || stopping.is_given()) {
+                told = true;
+                connection.as_mut().graceful_shutdown();
+            }
+            let served = connection.as_mut().poll(cx);
+            // A lease must not wait for a worker that has left.
+            let left = served.is_pending() && watched.is_watched() && client.poll_end(cx).is_ready();
+            if left { Poll::Ready(Ok(())) } else { served }
+        })
+        .await
+    };
     if let Err(error) = ended {
         tracing::debug!(%error, "connection ended early");
     }
@@ -83,7 +93,7 @@ pub(crate) async fn serve<S>(
         front.refused(&problem);
         bare_answer(&problem)
     };
-    connection.into_parts().io.part(told).await;
+    client.part(told).await;
 }
 
 /// Answers a connection that is not served at all.

@@ -3,7 +3,7 @@
 use std::io;
 use std::mem::MaybeUninit;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -14,7 +14,6 @@ use tokio::time::{Instant, Sleep, sleep, timeout};
 use super::chunks::Chunks;
 use super::fault::{Fault, Rule};
 use super::head::{Framing, Scan};
-use super::turn::Turn;
 use crate::listen::permits::Seat;
 
 /// The size of one read from the socket. A small request needs one read; a body of 1 MiB needs 128.
@@ -52,14 +51,26 @@ impl Timeouts {
 ///
 /// Reading from it returns the bytes of the socket unchanged. But a head comes whole or not at all, and the head of
 /// the next request comes only after the last answer is written. A refused head reads as the end of the stream, and
-/// [`part`](Self::part) then tells the client why. If a client ends its stream, the parser sees that once the answer
-/// is written, or at once if its call is [watched](Turn::watch). A body with malformed chunks reads as an error,
-/// which the route that reads the body answers.
+/// [`part`](Self::part) then tells the client why. A body with malformed chunks reads as an error, which the route
+/// that reads the body answers.
+///
+/// The parser does not read while a call is under way and its body is read. So a client that ends its stream is
+/// noticed after the answer, or at once by [`poll_end`](Self::poll_end).
 ///
 /// Memory: the bytes that were read and not passed on, at most the limit of a head and one read.
-pub(crate) struct Gate<S> {
+///
+/// Ground rules: the parser owns one clone, and the connection's task the other. Both are used by that task only; the
+/// lock is needed because the task moves between threads.
+pub(crate) struct Gate<S>(Arc<Mutex<Framer<S>>>);
+
+impl<S> Clone for Gate<S> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+struct Framer<S> {
     socket: S,
-    turn: Turn,
     seat: Arc<Seat>,
     timeouts: Timeouts,
     /// Bytes that were read and not yet passed on.
@@ -74,8 +85,11 @@ pub(crate) struct Gate<S> {
     /// fires too early, and not with each request.
     read_timer: Pin<Box<Sleep>>,
     write_timer: Option<Pin<Box<Sleep>>>,
-    /// Whether bytes of the answer are written and not yet flushed.
+    /// Whether bytes of an answer are written and not yet flushed. The next head waits for that, so a client that reads
+    /// nothing cannot pile up answers.
     unflushed: bool,
+    /// Whether the parser wanted to read and has to wait for the flush.
+    waits: bool,
     /// Whether the client ended its stream. It may still read.
     ended: bool,
     /// Why nothing more is passed on.
@@ -110,19 +124,10 @@ enum Wait {
     RestOfHead,
 }
 
-/// The next step after a look at the inbox.
-enum Next {
-    HandOut,
-    /// Read, with this limit for the client.
-    ReadMore(Wait),
-    WaitForTurn,
-}
-
 impl<S: AsyncRead + AsyncWrite + Unpin> Gate<S> {
-    pub(crate) fn new(socket: S, turn: Turn, timeouts: Timeouts, seat: Arc<Seat>) -> Self {
-        Self {
+    pub(crate) fn new(socket: S, timeouts: Timeouts, seat: Arc<Seat>) -> Self {
+        Self(Arc::new(Mutex::new(Framer {
             socket,
-            turn,
             seat,
             timeouts,
             inbox: Vec::new(),
@@ -133,17 +138,41 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Gate<S> {
             read_timer: Box::pin(sleep(timeouts.idle)),
             write_timer: None,
             unflushed: false,
+            waits: false,
             ended: false,
             over: None,
-        }
+        })))
     }
 
+    fn lock(&self) -> MutexGuard<'_, Framer<S>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ready when the client has ended its stream or is gone, and sent nothing more before that.
+    pub(crate) fn poll_end(&self, cx: &mut Context<'_>) -> Poll<()> {
+        let mut framer = self.lock();
+        while framer.inbox.is_empty() {
+            if framer.ended || ready!(framer.poll_fill(cx)).is_err() {
+                return Poll::Ready(());
+            }
+        }
+        Poll::Pending
+    }
+
+    /// Ends the connection: tells a refused client why, and closes the socket so that the client can read the answer.
+    /// The other clone must be dropped before.
+    pub(crate) async fn part(self, explain: impl FnOnce(&Fault) -> Vec<u8>) {
+        let Some(framer) = Arc::into_inner(self.0) else { return };
+        framer.into_inner().unwrap_or_else(PoisonError::into_inner).part(explain).await;
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Framer<S> {
     fn timeouts(&self) -> Timeouts {
         if self.seat.is_reserved() { self.timeouts.hurried() } else { self.timeouts }
     }
 
-    /// Ends the connection: tells a refused client why, and closes the socket so that the client can read the answer.
-    pub(crate) async fn part(mut self, explain: impl FnOnce(&Fault) -> Vec<u8>) {
+    async fn part(mut self, explain: impl FnOnce(&Fault) -> Vec<u8>) {
         // The connection only waits until the client closes.
         self.seat.idle();
         let (in_body, timeouts) = (!matches!(self.stage, Stage::Head(_)), self.timeouts());
@@ -157,59 +186,56 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Gate<S> {
         }
     }
 
-    /// Whether an answer is still being written; if so, the task is woken at its end.
-    fn is_answering(&self, cx: &Context<'_>) -> bool {
-        self.turn.is_answering(cx) || self.unflushed
-    }
-
     /// Decides how many bytes of the inbox may be passed on.
-    fn judge(&mut self, cx: &Context<'_>) -> io::Result<Next> {
-        let answering = self.is_answering(cx);
-        match &mut self.stage {
-            Stage::Head(_) if answering => {
-                // With an empty inbox the socket is read further, so that the end of the stream is noticed: a lease
-                // must not wait for a worker that has left.
-                let look = self.inbox.is_empty() && (!self.ended || self.turn.is_watched());
-                return Ok(if look { Next::ReadMore(Wait::Nothing) } else { Next::WaitForTurn });
-            }
-            Stage::Head(scan) => match scan.look(&self.inbox) {
+    ///
+    /// # Errors
+    /// `InvalidData` if the body is malformed from the first byte of the inbox on.
+    fn judge(&mut self) -> io::Result<()> {
+        if let Stage::Head(scan) = &mut self.stage {
+            match scan.look(&self.inbox) {
                 // Another connection has taken the permit of this one, which was idle.
                 Ok(Some(_)) if !self.seat.work() => self.over = Some(Over::Idle),
                 Ok(Some(head)) => {
                     self.inbox.drain(..head.skip);
                     self.cleared = head.bytes;
-                    self.turn.begin();
                     self.stage = match head.framing {
-                        Framing::Length(0) => Stage::start(),
                         Framing::Length(left) => Stage::Length { left },
                         Framing::Chunked => Stage::Chunked(Chunks::Size),
                     };
                 }
                 Ok(None) => {}
                 Err(fault) => self.over = Some(Over::Fault(fault)),
-            },
-            Stage::Length { left } => {
-                let step = (*left).min(self.inbox.len() as u64);
-                self.cleared = usize::try_from(step).expect("not above a vector's length");
-                *left -= step;
-                if *left == 0 {
-                    self.stage = Stage::start();
-                }
-            }
-            Stage::Chunked(chunks) => {
-                self.cleared = chunks.follow(&self.inbox)?;
-                if chunks.is_over() {
-                    self.stage = Stage::start();
-                }
             }
         }
-        Ok(match self.stage {
-            _ if self.cleared > 0 || self.over.is_some() => Next::HandOut,
-            Stage::Head(_) if self.inbox.is_empty() => Next::ReadMore(Wait::FirstByte),
-            Stage::Head(_) => Next::ReadMore(Wait::RestOfHead),
+        let rest = &self.inbox[self.cleared..];
+        let (step, is_over) = match &mut self.stage {
+            Stage::Head(_) => return Ok(()),
+            Stage::Length { left } => {
+                let step = (*left).min(rest.len() as u64);
+                *left -= step;
+                (usize::try_from(step).expect("not above a vector's length"), *left == 0)
+            }
+            Stage::Chunked(chunks) => match chunks.follow(rest) {
+                // The error comes again, after the head.
+                Err(_) if self.cleared > 0 => (0, false),
+                step => (step?, chunks.is_over()),
+            },
+        };
+        self.cleared += step;
+        if is_over {
+            self.stage = Stage::start();
+        }
+        Ok(())
+    }
+
+    /// The limit for a client of which more is needed.
+    fn needed(&self) -> Wait {
+        match self.stage {
+            Stage::Head(_) if self.inbox.is_empty() => Wait::FirstByte,
+            Stage::Head(_) => Wait::RestOfHead,
             // The routes that read bodies limit their time.
-            Stage::Length { .. } | Stage::Chunked(_) => Next::ReadMore(Wait::Nothing),
-        })
+            Stage::Length { .. } | Stage::Chunked(_) => Wait::Nothing,
+        }
     }
 
     /// Reads once from the socket into the inbox.
@@ -235,7 +261,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Gate<S> {
     }
 
     /// Limits the time of a client that must send something.
-    fn poll_patience(&mut self, wait: Wait, cx: &mut Context<'_>) {
+    fn poll_patience(&mut self, cx: &mut Context<'_>) {
+        let wait = self.needed();
         let begins = wait != self.wait || self.seat.is_at_work();
         self.wait = wait;
         let Timeouts { idle, head, .. } = self.timeouts();
@@ -304,75 +331,84 @@ where
 
 impl<S: AsyncRead + AsyncWrite + Unpin> hyper::rt::Read for Gate<S> {
     fn poll_read(
-        mut self: Pin<&mut Self>,
+        self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         mut out: ReadBufCursor<'_>,
     ) -> Poll<io::Result<()>> {
-        let gate = &mut *self;
+        let framer = &mut *self.lock();
         loop {
-            if gate.cleared > 0 {
-                let step = gate.cleared.min(out.remaining());
-                out.put_slice(&gate.inbox[..step]);
-                gate.inbox.drain(..step);
-                gate.cleared -= step;
+            if framer.cleared > 0 {
+                let step = framer.cleared.min(out.remaining());
+                out.put_slice(&framer.inbox[..step]);
+                framer.inbox.drain(..step);
+                framer.cleared -= step;
                 return Poll::Ready(Ok(()));
             }
-            if gate.over.is_some() {
+            if framer.over.is_some() {
                 return Poll::Ready(Ok(()));
             }
-            match gate.judge(cx)? {
-                Next::HandOut => {}
-                Next::WaitForTurn => return Poll::Pending,
-                Next::ReadMore(_) if gate.ended => {
-                    gate.cut_short();
-                    return Poll::Ready(Ok(()));
-                }
-                Next::ReadMore(wait) => match gate.poll_fill(cx) {
-                    Poll::Ready(read) => read?,
-                    Poll::Pending => {
-                        gate.poll_patience(wait, cx);
-                        if gate.over.is_none() {
-                            return Poll::Pending;
-                        }
+            if framer.unflushed && matches!(framer.stage, Stage::Head(_)) {
+                framer.waits = true;
+                return Poll::Pending;
+            }
+            framer.judge()?;
+            if framer.cleared > 0 || framer.over.is_some() {
+                continue;
+            }
+            if framer.ended {
+                framer.cut_short();
+                return Poll::Ready(Ok(()));
+            }
+            match framer.poll_fill(cx) {
+                Poll::Ready(read) => read?,
+                Poll::Pending => {
+                    framer.poll_patience(cx);
+                    if framer.over.is_none() {
+                        return Poll::Pending;
                     }
-                },
+                }
             }
         }
     }
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> hyper::rt::Write for Gate<S> {
-    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        self.unflushed = true;
-        let written = Pin::new(&mut self.socket).poll_write(cx, bytes);
-        self.check_stall(cx, written)
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let mut framer = self.lock();
+        framer.unflushed = true;
+        let written = Pin::new(&mut framer.socket).poll_write(cx, bytes);
+        framer.check_stall(cx, written)
     }
 
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let flushed = Pin::new(&mut self.socket).poll_flush(cx);
-        if flushed.is_ready() && std::mem::take(&mut self.unflushed) {
-            // The parser flushes after it has written everything, so the answer is complete now. Reading may have
-            // waited for that.
-            cx.waker().wake_by_ref();
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let mut framer = self.lock();
+        let flushed = Pin::new(&mut framer.socket).poll_flush(cx);
+        if flushed.is_ready() {
+            framer.unflushed = false;
+            if std::mem::take(&mut framer.waits) {
+                cx.waker().wake_by_ref();
+            }
         }
         flushed
     }
 
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.socket).poll_shutdown(cx)
+    /// Leaves that to [`part`](Self::part), which may have something to say before.
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
     }
 
     fn is_write_vectored(&self) -> bool {
-        self.socket.is_write_vectored()
+        self.lock().socket.is_write_vectored()
     }
 
     fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
+        self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        self.unflushed = true;
-        let written = Pin::new(&mut self.socket).poll_write_vectored(cx, slices);
-        self.check_stall(cx, written)
+        let mut framer = self.lock();
+        framer.unflushed = true;
+        let written = Pin::new(&mut framer.socket).poll_write_vectored(cx, slices);
+        framer.check_stall(cx, written)
     }
 }

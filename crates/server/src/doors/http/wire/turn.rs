@@ -1,13 +1,12 @@
-//! Whose turn it is on a connection: the client sends a request, or the server answers.
+//! The call under way on a connection.
 //!
-//! Ground rules: one connection is one tokio task, so all fields are written by that task only. The lock is needed
-//! because the task moves between threads. The fields are written under the lock, and the waker is called outside of
-//! it.
+//! Ground rules: one connection is one tokio task, and only that task uses the fields. The lock is needed because the
+//! task moves between threads.
 
 use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context, Poll, Waker, ready};
+use std::task::{Context, Poll, ready};
 
 use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::FromRequestParts;
@@ -16,18 +15,16 @@ use hyper::body::{Frame, SizeHint};
 
 use super::rest::Left;
 
-/// The turn of a connection. The framer begins it with each head that it passes on, and the answer's body ends it.
+/// The call under way on a connection: who handles it notes here what the connection must know.
 #[derive(Clone, Default)]
 pub(crate) struct Turn(Arc<Mutex<State>>);
 
 #[derive(Default)]
 struct State {
-    answering: bool,
     /// Whether the call is useful only while the client is there.
     watched: bool,
     /// The part of the request's body that the handler did not read.
     left: Option<Left>,
-    waker: Option<Waker>,
 }
 
 impl Turn {
@@ -35,56 +32,26 @@ impl Turn {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes that a request was passed on.
-    pub(crate) fn begin(&self) {
-        self.lock().answering = true;
-    }
-
-    /// Whether the answer is still being written; if so, `cx` is woken at its end.
-    pub(crate) fn is_answering(&self, cx: &Context<'_>) -> bool {
-        let mut state = self.lock();
-        if state.answering && !state.waker.as_ref().is_some_and(|waker| waker.will_wake(cx.waker())) {
-            state.waker = Some(cx.waker().clone());
-        }
-        state.answering
-    }
-
     /// Whether the call ends, too, when its client ends its stream.
-    pub(crate) fn is_watched(&self) -> bool {
+    pub(super) fn is_watched(&self) -> bool {
         self.lock().watched
     }
 
     /// Watches the client until the result is dropped: the call under way ends when the client ends its stream. A
     /// call that is not watched is finished and answered, because a client may end its stream and still read.
     pub(crate) fn watch(&self) -> Watch {
-        self.change(|state| state.watched = true);
+        self.lock().watched = true;
         Watch(self.clone())
     }
 
-    /// Notes what a handler left of the request's body.
+    /// Notes the part of the request's body that a handler did not read.
     pub(super) fn leave(&self, left: Left) {
         self.lock().left = Some(left);
     }
 
-    /// Takes what the handler left of the request's body; `None`: it read all of it.
+    /// Takes the part of the request's body that the handler did not read; `None`: it read all of it.
     pub(super) fn take_left(&self) -> Option<Left> {
         self.lock().left.take()
-    }
-
-    fn end(&self) {
-        self.change(|state| state.answering = false);
-    }
-
-    /// Changes the state and wakes the framer.
-    fn change(&self, change: impl FnOnce(&mut State)) {
-        let waker = {
-            let mut state = self.lock();
-            change(&mut state);
-            state.waker.take()
-        };
-        if let Some(waker) = waker {
-            waker.wake();
-        }
     }
 }
 
@@ -106,7 +73,7 @@ impl Drop for Watch {
     }
 }
 
-/// The body of an answer. It ends the turn when it is dropped, fully written or not.
+/// The body of an answer.
 ///
 /// A batch is read while its answer is written. The unread rest of its body is read and dropped before the answer
 /// ends.
@@ -120,12 +87,6 @@ pub(crate) struct AnswerBody {
 impl AnswerBody {
     pub(super) fn new(body: Body, turn: Turn) -> Self {
         Self { body, ending: None, turn }
-    }
-}
-
-impl Drop for AnswerBody {
-    fn drop(&mut self) {
-        self.turn.end();
     }
 }
 
