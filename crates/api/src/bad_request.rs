@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-/// Where in a request the fault is.
+/// The part of a request that has the fault.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
+pub enum Location {
     /// The body as a whole, for instance because it is not JSON.
     Body,
     /// A member of the body, by path: `at_ms`, `tokens[3]`.
@@ -15,7 +15,7 @@ pub enum Place {
     Header(&'static str),
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Body => f.write_str("the body"),
@@ -28,12 +28,12 @@ impl fmt::Display for Place {
 
 /// Why a request was refused before the server looked for a task. The fault is always the caller's, and the answer is 400.
 ///
-/// `Display` joins place and fault: ``` `delay`: `30` has no unit ```. The texts quote what was sent, cut to
+/// `Display` joins location and fault: ``` `delay`: `30` has no unit ```. The texts quote what was sent, cut to
 /// 48 characters and with control characters escaped, so they can be logged and shown in a terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadRequest {
-    /// Where the fault is.
-    pub place: Place,
+    /// The part of the request that has the fault.
+    pub location: Location,
     /// The fault, with the value and the limit.
     pub what: String,
     /// The hint: what to send instead.
@@ -42,7 +42,7 @@ pub struct BadRequest {
 
 impl fmt::Display for BadRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.place, self.what)
+        write!(f, "{}: {}", self.location, self.what)
     }
 }
 
@@ -51,22 +51,22 @@ impl std::error::Error for BadRequest {}
 impl BadRequest {
     /// A fault of the body as a whole.
     pub fn body(what: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self { place: Place::Body, what: what.into(), hint: hint.into() }
+        Self { location: Location::Body, what: what.into(), hint: hint.into() }
     }
 
     /// A fault of the member with this path.
     pub fn member(path: impl Into<String>, what: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self { place: Place::Member(path.into()), what: what.into(), hint: hint.into() }
+        Self { location: Location::Member(path.into()), what: what.into(), hint: hint.into() }
     }
 
     /// A fault of the query parameter with this name.
     pub fn parameter(name: impl Into<String>, what: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self { place: Place::Parameter(name.into()), what: what.into(), hint: hint.into() }
+        Self { location: Location::Parameter(name.into()), what: what.into(), hint: hint.into() }
     }
 
     /// A fault of the header with this name.
     pub fn header(name: &'static str, what: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self { place: Place::Header(name), what: what.into(), hint: hint.into() }
+        Self { location: Location::Header(name), what: what.into(), hint: hint.into() }
     }
 }
 
@@ -129,12 +129,12 @@ fn distance(a: &str, b: &str) -> usize {
 
 /// Turns the refusal of a member of the object at `path` into one that names the whole path.
 pub(crate) fn inside(path: &str, refused: BadRequest) -> BadRequest {
-    let place = match refused.place {
-        Place::Member(member) => Place::Member(format!("{path}.{member}")),
-        Place::Body => Place::Member(path.to_owned()),
+    let location = match refused.location {
+        Location::Member(member) => Location::Member(format!("{path}.{member}")),
+        Location::Body => Location::Member(path.to_owned()),
         other => other,
     };
-    BadRequest { place, ..refused }
+    BadRequest { location, ..refused }
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! A filter of tasks by state, due time and tag.
 
-use crate::bad_request::{BadRequest, Place, shown};
+use crate::bad_request::{BadRequest, Location, shown};
 use crate::body::{Body, Source, body};
 use crate::kind::{Kind, choice, object};
 use crate::openapi::schema::{self, Schema};
@@ -101,11 +101,11 @@ impl Kind for Tag {
 
 /// Turns the refusal of a parameter into that of the member with the same name.
 fn as_member(refused: BadRequest) -> BadRequest {
-    let place = match refused.place {
-        Place::Parameter(name) => Place::Member(name),
+    let location = match refused.location {
+        Location::Parameter(name) => Location::Member(name),
         other => other,
     };
-    BadRequest { place, ..refused }
+    BadRequest { location, ..refused }
 }
 
 impl TaskFilter {

@@ -1,6 +1,6 @@
 //! Kinds of members: a kind reads, writes and describes the values of a member.
 
-use crate::bad_request::{BadRequest, Place, inside, shown};
+use crate::bad_request::{BadRequest, Location, inside, shown};
 use crate::body::{Body, Source, Written};
 use crate::choice::Choice;
 use crate::openapi::schema;
@@ -615,12 +615,12 @@ impl<K: Kind> Kind for List<K> {
 
 /// Adds the index of an element to the path of its refusal.
 fn element(path: &str, index: usize, refused: BadRequest) -> BadRequest {
-    let place = match refused.place {
-        Place::Member(member) => {
+    let location = match refused.location {
+        Location::Member(member) => {
             let inner = member.strip_prefix(path).unwrap_or_default();
-            Place::Member(format!("{path}[{index}]{inner}"))
+            Location::Member(format!("{path}[{index}]{inner}"))
         }
         other => other,
     };
-    BadRequest { place, ..refused }
+    BadRequest { location, ..refused }
 }

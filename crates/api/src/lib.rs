@@ -79,7 +79,7 @@ mod trace;
 mod value;
 
 pub use backup::{BackupBody, BackupPhase, BackupState, BackupsBody};
-pub use bad_request::{BadRequest, Place, shown, shown_bytes};
+pub use bad_request::{BadRequest, Location, shown, shown_bytes};
 pub use batch::{BadBatchLine, BatchLine, BatchOp, BatchResult};
 pub use bulk::{
     BULK_MAX, BulkCancelAnswer, BulkCancelBody, BulkMoveAnswer, BulkMoveBody, MoveTo, PurgeAnswer, PurgeBody,

@@ -197,7 +197,7 @@ impl<K: Kind, A: Absence<K::Value>> Part for One<K, A> {
     type Value = A::Value;
 
     fn read(&self, own: &'static str, slots: Slots<'_, '_>, source: Source) -> Result<A::Value, BadRequest> {
-        // In an answer `null` is as none.
+        // In an answer `null` counts as a missing member.
         match slots[0].filter(|raw| source == Source::Request || raw.get() != "null") {
             Some(raw) => self.kind.read(own, raw, source).map(A::present),
             None => self.absence.absent().or_else(|| self.kind.absent().map(A::present)).ok_or_else(|| {

@@ -1,6 +1,6 @@
 //! Error answers: `application/problem+json` of RFC 9457.
 
-use crate::bad_request::{BadRequest, Place, shown};
+use crate::bad_request::{BadRequest, Location, shown};
 use crate::body::body;
 use crate::cancel::CancelOutcome;
 use crate::kind::{Kind, choice, count, number, text};
@@ -128,11 +128,11 @@ impl Problem {
     /// 400: a request that cannot be understood.
     pub fn bad_request(refusal: &BadRequest) -> Self {
         let mut problem = Self::new(ProblemKind::BadRequest, refusal.to_string()).with_hint(&refusal.hint);
-        match &refusal.place {
-            Place::Body => {}
-            Place::Member(path) => problem.member = Some(path.clone()),
-            Place::Parameter(name) => problem.parameter = Some(name.clone()),
-            Place::Header(name) => problem.header = Some((*name).to_owned()),
+        match &refusal.location {
+            Location::Body => {}
+            Location::Member(path) => problem.member = Some(path.clone()),
+            Location::Parameter(name) => problem.parameter = Some(name.clone()),
+            Location::Header(name) => problem.header = Some((*name).to_owned()),
         }
         problem
     }

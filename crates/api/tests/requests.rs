@@ -2,8 +2,8 @@
 
 use tickwheel_api::{
     AckBody, AdvanceBody, BadRequest, BulkCancelBody, CancelQuery, Due, ExtendBody, LeaseBody, ListQuery,
-    MomentBody, NackBody, PatchBody, PatchQuery, PayloadBody, Place, PutBody, PutMode, PutQuery, RetryBody,
-    TaskFilter, TaskState, Terms, TermsPatch, etag, if_match, no_query,
+    Location, MomentBody, NackBody, PatchBody, PatchQuery, PayloadBody, PutBody, PutMode, PutQuery,
+    RetryBody, TaskFilter, TaskState, Terms, TermsPatch, etag, if_match, no_query,
 };
 
 fn put(text: &str) -> PutBody {
@@ -119,7 +119,7 @@ fn put_members_of_other_places() {
         ),
     ] {
         let error = PutBody::parse(format!(r#"{{"{name}":1}}"#).as_bytes()).expect_err(name);
-        assert_eq!((error.place, error.hint.as_str()), (Place::Member(name.to_owned()), hint));
+        assert_eq!((error.location, error.hint.as_str()), (Location::Member(name.to_owned()), hint));
     }
 }
 

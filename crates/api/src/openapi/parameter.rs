@@ -10,7 +10,7 @@ use crate::{
 
 /// The part of a request that has a parameter.
 #[derive(Copy, Clone)]
-enum Place {
+enum Location {
     Path,
     Query,
     Header,
@@ -19,20 +19,20 @@ enum Place {
 /// A parameter of some operations.
 pub(super) struct Parameter {
     pub(super) name: &'static str,
-    place: Place,
+    location: Location,
     schema: Value,
     pub(super) what: &'static str,
 }
 
 /// All parameters and request headers.
 pub(super) fn parameters() -> Vec<Parameter> {
-    use Place::{Header, Path, Query};
+    use Location::{Header, Path, Query};
     let queue = json!({ "type": "string", "minLength": 1, "maxLength": 200, "pattern": "^[A-Za-z0-9+/;.$_()][A-Za-z0-9+/;.$_()-]*$" });
     let modes = PutMode::ALL.map(PutMode::name);
     let kinds: Vec<_> =
         ProblemKind::ALL.iter().map(|kind| kind.type_uri().trim_start_matches("/problems/")).collect();
     let span = || json!({ "anyOf": [time(), time_ms()] });
-    let of = |name, place, schema, what| Parameter { name, place, schema, what };
+    let of = |name, location, schema, what| Parameter { name, location, schema, what };
     vec![
         of("q", Path, queue.clone(), "The name of the queue. A `/` in it is written `%2F`."),
         of("key", Path, word(256), "The key of the task, percent-encoded."),
@@ -146,11 +146,11 @@ pub(super) fn parameters() -> Vec<Parameter> {
 /// All parameters, as components of the OpenAPI document.
 pub(super) fn all() -> Value {
     let described = |parameter: Parameter| {
-        let Parameter { name, place, schema, what } = parameter;
-        let (place, required) = match place {
-            Place::Path => ("path", true),
-            Place::Query => ("query", false),
-            Place::Header => ("header", false),
+        let Parameter { name, location, schema, what } = parameter;
+        let (place, required) = match location {
+            Location::Path => ("path", true),
+            Location::Query => ("query", false),
+            Location::Header => ("header", false),
         };
         let described =
             json!({ "name": name, "in": place, "required": required, "description": what, "schema": schema });
