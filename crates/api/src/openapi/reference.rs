@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use super::operation::{Content, Needs, Operation, operations};
+use super::OPERATIONS;
+use super::operation::{Content, Needs, Operation};
 use super::parameter::{Parameter, parameters};
 use super::schema::{Member, Schema};
 use super::schemas;
@@ -19,8 +20,8 @@ pub fn reference() -> String {
          - [Routes](#routes)\n- [Bodies of requests and answers](#bodies-of-requests-and-answers)\n- [Problems](#problems)\n\n## Routes\n",
     );
     let known = parameters();
-    for operation in operations() {
-        route(&mut page, &operation, &known);
+    for operation in &OPERATIONS {
+        route(&mut page, operation, &known);
     }
     page.push_str("\n## Bodies of requests and answers\n");
     for schema in schemas() {
@@ -42,8 +43,8 @@ fn line(page: &mut String, text: std::fmt::Arguments<'_>) {
 }
 
 fn route(page: &mut String, operation: &Operation, known: &[Parameter]) {
-    let Operation { method, path, what, .. } = operation;
-    line(page, format_args!("\n### `{method} {path}`\n\n{what}. {}\n", whom(operation.needs)));
+    let Operation { method, path, .. } = operation;
+    line(page, format_args!("\n### `{method} {path}`\n\n{}. {}\n", operation.what(), whom(operation.needs)));
     for name in operation.query.iter().chain(operation.headers) {
         let parameter = known.iter().find(|known| known.name == *name).expect("each is described");
         let kind = if operation.headers.contains(name) { "header" } else { "parameter" };
@@ -54,7 +55,7 @@ fn route(page: &mut String, operation: &Operation, known: &[Parameter]) {
         let may = if sent.required { "" } else { " (optional)" };
         line(page, format_args!("- body: {}{how}{may}", link(sent.schema)));
     }
-    for answer in &operation.answers {
+    for answer in operation.answers {
         let given = match answer.content {
             Content::Json("RedrivenOneOrMany") => format!("{} or {}", link("Stored"), link("Redriven")),
             Content::Json(schema) => link(schema),
@@ -82,8 +83,8 @@ fn whom(needs: Needs) -> String {
     match needs {
         Needs::Nothing => "Needs no token.".to_owned(),
         Needs::Token => "Needs any token.".to_owned(),
-        Needs::In(right) | Needs::Somewhere(right) => format!("Needs `{right}`."),
-        Needs::Everywhere(right) => format!("Needs `{right}`, and a token without a scope."),
+        Needs::In(right) | Needs::Somewhere(right) => format!("Needs `{}`.", right.name()),
+        Needs::Everywhere(right) => format!("Needs `{}`, and a token without a scope.", right.name()),
     }
 }
 

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tickwheel_api::Problem;
+use tickwheel_api::openapi::Needs;
 use tickwheel_queue::QueueName;
 
 use crate::access::refusal::Refusal;
@@ -35,21 +36,6 @@ pub enum TokenFileError {
 /// The name of the queue in which earlier releases kept their jobs. No client can use it, so no task of a client is
 /// taken for a job.
 pub(crate) const OWN_QUEUE: &str = "$jobs";
-
-/// The right that a call needs, and where it needs it.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Need {
-    /// No right: programs that monitor a server have no token.
-    Nothing,
-    /// Any known token.
-    Token,
-    /// The right in this queue.
-    In(Right, String),
-    /// The right in some queue. The handler then shows only what the scope covers.
-    Somewhere(Right),
-    /// The right in all queues.
-    Everywhere(Right),
-}
 
 impl Authorizer {
     /// Reads the token file, if there is one.
@@ -85,16 +71,22 @@ impl Authorizer {
         self.fixed.grant(token).or_else(of_file)
     }
 
-    /// The rights of a caller for a call with this need. `changes`: the call may change something. An empty token is
-    /// not known.
+    /// The rights of a caller for a call with this need. `queue`: the queue of the call, if its name is valid.
+    /// `changes`: the call may change something. An empty token is not known.
     ///
     /// # Errors
     /// 401 without a known token, 403 if the right is missing or the queue is the server's own, 404 for a queue
     /// outside of the token's scope.
-    pub(crate) fn check(&self, token: Option<&[u8]>, need: &Need, changes: bool) -> Result<Grant, Refusal> {
-        let grant = self.granted(token, need)?;
-        match need {
-            Need::In(_, queue) if queue == OWN_QUEUE && changes => Err(Problem::own_queue(queue).into()),
+    pub(crate) fn check(
+        &self,
+        token: Option<&[u8]>,
+        needs: Needs,
+        queue: Option<&QueueName>,
+        changes: bool,
+    ) -> Result<Grant, Refusal> {
+        let grant = self.granted(token, needs, queue)?;
+        match queue.map(QueueName::as_str) {
+            Some(OWN_QUEUE) if changes => Err(Problem::own_queue(OWN_QUEUE).into()),
             _ => Ok(grant),
         }
     }
@@ -122,12 +114,17 @@ impl Authorizer {
         grant.is_some_and(|grant| grant.allows(Right::Admin))
     }
 
-    fn granted(&self, token: Option<&[u8]>, need: &Need) -> Result<Grant, Refusal> {
+    fn granted(
+        &self,
+        token: Option<&[u8]>,
+        needs: Needs,
+        queue: Option<&QueueName>,
+    ) -> Result<Grant, Refusal> {
         if !self.has_tokens() {
             return Ok(Grant::everything());
         }
         let grant = token.and_then(|token| self.grant(token));
-        if *need == Need::Nothing {
+        if needs == Needs::Nothing {
             // The rights decide how much detail the answer shows. The call is not counted: health is answered
             // although the token has used up its quota.
             return Ok(grant.map_or_else(Grant::nothing, Grant::without_quota));
@@ -137,20 +134,20 @@ impl Authorizer {
             true => Ok(()),
             false => Err(Refusal::from(Problem::forbidden(right.name()))),
         };
-        match need {
-            Need::Nothing | Need::Token => {}
-            Need::In(right, queue) => {
-                // The handler answers a name that is not valid.
-                if let Ok(queue) = QueueName::new(queue)
-                    && !grant.covers(&queue)
+        match needs {
+            Needs::Nothing | Needs::Token => {}
+            Needs::In(right) => {
+                // A name that is not valid is answered after the rights are checked.
+                if let Some(queue) = queue
+                    && !grant.covers(queue)
                 {
                     return Err(Problem::out_of_scope(queue.as_str()).into());
                 }
-                has(*right)?;
+                has(right)?;
             }
-            Need::Somewhere(right) => has(*right)?,
-            Need::Everywhere(right) => {
-                has(*right)?;
+            Needs::Somewhere(right) => has(right)?,
+            Needs::Everywhere(right) => {
+                has(right)?;
                 if !grant.is_unscoped() {
                     return Err(Problem::forbidden_to_scoped().into());
                 }

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
+pub(crate) use tickwheel_api::openapi::Right;
 use tickwheel_api::{RateError, duration};
 use tickwheel_queue::QueueName;
 
@@ -81,39 +82,11 @@ enum Scope {
     Namespace(String),
 }
 
-/// A right that a token may have.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Right {
-    /// Read tasks, queues, schedules and statistics.
-    Read,
-    /// Put, change and cancel tasks and schedules.
-    Produce,
-    /// Lease, ack, nack, extend.
-    Consume,
-    /// Configure queues, pause them, redrive, move the clock.
-    Admin,
-}
-
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 struct Rights(u8);
 
-/// The rights by their names.
-pub(crate) const WORDS: [(&str, Right); 4] = [
-    ("read", Right::Read),
-    ("produce", Right::Produce),
-    ("consume", Right::Consume),
-    ("admin", Right::Admin),
-];
-
-impl Right {
-    fn bit(self) -> u8 {
-        1 << self as u8
-    }
-
-    /// The name of the right.
-    pub(crate) fn name(self) -> &'static str {
-        WORDS.iter().find(|(_, right)| *right == self).map(|(name, _)| *name).expect("each has a name")
-    }
+fn bit(right: Right) -> u8 {
+    1 << right as u8
 }
 
 /// The members that may follow a token.
@@ -290,7 +263,7 @@ impl Grant {
     }
 
     pub(crate) fn allows(&self, right: Right) -> bool {
-        self.rights.0 & right.bit() != 0
+        self.rights.0 & bit(right) != 0
     }
 
     /// Whether the grant holds in all queues.
@@ -425,9 +398,8 @@ fn hash_of_hex(digits: &str) -> Option<Hash> {
 fn rights(list: &str) -> Result<Rights, String> {
     let mut rights = Rights(0);
     for word in list.split(',') {
-        let known = WORDS.iter().find(|(name, _)| *name == word);
-        let (_, right) = known.ok_or("`rights=` takes some of read,produce,consume,admin")?;
-        rights.0 |= right.bit();
+        let known = Right::ALL.into_iter().find(|right| right.name() == word);
+        rights.0 |= bit(known.ok_or("`rights=` takes some of read,produce,consume,admin")?);
     }
     Ok(rights)
 }
@@ -491,7 +463,7 @@ mod tests {
     fn rights_and_scopes_restrict_a_token() {
         let tokens = Tokens::parse("t rights=read,consume scope=close,shop/").expect("tokens");
         let grant = tokens.grant(b"t").expect("it is one");
-        let allowed = WORDS.map(|(_, right)| grant.allows(right));
+        let allowed = Right::ALL.map(|right| grant.allows(right));
         assert_eq!(allowed, [true, false, true, false]);
         let covered = ["close", "shop/a", "shop/", "shop", "closes", "other/shop/a"]
             .map(|name| grant.covers(&queue(name)));

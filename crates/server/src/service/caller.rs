@@ -6,6 +6,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tickwheel_api::openapi::Needs;
 use tickwheel_api::{Problem, TraceContext};
 use tickwheel_queue::{
     Ack, Act, Acted, ById, ByIdError, Cancel, CancelError, Cancelled, ChangeQueue, DeleteSchedule, Due,
@@ -15,7 +16,7 @@ use tickwheel_queue::{
     Timestamp, TokenAnswer, Unavailable,
 };
 
-use crate::access::authorizer::{Need, OWN_QUEUE};
+use crate::access::authorizer::OWN_QUEUE;
 use crate::access::producer::Producer;
 use crate::access::quota::Quota;
 use crate::access::refusal::Refusal;
@@ -52,8 +53,9 @@ impl Caller {
         Self { app, grant, producer }
     }
 
-    /// Admits a caller for one call that needs this right. `changes`: the call may change something. `from`: the
-    /// caller's address; `None`: it came by a path of the file system.
+    /// Admits a caller for one call that needs this right. `queue`: the queue of the call, if its name is valid.
+    /// `changes`: the call may change something. `from`: the caller's address; `None`: it came by a path of the file
+    /// system.
     ///
     /// # Errors
     /// 401, 403 and 404 as in [`Authorizer::check`](crate::access::authorizer::Authorizer::check); 429 if the token
@@ -61,11 +63,12 @@ impl Caller {
     pub(crate) fn begin(
         app: &Arc<App>,
         token: Option<&[u8]>,
-        need: &Need,
+        needs: Needs,
+        queue: Option<&QueueName>,
         changes: bool,
         from: Option<IpAddr>,
     ) -> Result<Self, Refusal> {
-        let grant = app.authorizer.check(token, need, changes)?;
+        let grant = app.authorizer.check(token, needs, queue, changes)?;
         grant.quota().map_or(Ok(()), Quota::call)?;
         let producer = Producer::new(grant.token(), from);
         Ok(Self::new(Arc::clone(app), grant, producer))

@@ -331,12 +331,11 @@ mod tests {
     use tickwheel_api::{BULK_MAX, BulkCancelBody, JobBody, Levels};
     use tickwheel_queue::{Key, Put, QueueName};
     use tokio::time::timeout;
-    use tower_service::Service;
 
     use super::*;
     use crate::access::tokens::Tokens;
     use crate::base::stopping::{self, Stop};
-    use crate::doors::http::routes::routes;
+    use crate::doors::http::call::tests::answered;
     use crate::service::app::App;
     use crate::service::bulk::PAGE;
     use crate::service::turns::Turn;
@@ -425,14 +424,12 @@ mod tests {
             turns.push(app.jobs.turns.take(None).await);
         }
         let tokens = Tokens::parse("one\ntwo").expect("tokens");
-        let mut routes = routes(Arc::clone(&app));
         let mut statuses = Vec::new();
         for token in ["one", "one", "two"] {
             let grant = tokens.grant(token.as_bytes()).expect("it is known");
-            let request = Request::post("/v1/queues/q/cancel").extension(grant);
+            let request = Request::post("/v1/queues/q/cancel");
             let request = request.body(Body::from(r#"{"filter":{},"dry_run":true}"#)).expect("a request");
-            let answer = routes.call(request).await.unwrap_or_else(|never| match never {});
-            statuses.push(answer.status().as_u16());
+            statuses.push(answered(&app, grant, request).await.status().as_u16());
         }
         assert_eq!(statuses, [202, 429, 202]);
     }

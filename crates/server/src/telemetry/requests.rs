@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tickwheel::{Clock, Monotonic, SystemClock};
-use tickwheel_api::openapi::operations;
+use tickwheel_api::openapi::OPERATIONS;
 
 /// Upper bounds of the times of calls (µs). One more count follows the last bound.
 pub(crate) const REQUEST_BOUNDS_US: [u64; 7] =
@@ -23,7 +23,7 @@ pub(crate) const UNMATCHED: &str = "unmatched";
 
 /// All routes by the names that metrics and logs use.
 pub(crate) fn routes() -> impl Iterator<Item = &'static str> {
-    operations().into_iter().map(|operation| operation.path).chain([UNMATCHED])
+    OPERATIONS.iter().map(|operation| operation.path).chain([UNMATCHED])
 }
 
 /// How long a lease with a wait waited for tasks. The value is in the extensions of the lease's answer.

@@ -7,6 +7,7 @@ use axum::body::{Body, Bytes, HttpBody};
 use axum::response::Response;
 use hyper::body::{Frame, SizeHint};
 use tickwheel::{Clock, Monotonic, SystemClock};
+use tickwheel_queue::QueueName;
 
 use crate::doors::http::audit::Subject;
 use crate::events;
@@ -37,7 +38,7 @@ impl Drop for Line {
             event = events::CALL,
             method = subject.method.as_str(),
             route = subject.route,
-            queue = subject.queue(),
+            queue = subject.queue().map(QueueName::as_str),
             status,
             took_ms,
             bytes,

@@ -5,25 +5,31 @@ use std::time::Duration;
 use axum::http::header::LOCATION;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
-use tickwheel_api::{BackupBody, Problem};
+use tickwheel_api::{BackupBody, Problem, no_body};
 use tokio::time::timeout;
 
 use crate::access::refusal::Refusal;
 use crate::base::aside::aside;
-use crate::doors::http::Shared;
 use crate::doors::http::answer;
-use crate::doors::http::body::NoBody;
-use crate::doors::http::path::JobAt;
-use crate::doors::http::query::NoQuery;
+use crate::doors::http::call::Call;
+use crate::doors::http::routes::handlers;
 use crate::service::app::App;
 use crate::service::backups::Begun;
+
+handlers! {
+    BeginBackup => begin,
+    ListBackups => all,
+    GetBackup => one,
+    StopBackup => stop,
+}
 
 /// The longest wait for a stopped backup to end; it ends after its current piece.
 const STOP_TIME: Duration = Duration::from_secs(5);
 
 /// `POST` on the collection: begins a backup.
-pub(crate) async fn begin(app: Shared, _: NoQuery, _: NoBody) -> Result<Response, Refusal> {
-    let backups = app.backups.clone();
+async fn begin(mut call: Call) -> Result<Response, Refusal> {
+    call.read(no_body).await?;
+    let backups = call.app().backups.clone();
     let body = match aside(move || backups.begin()).await?? {
         Begun::Now(body) => body,
         Begun::UnderWay(id) => return Err(Problem::backup_under_way(id).into()),
@@ -35,25 +41,26 @@ pub(crate) async fn begin(app: Shared, _: NoQuery, _: NoBody) -> Result<Response
 }
 
 /// `GET` on the collection: the newest backups, up to a limit.
-pub(crate) async fn all(app: Shared, _: NoQuery) -> Result<Response, Refusal> {
-    let backups = app.backups.clone();
+async fn all(call: Call) -> Result<Response, Refusal> {
+    let backups = call.app().backups.clone();
     let found = aside(move || backups.all()).await??;
     Ok(answer::json(StatusCode::OK, &found))
 }
 
 /// `GET`: the state of a backup.
-pub(crate) async fn one(app: Shared, JobAt(id): JobAt, _: NoQuery) -> Result<Response, Refusal> {
-    Ok(answer::json(StatusCode::OK, &find(&app, &id).await?))
+async fn one(call: Call) -> Result<Response, Refusal> {
+    Ok(answer::json(StatusCode::OK, &find(call.app(), &call.number()?).await?))
 }
 
 /// `DELETE`: stops a backup if it is running.
-pub(crate) async fn stop(app: Shared, JobAt(id): JobAt, _: NoQuery) -> Result<Response, Refusal> {
-    let found = find(&app, &id).await?;
+async fn stop(call: Call) -> Result<Response, Refusal> {
+    let (app, id) = (call.app(), call.number()?);
+    let found = find(app, &id).await?;
     if app.backups.stop(found.id) {
         // The answer says whether the backup has ended.
         let _late = timeout(STOP_TIME, app.backups.ended()).await;
     }
-    Ok(answer::json(StatusCode::OK, &find(&app, &id).await?))
+    Ok(answer::json(StatusCode::OK, &find(app, &id).await?))
 }
 
 async fn find(app: &App, id: &str) -> Result<BackupBody, Refusal> {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
+use axum::http::HeaderValue;
 use axum::http::header::CONTENT_TYPE;
-use axum::http::{HeaderMap, HeaderValue};
 use axum::response::Response;
 use tickwheel_api::{BadBatchLine, BatchLine, BatchOp, BatchResult, Problem, ProblemKind, PutQuery};
 use tickwheel_queue::{Key, Put, QueueName};
@@ -18,16 +18,19 @@ use crate::access::quota::Quota;
 use crate::access::refusal::Refusal;
 use crate::base::aside::{LONG_BYTES, Steps, aside};
 use crate::doors::http::body::{BODY_TIME_MAX, NDJSON_TYPES, check_length, check_type};
-use crate::doors::http::header::Trace;
+use crate::doors::http::call::Call;
 use crate::doors::http::lines::{Line, Lines, STREAM_BYTES_MAX};
-use crate::doors::http::path::QueueAt;
 use crate::doors::http::problem;
-use crate::doors::http::query::NoQuery;
+use crate::doors::http::routes::handlers;
 use crate::doors::http::rows::{Row, Rows};
 use crate::service::app::App;
 use crate::service::batches::{BatchPermit, PACE_BYTES, PACE_TIME, Pace};
 use crate::service::caller::Caller;
 use crate::translate;
+
+handlers! {
+    Batch => batch,
+}
 
 /// The largest number of lines. Their results, about 10 MiB at most, fit into memory even if the client reads
 /// nothing.
@@ -52,22 +55,17 @@ const REFUSED_BYTES: usize = 1 << 10;
 ///
 /// The lines run on a task of their own, so that reading the request never waits until the client reads the answer.
 /// Many clients send everything before they read anything; both sides would wait for ever.
-pub(crate) async fn batch(
-    caller: Caller,
-    QueueAt(queue): QueueAt,
-    _: NoQuery,
-    Trace(trace): Trace,
-    headers: HeaderMap,
-    body: Body,
-) -> Result<Response, Refusal> {
-    check_type(&headers, &NDJSON_TYPES)?;
-    check_length(&headers, STREAM_BYTES_MAX as u64)?;
+async fn batch(call: Call) -> Result<Response, Refusal> {
+    check_type(call.headers(), &NDJSON_TYPES)?;
+    check_length(call.headers(), STREAM_BYTES_MAX as u64)?;
+    let (name, trace) = (call.queue().clone(), call.trace());
+    let Call { caller, body, .. } = call;
     caller.quota().map_or(Ok(()), Quota::body)?;
     caller.count().await?;
     let permit = caller.app.slots.batches.enter(caller.producer()).await?;
     let (rows, answer) = mpsc::unbounded_channel();
     let under_way = VecDeque::new();
-    let batch = Batch { caller, name: queue, trace, under_way, bytes: 0, rows };
+    let batch = Batch { caller, name, trace, under_way, bytes: 0, rows };
     tokio::spawn(batch.run(body, permit));
     let mut response = Response::new(Body::new(Rows::new(answer)));
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/x-ndjson"));
@@ -306,20 +304,19 @@ mod tests {
     use std::task::{Context, Poll, ready};
 
     use axum::body::{Bytes, HttpBody};
-    use axum::extract::FromRequestParts;
     use axum::http::Request;
     use hyper::body::Frame;
     use tickwheel_queue::Queue;
     use tokio::time::Sleep;
-    use tower_service::Service;
 
     use super::*;
+    use crate::access::producer::Producer;
     use crate::access::tokens::{Grant, Tokens};
     use crate::base::aside::ONE_BYTES;
     use crate::base::others::tests::turns;
     use crate::base::stopping::{self, Stop};
     use crate::doors::http::body::next_piece;
-    use crate::doors::http::routes::routes;
+    use crate::doors::http::call::tests::answered;
     use crate::doors::http::rows::CutShort;
     use crate::service::limits::Limits;
 
@@ -359,13 +356,8 @@ mod tests {
         pieces(of, apart, false)
     }
 
-    /// The routes of a server with one permit for batches.
-    fn one_place() -> (axum::Router, Stop) {
-        let (app, stop) = with_one_place();
-        (routes(app), stop)
-    }
-
-    fn with_one_place() -> (Arc<App>, Stop) {
+    /// A server with one permit for batches.
+    fn one_place() -> (Arc<App>, Stop) {
         with(Limits { batches: 1, ..Limits::default() })
     }
 
@@ -375,14 +367,13 @@ mod tests {
         (Arc::new(App::new(queue, stopping, tickwheel_api::Levels::default(), None, &limits)), stop)
     }
 
-    async fn post(routes: &axum::Router, body: Body) -> Response {
-        post_as(routes, Grant::everything(), body).await
+    async fn post(app: &Arc<App>, body: Body) -> Response {
+        post_as(app, Grant::everything(), body).await
     }
 
-    async fn post_as(routes: &axum::Router, grant: Grant, body: Body) -> Response {
-        let request = Request::post("/v1/queues/q/batch").extension(grant);
-        let answer = routes.clone().call(request.body(body).expect("a request")).await;
-        answer.unwrap_or_else(|never| match never {})
+    async fn post_as(app: &Arc<App>, grant: Grant, body: Body) -> Response {
+        let request = Request::post("/v1/queues/q/batch").body(body).expect("a request");
+        answered(app, grant, request).await
     }
 
     async fn lines(answer: Response) -> Vec<serde_json::Value> {
@@ -401,10 +392,10 @@ mod tests {
     /// A bug that was found: silent batches of one producer kept all others out for ten minutes.
     #[tokio::test(start_paused = true)]
     async fn a_silent_batch_makes_way_for_a_waiting_one() {
-        let (routes, _stop) = one_place();
-        let silent = post(&routes, paced(&[LINE], Duration::ZERO)).await;
+        let (app, _stop) = one_place();
+        let silent = post(&app, paced(&[LINE], Duration::ZERO)).await;
         let begun = Instant::now();
-        let other = post(&routes, Body::from(LINE)).await;
+        let other = post(&app, Body::from(LINE)).await;
         assert_eq!(other.status(), 200);
         assert!(begun.elapsed() <= PACE_TIME, "{:?}", begun.elapsed());
         assert_eq!(lines(other).await[0]["status"], 400, "the line of the other one is answered");
@@ -422,39 +413,38 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_batch_takes_a_place_of_its_sender() {
         let (app, _stop) = with(Limits { batches: 2, batches_per_caller: 1, ..Limits::default() });
-        let routes = routes(app);
         let tokens = Tokens::parse("one\ntwo").expect("tokens");
         let of = |token: &str| tokens.grant(token.as_bytes()).expect("it is known");
-        let _steady = post_as(&routes, of("one"), paced(&[&BLANK[..]; 20], Duration::from_secs(4))).await;
-        let refused = post_as(&routes, of("one"), Body::from(LINE)).await;
+        let _steady = post_as(&app, of("one"), paced(&[&BLANK[..]; 20], Duration::from_secs(4))).await;
+        let refused = post_as(&app, of("one"), Body::from(LINE)).await;
         let problem = lines(refused).await;
         let detail = problem[0]["detail"].as_str().expect("a text");
         assert!(detail.contains("--max-batches-per-caller"), "{detail}");
-        assert_eq!(post_as(&routes, of("two"), Body::from(LINE)).await.status(), 200);
+        assert_eq!(post_as(&app, of("two"), Body::from(LINE)).await.status(), 200);
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_batch_that_sends_enough_keeps_its_place() {
-        let (routes, _stop) = one_place();
-        let steady = post(&routes, paced(&[&BLANK[..]; 20], Duration::from_secs(4))).await;
+        let (app, _stop) = one_place();
+        let steady = post(&app, paced(&[&BLANK[..]; 20], Duration::from_secs(4))).await;
         let begun = Instant::now();
-        let refused = post(&routes, Body::from(LINE)).await;
+        let refused = post(&app, Body::from(LINE)).await;
         assert_eq!(
             (refused.status(), begun.elapsed()),
             (429.try_into().expect("a status"), Duration::from_secs(6))
         );
         drop(steady);
-        assert_eq!(post(&routes, Body::from(LINE)).await.status(), 200, "a client that leaves gives it back");
+        assert_eq!(post(&app, Body::from(LINE)).await.status(), 200, "a client that leaves gives it back");
     }
 
     /// A bug that was found: ten thousand lines that had already arrived delayed all other calls until the last was
     /// read.
     #[tokio::test]
     async fn others_have_their_turn_between_the_lines() {
-        let (routes, _stop) = one_place();
+        let (app, _stop) = one_place();
         let many = b"no JSON\n".repeat(LINES_MAX);
         let turns = turns();
-        let answered = lines(post(&routes, Body::from(many)).await).await;
+        let answered = lines(post(&app, Body::from(many)).await).await;
         assert_eq!(answered.len(), LINES_MAX);
         let (turns, least) = (turns.load(Ordering::Relaxed), LINES_MAX * ONE_BYTES / LONG_BYTES);
         assert!(turns >= least, "{turns} turns, not {least}");
@@ -463,7 +453,7 @@ mod tests {
     /// A long line is parsed on another thread. This thread serves others meanwhile, and the lines keep their order.
     #[tokio::test]
     async fn long_lines_are_read_aside_and_keep_their_order() {
-        let (routes, _stop) = one_place();
+        let (app, _stop) = one_place();
         let put = |value: usize, bytes: usize| {
             let filler = "x".repeat(bytes);
             format!(
@@ -472,7 +462,7 @@ mod tests {
         };
         let text =
             [put(1, 10), put(2, 1_000_000), put(3, 10), "{}\n".to_owned(), put(4, LONG_BYTES)].concat();
-        let answered = lines(post(&routes, Body::from(text)).await).await;
+        let answered = lines(post(&app, Body::from(text)).await).await;
         let statuses: Vec<_> = answered.iter().map(|line| line["status"].as_u64()).collect();
         assert_eq!(statuses, [Some(201), Some(200), Some(200), Some(400), Some(200)]);
         let versions: Vec<_> = answered.iter().filter_map(|line| line["version"].as_u64()).collect();
@@ -482,10 +472,10 @@ mod tests {
     /// A batch is not slow while no other batch waits.
     #[tokio::test(start_paused = true)]
     async fn a_slow_batch_keeps_its_place_while_no_other_waits() {
-        let (routes, _stop) = one_place();
-        let slow = post(&routes, paced(&[LINE, LINE, LINE], Duration::from_secs(20))).await;
+        let (app, _stop) = one_place();
+        let slow = post(&app, paced(&[LINE, LINE, LINE], Duration::from_secs(20))).await;
         sleep(Duration::from_secs(55)).await;
-        let other = post(&routes, Body::from(LINE)).await;
+        let other = post(&app, Body::from(LINE)).await;
         assert_eq!(other.status(), 200, "and gives it up at once");
         let ended = lines(slow).await;
         let statuses: Vec<_> = ended.iter().map(|line| line["status"].as_u64()).collect();
@@ -494,9 +484,7 @@ mod tests {
 
     /// A batch whose lines wait for the server, with the only permit of the server.
     async fn waiting_for_the_server(app: &Arc<App>, body: Body, wait: Duration) -> Response {
-        let mut parts = Request::new(()).into_parts().0;
-        parts.extensions.insert(Grant::everything());
-        let caller = Caller::from_request_parts(&mut parts, app).await.unwrap_or_else(|never| match never {});
+        let caller = Caller::new(Arc::clone(app), Grant::everything(), Producer::new(None, None));
         let permit = app.slots.batches.enter(caller.producer()).await.expect("a permit");
         let (rows, answer) = mpsc::unbounded_channel();
         let known = Instant::now() + wait;
@@ -518,11 +506,11 @@ mod tests {
     /// busy with its lines.
     #[tokio::test(start_paused = true)]
     async fn a_batch_that_waits_for_the_server_is_not_slow() {
-        let (app, _stop) = with_one_place();
+        let (app, _stop) = one_place();
         let body = pieces(&[b"\n", LINE, LINE], Duration::from_secs(8), true);
         let batch = waiting_for_the_server(&app, body, Duration::from_secs(30)).await;
         sleep(Duration::from_secs(10)).await;
-        let refused = post(&routes(app), Body::from(LINE)).await;
+        let refused = post(&app, Body::from(LINE)).await;
         assert_eq!(refused.status(), 429, "its permit is not another's");
         let rows = lines(batch).await;
         assert_eq!(rows.len(), UNDER_WAY_MAX + 1, "all its lines have results");
@@ -534,16 +522,16 @@ mod tests {
     async fn the_rest_of_a_batch_is_read_and_dropped_while_it_arrives() {
         static MORE: [u8; 2 * PACE_BYTES] = [b'x'; 2 * PACE_BYTES];
         let all: &'static [u8] = Vec::leak(b"no JSON\n".repeat(LINES_MAX + 1));
-        let (routes, _stop) = one_place();
+        let (app, _stop) = one_place();
         for (more, ends, seconds) in [(20, true, 80), (20, false, 85), (0, false, 5)] {
             let body = [vec![all], vec![&MORE[..]; more]].concat();
             let begun = Instant::now();
-            let batch = post(&routes, pieces(&body, Duration::from_secs(4), ends)).await;
+            let batch = post(&app, pieces(&body, Duration::from_secs(4), ends)).await;
             let rows = lines(batch).await;
             assert_eq!((rows.len(), &rows[LINES_MAX]["status"]), (LINES_MAX + 1, &413.into()));
             let waited = begun.elapsed().as_secs();
             assert!((seconds..=seconds + 5).contains(&waited), "{waited} s, not {seconds}");
-            assert_eq!(post(&routes, Body::from(LINE)).await.status(), 200);
+            assert_eq!(post(&app, Body::from(LINE)).await.status(), 200);
         }
     }
 
@@ -559,9 +547,9 @@ mod tests {
     /// followed the first.
     #[tokio::test(start_paused = true)]
     async fn a_batch_has_one_last_result_however_long_its_rest_takes() {
-        let (routes, _stop) = one_place();
+        let (app, _stop) = one_place();
         let begun = Instant::now();
-        let rows = lines(post(&routes, too_many_and_more()).await).await;
+        let rows = lines(post(&app, too_many_and_more()).await).await;
         assert_eq!((rows.len(), &rows[LINES_MAX]["status"]), (LINES_MAX + 1, &413.into()));
         let waited = begun.elapsed();
         assert!((BATCH_TIME_MAX..BATCH_TIME_MAX + PACE_TIME).contains(&waited), "{waited:?}");
@@ -571,13 +559,13 @@ mod tests {
     /// body.
     #[tokio::test(start_paused = true)]
     async fn a_client_that_leaves_is_charged_for_the_dropped_rest() {
-        let (routes, _stop) = one_place();
+        let (app, _stop) = one_place();
         let tokens = Tokens::parse("one bytes=200000/h").expect("tokens");
         let grant = tokens.grant(b"one").expect("it is known");
-        let answer = post_as(&routes, grant.clone(), too_many_and_more()).await;
+        let answer = post_as(&app, grant.clone(), too_many_and_more()).await;
         sleep(Duration::from_secs(100)).await;
         drop(answer);
-        let refused = post_as(&routes, grant, Body::from(LINE)).await;
+        let refused = post_as(&app, grant, Body::from(LINE)).await;
         assert_eq!(refused.status(), 429);
     }
 }

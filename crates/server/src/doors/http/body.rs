@@ -5,21 +5,17 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes, HttpBody};
-use axum::extract::{FromRequest, Request};
 use axum::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
 use axum::http::{HeaderMap, HeaderValue};
-use tickwheel_api::{BadRequest, Problem, no_body};
+use tickwheel_api::{BadRequest, Problem};
 use tokio::time::timeout;
 
-use crate::access::producer::Producer;
 use crate::access::quota::Quota;
 use crate::access::refusal::Refusal;
-use crate::access::tokens::Grant;
 use crate::base::aside::{LONG_BYTES, aside};
-use crate::doors::http::caller::producer;
 use crate::doors::http::problem;
-use crate::service::app::App;
-use crate::service::large_bodies::{BodyPermit, LargeBodies, SMALL_BODY_BYTES};
+use crate::service::caller::Caller;
+use crate::service::large_bodies::{BodyPermit, SMALL_BODY_BYTES};
 
 /// The longest request body, and the longest line of a batch (bytes).
 pub(crate) const BODY_BYTES_MAX: usize = 1 << 20;
@@ -42,7 +38,7 @@ pub(crate) const NDJSON_TYPES: [&str; 6] = [
 /// A whole JSON body, not yet parsed. Dropping it frees its permit, so a handler drops it before a long wait.
 pub(crate) struct JsonBytes {
     bytes: Vec<u8>,
-    _permit: Option<BodyPermit>,
+    pub(super) permit: Option<BodyPermit>,
 }
 
 impl Deref for JsonBytes {
@@ -54,6 +50,36 @@ impl Deref for JsonBytes {
 }
 
 impl JsonBytes {
+    /// Reads the whole body of a request with these headers.
+    ///
+    /// # Errors
+    /// The body has a foreign type, is too long, too slow or broken, or the caller's quota is used up.
+    pub(crate) async fn of(headers: &HeaderMap, body: &mut Body, caller: &Caller) -> Result<Self, Refusal> {
+        check_type(headers, &JSON_TYPES)?;
+        check_length(headers, BODY_BYTES_MAX as u64)?;
+        caller.quota().map_or(Ok(()), Quota::body)?;
+        let read = timeout(BODY_TIME_MAX, Self::whole(body, caller)).await;
+        Ok(read.map_err(|_| problem::body_too_slow(BODY_TIME_MAX))??)
+    }
+
+    async fn whole(body: &mut Body, caller: &Caller) -> Result<Self, Problem> {
+        let (mut bytes, mut permit) = (Vec::new(), None);
+        while let Some(piece) = next_piece(body).await? {
+            if let Some(quota) = caller.quota() {
+                quota.came(piece.len(), 0);
+            }
+            let length = bytes.len() + piece.len();
+            if length > BODY_BYTES_MAX {
+                return Err(Problem::body_too_large(BODY_BYTES_MAX as u64));
+            }
+            if length > SMALL_BODY_BYTES && permit.is_none() {
+                permit = Some(caller.app.slots.large_bodies.enter(caller.producer()).await?);
+            }
+            bytes.extend_from_slice(&piece);
+        }
+        Ok(Self { bytes, permit })
+    }
+
     /// Parses the body with `read`. A long body is parsed on another thread, because the worst 1 MiB of JSON takes
     /// more than 10 ms and this thread serves others. The body's bytes are moved there; its permit is still held.
     ///
@@ -68,35 +94,6 @@ impl JsonBytes {
         }
         let bytes = std::mem::take(&mut self.bytes);
         Ok(aside(move || read(&bytes)).await??)
-    }
-}
-
-impl<S: AsRef<App> + Sync> FromRequest<S> for JsonBytes {
-    type Rejection = Refusal;
-
-    async fn from_request(request: Request, state: &S) -> Result<Self, Refusal> {
-        check_type(request.headers(), &JSON_TYPES)?;
-        check_length(request.headers(), BODY_BYTES_MAX as u64)?;
-        let grant = request.extensions().get::<Grant>().cloned();
-        let quota = grant.as_ref().and_then(Grant::quota);
-        quota.map_or(Ok(()), Quota::body)?;
-        let producer = producer(request.extensions());
-        let permits = &state.as_ref().slots.large_bodies;
-        let read = timeout(BODY_TIME_MAX, whole(request.into_body(), producer, permits, quota));
-        let body = read.await.map_err(|_| problem::body_too_slow(BODY_TIME_MAX))?;
-        body.map_err(Refusal::from)
-    }
-}
-
-/// The body of a call that needs none: empty, or `{}`.
-pub(crate) struct NoBody;
-
-impl<S: AsRef<App> + Sync> FromRequest<S> for NoBody {
-    type Rejection = Refusal;
-
-    async fn from_request(request: Request, state: &S) -> Result<Self, Refusal> {
-        JsonBytes::from_request(request, state).await?.read(no_body).await?;
-        Ok(Self)
     }
 }
 
@@ -141,29 +138,6 @@ fn shown(value: &HeaderValue) -> String {
     String::from_utf8_lossy(value.as_bytes()).into_owned()
 }
 
-async fn whole(
-    mut body: Body,
-    producer: Producer,
-    permits: &LargeBodies,
-    quota: Option<&Quota>,
-) -> Result<JsonBytes, Problem> {
-    let (mut bytes, mut permit) = (Vec::new(), None);
-    while let Some(piece) = next_piece(&mut body).await? {
-        if let Some(quota) = quota {
-            quota.came(piece.len(), 0);
-        }
-        let length = bytes.len() + piece.len();
-        if length > BODY_BYTES_MAX {
-            return Err(Problem::body_too_large(BODY_BYTES_MAX as u64));
-        }
-        if length > SMALL_BODY_BYTES && permit.is_none() {
-            permit = Some(permits.enter(producer).await?);
-        }
-        bytes.extend_from_slice(&piece);
-    }
-    Ok(JsonBytes { bytes, _permit: permit })
-}
-
 /// The next bytes of a body; `None` at the end. The future can be dropped and called again.
 pub(crate) async fn next_piece(body: &mut Body) -> Result<Option<Bytes>, Problem> {
     loop {
@@ -189,14 +163,15 @@ mod tests {
     use tickwheel_queue::Queue;
 
     use super::*;
-    use crate::access::tokens::Tokens;
+    use crate::access::producer::Producer;
+    use crate::access::tokens::{Grant, Tokens};
     use crate::base::stopping;
-    use crate::doors::http::wire::Peer;
+    use crate::service::app::App;
     use crate::service::limits::Limits;
 
     /// Whether a body of this size is parsed on another thread.
     async fn read_elsewhere(bytes: usize) -> bool {
-        let mut body = JsonBytes { bytes: vec![b' '; bytes], _permit: None };
+        let mut body = JsonBytes { bytes: vec![b' '; bytes], permit: None };
         let read = move |given: &[u8]| {
             assert_eq!(given.len(), bytes);
             Ok(std::thread::current().id())
@@ -208,17 +183,17 @@ mod tests {
     async fn a_long_body_is_read_aside() {
         assert!(!read_elsewhere(LONG_BYTES).await);
         assert!(read_elsewhere(LONG_BYTES + 1).await);
-        let mut long = JsonBytes { bytes: vec![b'['; BODY_BYTES_MAX], _permit: None };
+        let mut long = JsonBytes { bytes: vec![b'['; BODY_BYTES_MAX], permit: None };
         let refused = long.read(tickwheel_api::PutBody::parse).await.expect_err("no body");
         assert_eq!(refused.problem().status, 400);
     }
 
     /// A large body from this sender, with its permit.
     async fn large(app: &Arc<App>, grant: &Grant, from: &str) -> Result<JsonBytes, Refusal> {
-        let peer = Peer(Some(from.parse().expect("an address")));
-        let request = Request::post("/").extension(grant.clone()).extension(peer);
-        let body = Body::from(vec![b' '; SMALL_BODY_BYTES + 1]);
-        JsonBytes::from_request(request.body(body).expect("a request"), app).await
+        let producer = Producer::new(grant.token(), Some(from.parse().expect("an address")));
+        let caller = Caller::new(Arc::clone(app), grant.clone(), producer);
+        let mut body = Body::from(vec![b' '; SMALL_BODY_BYTES + 1]);
+        JsonBytes::of(&HeaderMap::new(), &mut body, &caller).await
     }
 
     /// A bug that was found: one producer sent 128 large bodies slowly and kept those of all others out.

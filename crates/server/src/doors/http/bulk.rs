@@ -1,8 +1,6 @@
 //! `/v1/queues/{q}/cancel`, `/move` and `/purge`: work on many tasks at once, while the call waits or as a job.
 
-use axum::extract::FromRequestParts;
 use axum::http::header::LOCATION;
-use axum::http::request::Parts;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
 use tickwheel_api::{
@@ -14,32 +12,30 @@ use tickwheel_queue::{Due, QueueName, Timestamp};
 use crate::access::refusal::Refusal;
 use crate::access::tokens::Right;
 use crate::doors::http::answer;
-use crate::doors::http::body::JsonBytes;
-use crate::doors::http::header::IfMatch;
-use crate::doors::http::path::QueueAt;
-use crate::doors::http::query::NoQuery;
+use crate::doors::http::call::Call;
+use crate::doors::http::routes::handlers;
 use crate::service::bulk::{Bulk, Done};
 use crate::service::caller::Caller;
 use crate::service::work::{Move, Tally, Work};
 
+handlers! {
+    CancelTasks => cancel,
+    MoveTasks => moving,
+    PurgeQueue => purge,
+}
+
 /// `POST cancel`: cancels the tasks that a filter finds, or counts them.
-pub(crate) async fn cancel(
-    caller: Caller,
-    QueueAt(name): QueueAt,
-    _: ForMany,
-    mut body: JsonBytes,
-) -> Result<Response, Refusal> {
-    run(&caller, name, Work::Cancel(body.read(BulkCancelBody::parse).await?)).await
+async fn cancel(mut call: Call) -> Result<Response, Refusal> {
+    refuse_version(&call)?;
+    let work = Work::Cancel(call.read(BulkCancelBody::parse).await?);
+    run(&call.caller, call.queue(), work).await
 }
 
 /// `POST move`: gives another due time to the tasks that a filter finds, or counts them.
-pub(crate) async fn moving(
-    caller: Caller,
-    QueueAt(name): QueueAt,
-    _: ForMany,
-    mut body: JsonBytes,
-) -> Result<Response, Refusal> {
-    let mut body = body.read(BulkMoveBody::parse).await?;
+async fn moving(mut call: Call) -> Result<Response, Refusal> {
+    refuse_version(&call)?;
+    let mut body = call.read(BulkMoveBody::parse).await?;
+    let caller = &call.caller;
     if let MoveTo::After(ms) = body.to {
         // All tasks get one instant, though a job may take long.
         let to = caller.app.queue.due_after(ms).map_or(i64::MAX, Timestamp::as_ms);
@@ -49,42 +45,31 @@ pub(crate) async fn moving(
         caller.admit_due(Due::At(Timestamp::from_ms(ms).unwrap_or_default()))?;
     }
     let latest = caller.latest();
-    run(&caller, name, Work::Move(Move { body, latest })).await
+    run(caller, call.queue(), Work::Move(Move { body, latest })).await
 }
 
 /// `POST purge`: removes all tasks, live and dead, or counts them.
-pub(crate) async fn purge(
-    caller: Caller,
-    QueueAt(name): QueueAt,
-    _: ForMany,
-    mut body: JsonBytes,
-) -> Result<Response, Refusal> {
-    run(&caller, name, Work::Purge(body.read(PurgeBody::parse).await?)).await
+async fn purge(mut call: Call) -> Result<Response, Refusal> {
+    refuse_version(&call)?;
+    let work = Work::Purge(call.read(PurgeBody::parse).await?);
+    run(&call.caller, call.queue(), work).await
 }
 
-/// The head of a call for many tasks, which takes no parameters and no version.
-pub(crate) struct ForMany;
-
-impl<S: Sync> FromRequestParts<S> for ForMany {
-    type Rejection = Refusal;
-
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refusal> {
-        let NoQuery = NoQuery::from_request_parts(parts, state).await?;
-        let IfMatch(version) = IfMatch::from_request_parts(parts, state).await?;
-        let hint = "leave it out; each task is changed in the version in which it is found";
-        match version {
-            None => Ok(Self),
-            Some(_) => {
-                Err(BadRequest::header("If-Match", "is not for a call that changes many tasks", hint).into())
-            }
+/// Refuses `If-Match`, because many tasks have many versions.
+fn refuse_version(call: &Call) -> Result<(), Refusal> {
+    let hint = "leave it out; each task is changed in the version in which it is found";
+    match call.version()? {
+        None => Ok(()),
+        Some(_) => {
+            Err(BadRequest::header("If-Match", "is not for a call that changes many tasks", hint).into())
         }
     }
 }
 
-async fn run(caller: &Caller, name: QueueName, work: Work) -> Result<Response, Refusal> {
-    caller.may(Right::Produce, &name)?;
+async fn run(caller: &Caller, queue: &QueueName, work: Work) -> Result<Response, Refusal> {
+    caller.may(Right::Produce, queue)?;
     let action = work.action();
-    let done = Bulk::new(name, work).run(&caller.app, caller.producer()).await?;
+    let done = Bulk::new(queue.clone(), work).run(&caller.app, caller.producer()).await?;
     Ok(answered(action, done))
 }
 

@@ -11,11 +11,14 @@ use crate::access::refusal::Refusal;
 use crate::access::tokens::Right;
 use crate::base::aside::Steps;
 use crate::doors::http::answer;
-use crate::doors::http::body::JsonBytes;
-use crate::doors::http::path::QueueAt;
-use crate::doors::http::query::NoQuery;
+use crate::doors::http::call::Call;
+use crate::doors::http::routes::handlers;
 use crate::service::caller::Caller;
 use crate::translate;
+
+handlers! {
+    Redrive => redrive,
+}
 
 /// The largest number of pages that a call for all tasks reads: some seconds with millions of tasks.
 const PAGES_MAX: usize = 1_000;
@@ -23,22 +26,19 @@ const PAGES_MAX: usize = 1_000;
 /// `POST redrive`: redrives one, some, or all dead tasks.
 ///
 /// The tasks of one call are redriven together. Each has its own result, as the lines of a batch have.
-pub(crate) async fn redrive(
-    caller: Caller,
-    QueueAt(queue): QueueAt,
-    _: NoQuery,
-    mut body: JsonBytes,
-) -> Result<Response, Refusal> {
+async fn redrive(mut call: Call) -> Result<Response, Refusal> {
+    let body = call.read(RedriveBody::parse).await?;
+    let (caller, queue) = (&call.caller, call.queue());
     // A caller that may redrive tasks may also look them up.
-    caller.may(Right::Admin, &queue)?;
+    caller.may(Right::Admin, queue)?;
     let mut steps = Steps::default();
-    let (ids, more) = match body.read(RedriveBody::parse).await? {
-        RedriveBody::Id(id) => return one(&caller, &queue, id).await,
+    let (ids, more) = match body {
+        RedriveBody::Id(id) => return one(caller, queue, id).await,
         RedriveBody::Key(text) => {
             let key = Key::new(&text).map_err(|error| translate::name_refused(&error))?;
-            let id = dead_id(caller.app.queue.get(translate::get(&queue, &key)).await)?;
+            let id = dead_id(caller.app.queue.get(translate::get(queue, &key)).await)?;
             let id = id.ok_or_else(|| Problem::not_dead(queue.as_str(), &format!("the key `{text}`")))?;
-            return one(&caller, &queue, id).await;
+            return one(caller, queue, id).await;
         }
         RedriveBody::Ids(ids) => (ids.into_iter().map(Some).collect(), false),
         RedriveBody::Keys(texts) => {
@@ -48,7 +48,7 @@ pub(crate) async fn redrive(
             // The look-ups are asked for together.
             let mut found = Vec::with_capacity(keys.len());
             for key in &keys {
-                found.push(caller.app.queue.get(translate::get(&queue, key)));
+                found.push(caller.app.queue.get(translate::get(queue, key)));
                 steps.did(0).await;
             }
             let mut ids = Vec::with_capacity(found.len());
@@ -58,12 +58,12 @@ pub(crate) async fn redrive(
             }
             (ids, false)
         }
-        RedriveBody::All => all(&caller, &queue).await?,
+        RedriveBody::All => all(caller, queue).await?,
     };
     // The redrives are asked for together, so that they share commits.
     let mut asked: Vec<Option<Pending<TaskView, RedriveError>>> = Vec::with_capacity(ids.len());
     for id in ids {
-        asked.push(id.map(|id| caller.redrive(translate::redrive(&queue, id))).transpose()?);
+        asked.push(id.map(|id| caller.redrive(translate::redrive(queue, id))).transpose()?);
         steps.did(0).await;
     }
     let mut results = Vec::with_capacity(asked.len());

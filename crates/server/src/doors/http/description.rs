@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use axum::body::{Body, Bytes};
 use axum::http::header::CONTENT_TYPE;
-use axum::http::{HeaderValue, StatusCode, Uri};
+use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
 use serde::Serialize;
 use tickwheel_api::{Problem, ProblemKind, openapi};
@@ -12,10 +12,16 @@ use tickwheel_api::{Problem, ProblemKind, openapi};
 use crate::access::refusal::Refusal;
 use crate::base::aside::aside;
 use crate::doors::http::answer;
-use crate::doors::http::query::NoQuery;
+use crate::doors::http::call::Call;
+use crate::doors::http::routes::handlers;
+
+handlers! {
+    Openapi => openapi,
+    Problem => problem_page,
+}
 
 /// `GET /openapi.json`.
-pub(crate) async fn openapi(_: NoQuery) -> Result<Response, Refusal> {
+async fn openapi(_: Call) -> Result<Response, Refusal> {
     static TEXT: LazyLock<Bytes> = LazyLock::new(|| openapi::document().to_string().into());
     // The first call builds the text, which takes 10 ms.
     let text = aside(|| TEXT.clone()).await?;
@@ -25,7 +31,7 @@ pub(crate) async fn openapi(_: NoQuery) -> Result<Response, Refusal> {
 }
 
 /// `GET /problems/{kind}`: the page to which the `type` of a problem leads.
-pub(crate) async fn problem_page(uri: Uri, _: NoQuery) -> Result<Response, Refusal> {
+async fn problem_page(call: Call) -> Result<Response, Refusal> {
     #[derive(Serialize)]
     struct ProblemPage {
         r#type: &'static str,
@@ -34,7 +40,7 @@ pub(crate) async fn problem_page(uri: Uri, _: NoQuery) -> Result<Response, Refus
         meaning: &'static str,
         remedy: &'static str,
     }
-    let kind = ProblemKind::of_type(uri.path()).ok_or_else(|| Problem::no_endpoint(uri.path()))?;
+    let kind = ProblemKind::of_type(call.path()).ok_or_else(|| Problem::no_endpoint(call.path()))?;
     let (meaning, remedy) = kind.explained();
     let (r#type, status, title) = (kind.type_uri(), kind.status(), kind.title());
     Ok(answer::json(StatusCode::OK, &ProblemPage { r#type, status, title, meaning, remedy }))

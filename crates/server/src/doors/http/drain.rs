@@ -2,25 +2,31 @@
 
 use axum::http::StatusCode;
 use axum::response::Response;
-use tickwheel_api::DrainBody;
+use tickwheel_api::{DrainBody, no_body};
 
 use crate::access::refusal::Refusal;
-use crate::doors::http::Shared;
 use crate::doors::http::answer;
-use crate::doors::http::body::NoBody;
-use crate::doors::http::query::NoQuery;
+use crate::doors::http::call::Call;
+use crate::doors::http::routes::handlers;
 use crate::service::app::App;
 
+handlers! {
+    DrainServer => drain,
+    ResumeServer => resume,
+}
+
 /// `POST /v1/drain`: no task is added to any queue.
-pub(crate) async fn drain(app: Shared, _: NoQuery, _: NoBody) -> Result<Response, Refusal> {
-    app.draining.begin();
-    Ok(show(&app))
+async fn drain(mut call: Call) -> Result<Response, Refusal> {
+    call.read(no_body).await?;
+    call.app().draining.begin();
+    Ok(show(call.app()))
 }
 
 /// `POST /v1/resume`: ends the drain.
-pub(crate) async fn resume(app: Shared, _: NoQuery, _: NoBody) -> Result<Response, Refusal> {
-    app.draining.end();
-    Ok(show(&app))
+async fn resume(mut call: Call) -> Result<Response, Refusal> {
+    call.read(no_body).await?;
+    call.app().draining.end();
+    Ok(show(call.app()))
 }
 
 fn show(app: &App) -> Response {

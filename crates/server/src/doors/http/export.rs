@@ -15,23 +15,28 @@ use tokio::time::timeout;
 
 use crate::access::refusal::Refusal;
 use crate::access::tokens::Right;
-use crate::doors::http::query::QueryText;
+use crate::doors::http::call::Call;
+use crate::doors::http::routes::handlers;
 use crate::doors::http::rows::CutShort;
 use crate::events;
 use crate::service::app::App;
-use crate::service::caller::Caller;
 use crate::service::export_permits::{ExportPermit, STANDS_STILL};
 use crate::transfer::Exporter;
+
+handlers! {
+    Export => export,
+}
 
 /// The number of pages that are written ahead of the client.
 const PAGES_AHEAD: usize = 1;
 
 /// `GET`: NDJSON, page by page as the client takes it. If the export cannot go on, the connection is cut: only an
 /// export with its last line is whole.
-pub(crate) async fn export(caller: Caller, QueryText(query): QueryText) -> Result<Response, Refusal> {
+async fn export(call: Call) -> Result<Response, Refusal> {
+    let caller = &call.caller;
     let (app, grant) = (&caller.app, caller.grant().clone());
     let (producer, is_admin) = (caller.producer(), grant.is_unscoped() && grant.allows(Right::Admin));
-    let query = ExportQuery::parse(&query)?;
+    let query = ExportQuery::parse(call.query())?;
     let mut exporter = Exporter::within(app.queue.clone(), &query, grant)?;
     let permit = app.exports.enter(producer, is_admin)?;
     // A mistake that is known at the beginning gets a status.

@@ -10,9 +10,13 @@ use tickwheel_queue::{Forecast, QueueName};
 use crate::access::refusal::Refusal;
 use crate::base::aside::aside;
 use crate::doors::http::answer;
-use crate::doors::http::query::QueryText;
-use crate::service::caller::Caller;
+use crate::doors::http::call::Call;
+use crate::doors::http::routes::handlers;
 use crate::translate;
+
+handlers! {
+    Forecast => forecast,
+}
 
 const _: () = assert!(
     tickwheel_api::FORECAST_BUCKETS_MAX + 1 == tickwheel_queue::FORECAST_BUCKETS_MAX as u64,
@@ -20,8 +24,9 @@ const _: () = assert!(
 );
 
 /// `GET`: the forecast of one queue or of all, counted by the store.
-pub(crate) async fn forecast(caller: Caller, QueryText(query): QueryText) -> Result<Response, Refusal> {
-    let asked = ForecastQuery::parse(&query)?;
+async fn forecast(call: Call) -> Result<Response, Refusal> {
+    let caller = &call.caller;
+    let asked = ForecastQuery::parse(call.query())?;
     let queue = asked.queue.as_deref().map(QueueName::new).transpose();
     let queue = queue.map_err(|error| translate::name_refused(&error))?;
     match &queue {

@@ -1,43 +1,25 @@
-//! Headers that concern tasks: `If-Match`, `Idempotency-Key`, `traceparent`.
+//! Headers of requests: the token, `If-Match`, `Idempotency-Key`, `traceparent`.
 
-use std::convert::Infallible;
-use std::sync::Arc;
-
-use axum::extract::FromRequestParts;
-use axum::http::header::{IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_UNMODIFIED_SINCE};
-use axum::http::request::Parts;
+use axum::http::header::{AUTHORIZATION, IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_UNMODIFIED_SINCE};
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
-use tickwheel_api::{BadRequest, TraceContext, if_match};
-use tickwheel_queue::{Key, Seq};
+use tickwheel_api::{BadRequest, TraceContext};
+use tickwheel_queue::Key;
 
 use crate::access::refusal::Refusal;
 use crate::doors::http::problem;
-use crate::translate;
 
-/// The version that a change requires; `None`: any.
-pub(crate) struct IfMatch(pub(crate) Option<Seq>);
-
-impl<S: Sync> FromRequestParts<S> for IfMatch {
-    type Rejection = Refusal;
-
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Refusal> {
-        let headers = &parts.headers;
-        refuse_other_conditions(headers)?;
-        let value = only(headers, &IF_MATCH, "If-Match")?;
-        Ok(Self(value.map(|value| if_match(value.as_bytes())).transpose()?.map(translate::version)))
-    }
+/// The token of a request; empty if the header has no valid one.
+pub(crate) fn token(headers: &HeaderMap) -> Option<&[u8]> {
+    headers.contains_key(AUTHORIZATION).then(|| bearer(headers).unwrap_or_default())
 }
 
-/// The trace of the request, in its stored form. Malformed headers count as absent, because no request is refused for
-/// its tracing.
-pub(crate) struct Trace(pub(crate) Option<Arc<str>>);
-
-impl<S: Sync> FromRequestParts<S> for Trace {
-    type Rejection = Infallible;
-
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
-        Ok(Self(trace(&parts.headers).map(|trace| trace.to_text().into())))
-    }
+/// The token in `Authorization: Bearer TOKEN`.
+fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
+    let mut values = headers.get_all(AUTHORIZATION).iter();
+    let (value, None) = (values.next()?.as_bytes(), values.next()) else { return None };
+    let (scheme, token) = value.split_at_checked(7)?;
+    let token = token.trim_ascii();
+    (scheme.eq_ignore_ascii_case(b"bearer ") && !token.is_empty()).then_some(token)
 }
 
 /// The trace of a request.
@@ -51,21 +33,19 @@ pub(crate) fn trace(headers: &HeaderMap) -> Option<TraceContext> {
     TraceContext::of_headers(parent.to_str().ok()?, state.as_deref())
 }
 
-/// Refuses other conditions: if one was ignored, a change could be made that its caller excluded.
-fn refuse_other_conditions(headers: &HeaderMap) -> Result<(), BadRequest> {
-    const CONDITIONS: [(HeaderName, &str); 3] = [
+/// The value of `If-Match`. Other conditions are refused: if one was ignored, a change could be made that its caller
+/// excluded.
+pub(crate) fn condition(headers: &HeaderMap) -> Result<Option<&HeaderValue>, Refusal> {
+    const OTHERS: [(HeaderName, &str); 3] = [
         (IF_NONE_MATCH, "If-None-Match"),
         (IF_MODIFIED_SINCE, "If-Modified-Since"),
         (IF_UNMODIFIED_SINCE, "If-Unmodified-Since"),
     ];
-    match CONDITIONS.into_iter().find(|(name, _)| headers.contains_key(name)) {
-        None => Ok(()),
-        Some((_, shown)) => Err(BadRequest::header(
-            shown,
-            "is a condition that is not known here",
-            "send `If-Match` with a version, or `?mode=create` for a task that must be new",
-        )),
+    if let Some((_, shown)) = OTHERS.into_iter().find(|(name, _)| headers.contains_key(name)) {
+        let hint = "send `If-Match` with a version, or `?mode=create` for a task that must be new";
+        return Err(BadRequest::header(shown, "is a condition that is not known here", hint).into());
     }
+    only(headers, &IF_MATCH, "If-Match")
 }
 
 /// The key of a `POST`: the value of `Idempotency-Key`, with or without the quotes of its draft standard.
@@ -118,5 +98,21 @@ mod tests {
         assert_eq!(key(&[""]), None);
         assert_eq!(key(&["\"\""]), None);
         assert_eq!(key(&["a", "a"]), None);
+    }
+
+    #[test]
+    fn a_bearer_is_read_strictly() {
+        let of = |values: &[&str]| {
+            let mut headers = HeaderMap::new();
+            for value in values {
+                headers.append(AUTHORIZATION, value.parse().expect("a value"));
+            }
+            bearer(&headers).map(<[u8]>::to_vec)
+        };
+        assert_eq!(of(&["Bearer abc"]), Some(b"abc".to_vec()));
+        assert_eq!(of(&["bearer  abc "]), Some(b"abc".to_vec()));
+        for bad in [&[][..], &["abc"], &["Bearer"], &["Bearer "], &["Basic abc"], &["Bearer a", "Bearer b"]] {
+            assert_eq!(of(bad), None, "{bad:?}");
+        }
     }
 }

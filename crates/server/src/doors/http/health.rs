@@ -8,19 +8,25 @@ use serde::Serialize;
 use tickwheel_queue::ListQueues;
 use tokio::time::timeout;
 
-use crate::doors::http::Shared;
+use crate::access::refusal::Refusal;
 use crate::doors::http::answer;
-use crate::service::caller::Caller;
+use crate::doors::http::call::Call;
+use crate::doors::http::routes::handlers;
 use crate::translate;
+
+handlers! {
+    IsAlive => alive,
+    IsReady => ready,
+}
 
 /// `GET /healthz`: 200 if the process answers at all. `/readyz` says whether it can work: a supervisor that restarts
 /// a read-only server would only end its reads.
-pub(crate) async fn alive() -> Response {
+async fn alive(_: Call) -> Result<Response, Refusal> {
     #[derive(Serialize)]
     struct Alive {
         status: &'static str,
     }
-    answer::json(StatusCode::OK, &Alive { status: "ok" })
+    Ok(answer::json(StatusCode::OK, &Alive { status: "ok" }))
 }
 
 /// The longest wait for the queue's answer to a cheap question.
@@ -33,7 +39,8 @@ const ANSWER_TIME_MAX: Duration = Duration::from_secs(1);
 ///
 /// The handler asks the queue: state that is known without asking would look good even if the queue's thread is stuck
 /// or dead. A server that drains is ready, because without its workers it would never become empty.
-pub(crate) async fn ready(app: Shared, caller: Caller) -> Response {
+async fn ready(call: Call) -> Result<Response, Refusal> {
+    let (app, caller) = (call.app(), &call.caller);
     // One queue is enough for the question.
     let question = ListQueues { max: 1, ..ListQueues::default() };
     let answered = timeout(ANSWER_TIME_MAX, app.queue.queues(question)).await;
@@ -52,25 +59,23 @@ pub(crate) async fn ready(app: Shared, caller: Caller) -> Response {
         body.hide();
     }
     let status = if body.ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-    answer::json(status, &body)
+    Ok(answer::json(status, &body))
 }
 
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
 
-    use axum::Router;
     use axum::body::Body;
     use axum::http::Request;
-    use axum::routing::get;
     use tickwheel_api::Levels;
     use tickwheel_queue::Queue;
-    use tower_service::Service;
 
     use super::*;
     use crate::access::tokens::{Grant, Tokens};
     use crate::base::stopping;
     use crate::doors::http::body::next_piece;
+    use crate::doors::http::call::tests::answered;
     use crate::service::app::App;
     use crate::service::limits::Limits;
     use crate::translate::ready::{HIDDEN, Status};
@@ -81,9 +86,8 @@ mod tests {
         stop.give();
         let queue = Queue::options().open_memory().expect("a queue");
         let app = Arc::new(App::new(queue, stopping, Levels::default(), None, &Limits::default()));
-        let mut routes: Router = Router::new().route("/readyz", get(ready)).with_state(app);
-        let request = Request::get("/readyz").extension(grant).body(Body::empty()).expect("a request");
-        let answer = routes.call(request).await.unwrap_or_else(|never| match never {});
+        let request = Request::get("/readyz").body(Body::empty()).expect("a request");
+        let answer = answered(&app, grant, request).await;
         assert_eq!(answer.status(), 503);
         let text = next_piece(&mut answer.into_body()).await.expect("whole").expect("some text");
         let body: serde_json::Value = serde_json::from_slice(&text).expect("JSON");

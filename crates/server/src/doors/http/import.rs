@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
+use axum::http::HeaderValue;
 use axum::http::header::CONTENT_TYPE;
-use axum::http::{HeaderMap, HeaderValue};
 use axum::response::Response;
 use tickwheel_api::{
     BATCH_CONTENT_TYPE, BadRequest, ExportLine, ExportTask, ImportCounts, ImportEnd, ImportQuery, ImportRow,
@@ -22,15 +22,20 @@ use crate::access::tokens::Right;
 use crate::base::aside::{LONG_BYTES, Steps, aside};
 use crate::doors::http::batch::made_way;
 use crate::doors::http::body::{BODY_BYTES_MAX, BODY_TIME_MAX, NDJSON_TYPES, check_length, check_type};
+use crate::doors::http::call::Call;
 use crate::doors::http::lines::{Line, Lines, STREAM_BYTES_MAX};
 use crate::doors::http::problem;
-use crate::doors::http::query::QueryText;
+use crate::doors::http::routes::handlers;
 use crate::doors::http::rows::{Row, Rows};
 use crate::service::app::App;
 use crate::service::batches::{BatchPermit, Pace};
 use crate::service::caller::Caller;
 use crate::transfer::{Importer, Stop};
 use crate::translate;
+
+handlers! {
+    Import => import,
+}
 
 /// The largest number of lines of one request, as for a batch. A longer file needs several requests, each beginning
 /// with the header.
@@ -45,15 +50,11 @@ const LINE_BYTES_MAX: usize = 2 * BODY_BYTES_MAX;
 ///
 /// As in a batch, the lines run on a task of their own, and a request that sends too little makes way for a waiting
 /// one.
-pub(crate) async fn import(
-    caller: Caller,
-    QueryText(query): QueryText,
-    headers: HeaderMap,
-    body: Body,
-) -> Result<Response, Refusal> {
-    let query = ImportQuery::parse(&query)?;
-    check_type(&headers, &NDJSON_TYPES)?;
-    check_length(&headers, STREAM_BYTES_MAX as u64)?;
+async fn import(call: Call) -> Result<Response, Refusal> {
+    let query = ImportQuery::parse(call.query())?;
+    check_type(call.headers(), &NDJSON_TYPES)?;
+    check_length(call.headers(), STREAM_BYTES_MAX as u64)?;
+    let Call { caller, body, .. } = call;
     if caller.app.draining.is_on() {
         return Err(Problem::server_draining().into());
     }

@@ -6,27 +6,35 @@ use tickwheel_api::{JobsBody, Problem};
 
 use crate::access::refusal::Refusal;
 use crate::doors::http::answer;
-use crate::doors::http::path::JobAt;
-use crate::doors::http::query::NoQuery;
+use crate::doors::http::call::Call;
+use crate::doors::http::routes::handlers;
 use crate::service::caller::Caller;
 use crate::service::job::Job;
 
+handlers! {
+    ListJobs => all,
+    GetJob => get,
+    StopJob => stop,
+}
+
 /// `GET` on the collection: the jobs on queues in the caller's scope, the newest first.
-pub(crate) async fn all(caller: Caller, _: NoQuery) -> Result<Response, Refusal> {
+async fn all(call: Call) -> Result<Response, Refusal> {
+    let caller = &call.caller;
     let known = caller.app.jobs.kept().await?.into_iter().rev().filter(|job| caller.covers(&job.bulk.queue));
     Ok(answer::json(StatusCode::OK, &JobsBody { jobs: known.map(|job| job.body).collect() }))
 }
 
 /// `GET`: the state of a job.
-pub(crate) async fn get(caller: Caller, JobAt(id): JobAt, _: NoQuery) -> Result<Response, Refusal> {
-    Ok(answer::json(StatusCode::OK, &find(&caller, &id).await?.body))
+async fn get(call: Call) -> Result<Response, Refusal> {
+    Ok(answer::json(StatusCode::OK, &find(&call.caller, &call.number()?).await?.body))
 }
 
 /// `DELETE`: stops a job. Changes that it has made stay, and a page under way is finished.
-pub(crate) async fn stop(caller: Caller, JobAt(id): JobAt, _: NoQuery) -> Result<Response, Refusal> {
-    let job = find(&caller, &id).await?;
+async fn stop(call: Call) -> Result<Response, Refusal> {
+    let (caller, id) = (&call.caller, call.number()?);
+    let job = find(caller, &id).await?;
     caller.app.jobs.stop(job.body.id).await?;
-    Ok(answer::json(StatusCode::OK, &find(&caller, &id).await?.body))
+    Ok(answer::json(StatusCode::OK, &find(caller, &id).await?.body))
 }
 
 /// The job with this number, if its queue is in the caller's scope.

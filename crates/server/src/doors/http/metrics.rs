@@ -8,8 +8,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::http::HeaderValue;
 use axum::http::header::{CONTENT_TYPE, VARY};
-use axum::http::{HeaderMap, HeaderValue};
 use axum::response::Response;
 use tickwheel_api::Problem;
 use tickwheel_queue::{
@@ -21,8 +21,9 @@ use crate::access::refusal::Refusal;
 use crate::base::aside::aside;
 use crate::base::pieces::Pieces;
 use crate::base::queue_pages::QueuePages;
-use crate::doors::http::Shared;
-use crate::doors::http::query::NoQuery;
+use crate::doors::http::call::Call;
+use crate::doors::http::routes::handlers;
+use crate::service::app::App;
 use crate::service::backups::BackupFigures;
 use crate::service::supervisor::TaskFigures;
 use crate::telemetry::deliveries::DeliveryLateness;
@@ -34,13 +35,17 @@ use crate::telemetry::metrics::queue_labels::{Labelled, Others};
 use crate::telemetry::requests::{OfRoute, REQUEST_BOUNDS_US, Seen, WAIT_BOUNDS_US};
 use crate::translate;
 
+handlers! {
+    Metrics => metrics,
+}
+
 /// No queue can have this name, because names cannot contain `{`.
 const OTHER_QUEUES: &str = "{other}";
 
 /// `GET`: all metrics.
-pub(crate) async fn metrics(app: Shared, headers: HeaderMap, _: NoQuery) -> Result<Response, Refusal> {
-    let format = accept::format(&headers);
-    let (queues, stats) = look(&app).await?;
+async fn metrics(call: Call) -> Result<Response, Refusal> {
+    let (app, format) = (call.app(), accept::format(call.headers()));
+    let (queues, stats) = look(app).await?;
     let figures = Figures {
         queues,
         now: app.queue.now(),
@@ -71,7 +76,7 @@ pub(crate) async fn metrics(app: Shared, headers: HeaderMap, _: NoQuery) -> Resu
 
 /// Reads the counts of all queues, page by page. Scrapes run one after the other, because each continues the labels
 /// of the last one.
-async fn look(app: &Shared) -> Result<(Queues, Box<Stats>), Refusal> {
+async fn look(app: &App) -> Result<(Queues, Box<Stats>), Refusal> {
     let mut labels = app.queue_labels.lock().await;
     let mut scrape = labels.scrape();
     let mut pages = QueuePages::new(&app.queue, ListQueues::default());

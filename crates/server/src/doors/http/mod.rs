@@ -1,18 +1,17 @@
 //! The HTTP door.
 //!
 //! ```text
-//! socket -> wire (framing, limits) -> front (who asks) -> routes -> a handler -> translate -> the queue, and back
+//! socket -> wire (framing, limits) -> front (who asks, by the routes) -> a handler -> translate -> the queue, and back
 //! ```
 
 pub(crate) mod access_log;
 pub(crate) mod answer;
 pub(crate) mod audit;
-pub(crate) mod authorize;
 pub(crate) mod backups;
 pub(crate) mod batch;
 pub(crate) mod body;
 pub(crate) mod bulk;
-pub(crate) mod caller;
+pub(crate) mod call;
 pub(crate) mod clock;
 pub(crate) mod dead;
 pub(crate) mod description;
@@ -31,7 +30,6 @@ pub(crate) mod pages;
 pub(crate) mod path;
 pub(crate) mod plan;
 pub(crate) mod problem;
-pub(crate) mod query;
 pub(crate) mod queues;
 pub(crate) mod routes;
 pub(crate) mod rows;
@@ -39,10 +37,3 @@ pub(crate) mod schedules;
 pub(crate) mod stream;
 pub(crate) mod tasks;
 pub(crate) mod wire;
-
-use std::sync::Arc;
-
-use crate::service::app::App;
-
-/// The service as handlers get it.
-pub(crate) type Shared = axum::extract::State<Arc<App>>;

@@ -1,77 +1,12 @@
-//! The names in a path: percent-decoded strictly, then checked.
+//! The names in a path, percent-decoded strictly.
 //!
-//! The router has matched the raw path already, so `%2F` in a key is part of the key and never a separator.
+//! The raw path was matched already, so `%2F` in a key is part of the key and never a separator.
 
-use axum::extract::FromRequestParts;
-use axum::http::request::Parts;
 use tickwheel_api::Problem;
-use tickwheel_queue::{Key, QueueName, ScheduleName};
 
-use crate::access::refusal::Refusal;
-use crate::translate;
-
-/// The queue of `/v1/queues/{q}...`.
-pub(crate) struct QueueAt(pub(crate) QueueName);
-
-/// Queue and key of `/v1/queues/{q}/tasks/{key}`.
-pub(crate) struct TaskAt {
-    pub(crate) queue: QueueName,
-    pub(crate) key: Key,
-}
-
-/// Queue and name of `/v1/queues/{q}/schedules/{name}`.
-pub(crate) struct ScheduleAt {
-    pub(crate) queue: QueueName,
-    pub(crate) name: ScheduleName,
-}
-
-/// The number of `/v1/jobs/{id}` and of `/v1/backups/{id}`, as it was written.
-pub(crate) struct JobAt(pub(crate) String);
-
-/// The positions of the names when the path is split at `/`; the text before the first `/` is segment 0.
-const QUEUE_SEGMENT: usize = 3;
-const KEY_SEGMENT: usize = 5;
-
-impl<S: Sync> FromRequestParts<S> for QueueAt {
-    type Rejection = Refusal;
-
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Refusal> {
-        let name = segment(parts, QUEUE_SEGMENT, "queue name")?;
-        Ok(Self(QueueName::new(&name).map_err(|error| translate::name_refused(&error))?))
-    }
-}
-
-impl<S: Sync> FromRequestParts<S> for TaskAt {
-    type Rejection = Refusal;
-
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refusal> {
-        let QueueAt(queue) = QueueAt::from_request_parts(parts, state).await?;
-        let key = segment(parts, KEY_SEGMENT, "key")?;
-        Ok(Self { queue, key: Key::new(&key).map_err(|error| translate::name_refused(&error))? })
-    }
-}
-
-impl<S: Sync> FromRequestParts<S> for ScheduleAt {
-    type Rejection = Refusal;
-
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refusal> {
-        let QueueAt(queue) = QueueAt::from_request_parts(parts, state).await?;
-        let name = segment(parts, KEY_SEGMENT, "schedule name")?;
-        Ok(Self { queue, name: ScheduleName::new(&name).map_err(|error| translate::name_refused(&error))? })
-    }
-}
-
-impl<S: Sync> FromRequestParts<S> for JobAt {
-    type Rejection = Refusal;
-
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Refusal> {
-        Ok(Self(segment(parts, QUEUE_SEGMENT, "number")?))
-    }
-}
-
-fn segment(parts: &Parts, index: usize, what: &'static str) -> Result<String, Refusal> {
-    let raw = parts.uri.path().split('/').nth(index).unwrap_or_default();
-    decode(raw).map_err(|fault| Problem::bad_name(fault.text(what), fault.hint()).into())
+/// The problem of a name that cannot be decoded.
+pub(crate) fn undecodable(fault: DecodeFault, what: &str) -> Problem {
+    Problem::bad_name(fault.text(what), fault.hint())
 }
 
 /// Why a segment cannot be decoded, with the byte offset.

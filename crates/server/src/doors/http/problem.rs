@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::http::header::{ALLOW, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use tickwheel_api::{BadRequest, PROBLEM_CONTENT_TYPE, Problem, ProblemKind};
@@ -42,13 +42,6 @@ pub(crate) fn response(problem: &Problem) -> Response {
     if let Some(seconds) = problem.retry_after_s {
         headers.insert(RETRY_AFTER, seconds.into());
     }
-    response
-}
-
-/// 405, with an `Allow` header.
-pub(crate) fn method_not_allowed(method: &str, allowed: &'static str) -> Response {
-    let mut response = response(&Problem::bad_method(method, allowed));
-    response.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
     response
 }
 

@@ -3,7 +3,7 @@
 use axum::http::StatusCode;
 use axum::response::Response;
 use tickwheel_api::{
-    BadRequest, DeleteQueueAnswer, PauseBody, Problem, QueueGone, QueuesQuery, SettingsBody,
+    BadRequest, DeleteQueueAnswer, PauseBody, Problem, QueueGone, QueuesQuery, SettingsBody, no_body,
 };
 use tickwheel_queue::{ListQueues, QUEUES_PAGE_MAX, QueueChange, QueueCounts, QueueName, WhichQueues};
 
@@ -13,18 +13,29 @@ use crate::base::hex;
 use crate::base::pieces::Pieces;
 use crate::base::queue_pages::QueuePages;
 use crate::doors::http::answer;
-use crate::doors::http::body::{JsonBytes, NoBody};
-use crate::doors::http::path::QueueAt;
-use crate::doors::http::query::{NoQuery, QueryText};
+use crate::doors::http::call::Call;
+use crate::doors::http::routes::handlers;
 use crate::service::caller::Caller;
 use crate::translate;
 use crate::translate::settings;
 
+handlers! {
+    ListQueues => all,
+    GetQueue => one,
+    PutQueue => put,
+    PatchQueue => patch,
+    DeleteQueue => delete,
+    PauseQueue => pause,
+    DrainQueue => drain,
+    ResumeQueue => resume,
+}
+
 /// `GET`: every queue that has tasks or settings, or had some within the last hour, and its number of tasks in each
 /// state. Without a `limit` it lists all queues. Still only one page of the engine is counted and written at a time,
 /// and other calls are served between two pages.
-pub(crate) async fn all(caller: Caller, QueryText(query): QueryText) -> Result<Response, Refusal> {
-    let QueuesQuery { prefix, limit, cursor } = QueuesQuery::parse(&query)?;
+async fn all(call: Call) -> Result<Response, Refusal> {
+    let caller = &call.caller;
+    let QueuesQuery { prefix, limit, cursor } = QueuesQuery::parse(call.query())?;
     let after = cursor.map(|text| read_cursor(&text).ok_or_else(foreign_cursor)).transpose()?;
     let max = looked_at(limit, caller.grant());
     let list = ListQueues { which: WhichQueues::Listed, prefix: prefix.into(), after, max };
@@ -112,78 +123,59 @@ impl ListedQueues {
 
 /// `GET` on one queue: its counts and settings. A queue appears on first use, so a queue that was never used has no
 /// tasks and is not an error.
-pub(crate) async fn one(caller: Caller, QueueAt(queue): QueueAt, _: NoQuery) -> Result<Response, Refusal> {
-    show(&caller, Right::Read, &queue).await
+async fn one(call: Call) -> Result<Response, Refusal> {
+    show(&call.caller, call.queue(), Right::Read).await
 }
 
 /// `PUT` on one queue: replaces all settings.
-pub(crate) async fn put(
-    caller: Caller,
-    QueueAt(queue): QueueAt,
-    _: NoQuery,
-    mut body: JsonBytes,
-) -> Result<Response, Refusal> {
+async fn put(mut call: Call) -> Result<Response, Refusal> {
+    let mut body = call.json().await?;
     if body.trim_ascii().is_empty() {
         // A forgotten body would reset every setting to its default.
         let hint = "send the settings as they are to be; `{}` gives all of them their defaults";
         return Err(BadRequest::body("is empty", hint).into());
     }
     let settings = settings::settings(body.read(SettingsBody::parse).await?);
-    let _one_by_one = caller.app.settings.lock().await;
-    change(&caller, &queue, QueueChange::Settings(settings)).await
+    let _one_by_one = call.app().settings.lock().await;
+    change(&call.caller, call.queue(), QueueChange::Settings(settings)).await
 }
 
 /// `PATCH` on one queue: changes the settings that are named. No other change comes between the read and the write.
-pub(crate) async fn patch(
-    caller: Caller,
-    QueueAt(queue): QueueAt,
-    _: NoQuery,
-    mut body: JsonBytes,
-) -> Result<Response, Refusal> {
-    let _one_by_one = caller.app.settings.lock().await;
-    let view = caller.queue(Right::Admin, &queue)?.await.map_err(|error| translate::unavailable(&error))?;
+async fn patch(mut call: Call) -> Result<Response, Refusal> {
+    let mut body = call.json().await?;
+    let _one_by_one = call.app().settings.lock().await;
+    let view = call.caller.queue(Right::Admin, call.queue())?.await;
+    let view = view.map_err(|error| translate::unavailable(&error))?;
     let before = settings::queue_body(&view).settings;
     let settings = body.read(move |bytes| before.patched(bytes)).await?;
-    change(&caller, &queue, QueueChange::Settings(settings::settings(settings))).await
+    change(&call.caller, call.queue(), QueueChange::Settings(settings::settings(settings))).await
 }
 
 /// `DELETE` on an empty queue: removes its settings and takes it off the list.
-pub(crate) async fn delete(caller: Caller, QueueAt(queue): QueueAt, _: NoQuery) -> Result<Response, Refusal> {
-    let _one_by_one = caller.app.settings.lock().await;
-    let deleted = caller.change_queue(settings::change(&queue, QueueChange::Delete))?.await;
-    deleted.map_err(|error| settings::change_refused(&error, &queue))?;
+async fn delete(call: Call) -> Result<Response, Refusal> {
+    let queue = call.queue();
+    let _one_by_one = call.app().settings.lock().await;
+    let deleted = call.caller.change_queue(settings::change(queue, QueueChange::Delete))?.await;
+    deleted.map_err(|error| settings::change_refused(&error, queue))?;
     Ok(answer::json(StatusCode::OK, &DeleteQueueAnswer { result: QueueGone::Deleted }))
 }
 
 /// `POST pause`: no task is leased.
-pub(crate) async fn pause(
-    caller: Caller,
-    QueueAt(queue): QueueAt,
-    _: NoQuery,
-    mut body: JsonBytes,
-) -> Result<Response, Refusal> {
-    let PauseBody { for_ms: ms } = body.read(PauseBody::parse).await?;
-    change(&caller, &queue, QueueChange::Pause { ms }).await
+async fn pause(mut call: Call) -> Result<Response, Refusal> {
+    let PauseBody { for_ms: ms } = call.read(PauseBody::parse).await?;
+    change(&call.caller, call.queue(), QueueChange::Pause { ms }).await
 }
 
 /// `POST drain`: no task is added.
-pub(crate) async fn drain(
-    caller: Caller,
-    QueueAt(queue): QueueAt,
-    _: NoQuery,
-    _: NoBody,
-) -> Result<Response, Refusal> {
-    change(&caller, &queue, QueueChange::Drain).await
+async fn drain(mut call: Call) -> Result<Response, Refusal> {
+    call.read(no_body).await?;
+    change(&call.caller, call.queue(), QueueChange::Drain).await
 }
 
 /// `POST resume`: ends a pause and a drain.
-pub(crate) async fn resume(
-    caller: Caller,
-    QueueAt(queue): QueueAt,
-    _: NoQuery,
-    _: NoBody,
-) -> Result<Response, Refusal> {
-    change(&caller, &queue, QueueChange::Resume).await
+async fn resume(mut call: Call) -> Result<Response, Refusal> {
+    call.read(no_body).await?;
+    change(&call.caller, call.queue(), QueueChange::Resume).await
 }
 
 /// Changes a queue and shows it.
@@ -191,12 +183,12 @@ async fn change(caller: &Caller, queue: &QueueName, change: QueueChange) -> Resu
     let changed = caller.change_queue(settings::change(queue, change))?.await;
     changed.map_err(|error| settings::change_refused(&error, queue))?;
     // The change is made, whether or not the queue can be shown.
-    show(caller, Right::Admin, queue)
+    show(caller, queue, Right::Admin)
         .await
         .map_err(|_| Problem::indeterminate("the queue cannot be read after the change").into())
 }
 
-async fn show(caller: &Caller, right: Right, queue: &QueueName) -> Result<Response, Refusal> {
+async fn show(caller: &Caller, queue: &QueueName, right: Right) -> Result<Response, Refusal> {
     let view = caller.queue(right, queue)?.await.map_err(|error| translate::unavailable(&error))?;
     Ok(answer::json(StatusCode::OK, &settings::queue_body(&view)))
 }

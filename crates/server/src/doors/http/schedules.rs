@@ -15,68 +15,61 @@ use tickwheel_queue::{
 use crate::access::refusal::Refusal;
 use crate::base::aside::aside;
 use crate::doors::http::answer;
-use crate::doors::http::body::JsonBytes;
-use crate::doors::http::header::IfMatch;
-use crate::doors::http::path::{QueueAt, ScheduleAt};
-use crate::doors::http::query::{NoQuery, QueryText};
+use crate::doors::http::call::Call;
+use crate::doors::http::routes::handlers;
 use crate::service::caller::Caller;
 use crate::translate;
 use crate::translate::schedule;
 
+handlers! {
+    PutSchedule => put,
+    GetSchedule => get,
+    DeleteSchedule => delete,
+    ListSchedules => list,
+    ListAllSchedules => all,
+    PreviewSchedule => preview,
+}
+
 /// `PUT`: creates or replaces a schedule. An equal schedule changes nothing.
-pub(crate) async fn put(
-    caller: Caller,
-    at: ScheduleAt,
-    _: NoQuery,
-    IfMatch(version): IfMatch,
-    mut body: JsonBytes,
-) -> Result<Response, Refusal> {
+async fn put(mut call: Call) -> Result<Response, Refusal> {
+    let (name, version) = (call.schedule_name()?, call.version()?);
     let check = |spec: &ScheduleSpec| spec.payload.check_portable();
-    let spec = body.read(caller.app.portable(ScheduleSpec::parse, check)).await?;
+    let spec = call.read_portable(ScheduleSpec::parse, check).await?;
     // A time zone that is used for the first time is read from its file, so another thread does it.
     let spec = aside(move || schedule::schedule(spec)).await??;
-    let put =
-        PutSchedule { if_version: version, ..PutSchedule::new(&at.queue, at.name.clone(), spec.into()) };
-    let stored = caller.put_schedule(put)?.await;
-    let stored = stored.map_err(|error| schedule::refused(&error, &at.queue, &at.name, version))?;
-    let (queue, name, created) = (at.queue.as_str(), at.name.as_str(), stored.created);
-    let next = stored.schedule.record.next.map(tracing::field::display);
-    tracing::debug!(queue, name, created, next, "a schedule stands");
+    let queue = call.queue();
+    let put = PutSchedule { if_version: version, ..PutSchedule::new(queue, name.clone(), spec.into()) };
+    let stored = call.caller.put_schedule(put)?.await;
+    let stored = stored.map_err(|error| schedule::refused(&error, queue, &name, version))?;
+    let (created, next) = (stored.created, stored.schedule.record.next.map(tracing::field::display));
+    tracing::debug!(queue = queue.as_str(), name = name.as_str(), created, next, "a schedule stands");
     let status = if stored.created { StatusCode::CREATED } else { StatusCode::OK };
     let mut response = show(status, &stored.schedule);
     if stored.created {
-        response.headers_mut().insert(LOCATION, answer::schedule_path(&at.queue, &at.name));
+        response.headers_mut().insert(LOCATION, answer::schedule_path(queue, &name));
     }
     Ok(response)
 }
 
 /// `GET`: the schedule and its progress.
-pub(crate) async fn get(caller: Caller, at: ScheduleAt, _: NoQuery) -> Result<Response, Refusal> {
-    Ok(show(StatusCode::OK, &find(&caller, &at).await?))
+async fn get(call: Call) -> Result<Response, Refusal> {
+    Ok(show(StatusCode::OK, &find(&call.caller, call.queue(), &call.schedule_name()?).await?))
 }
 
 /// `DELETE`: the schedule makes no more tasks; existing tasks stay.
-pub(crate) async fn delete(
-    caller: Caller,
-    at: ScheduleAt,
-    _: NoQuery,
-    IfMatch(version): IfMatch,
-) -> Result<Response, Refusal> {
-    let delete = DeleteSchedule { queue: at.queue.clone(), name: at.name.clone(), if_version: version };
-    let gone = caller.delete_schedule(delete)?.await;
-    gone.map_err(|error| schedule::refused(&error, &at.queue, &at.name, version))?;
-    tracing::debug!(queue = at.queue.as_str(), name = at.name.as_str(), "a schedule is deleted");
+async fn delete(call: Call) -> Result<Response, Refusal> {
+    let (queue, name, version) = (call.queue(), call.schedule_name()?, call.version()?);
+    let delete = DeleteSchedule { queue: queue.clone(), name: name.clone(), if_version: version };
+    let gone = call.caller.delete_schedule(delete)?.await;
+    gone.map_err(|error| schedule::refused(&error, queue, &name, version))?;
+    tracing::debug!(queue = queue.as_str(), name = name.as_str(), "a schedule is deleted");
     Ok(answer::json(StatusCode::OK, &DeleteScheduleAnswer { result: ScheduleGone::Deleted }))
 }
 
 /// `GET preview`: the instants of the next tasks.
-pub(crate) async fn preview(
-    caller: Caller,
-    at: ScheduleAt,
-    QueryText(query): QueryText,
-) -> Result<Response, Refusal> {
-    let PreviewQuery { count } = PreviewQuery::parse(&query)?;
-    let view = find(&caller, &at).await?;
+async fn preview(call: Call) -> Result<Response, Refusal> {
+    let (name, PreviewQuery { count }) = (call.schedule_name()?, PreviewQuery::parse(call.query())?);
+    let view = find(&call.caller, call.queue(), &name).await?;
     // The instants of a rare expression may be far ahead, so another thread computes them.
     let preview = aside(move || schedule::preview(&view, count)).await?;
     let preview = preview.map_err(|error| Problem::internal(format!("{error}; put the schedule anew")))?;
@@ -84,16 +77,12 @@ pub(crate) async fn preview(
 }
 
 /// `GET` on the collection: one page, in the order of the names.
-pub(crate) async fn list(
-    caller: Caller,
-    QueueAt(queue): QueueAt,
-    QueryText(query): QueryText,
-) -> Result<Response, Refusal> {
-    let SchedulesQuery { limit, cursor } = SchedulesQuery::parse(&query)?;
+async fn list(call: Call) -> Result<Response, Refusal> {
+    let SchedulesQuery { limit, cursor } = SchedulesQuery::parse(call.query())?;
     let after = cursor.map(|text| schedule::read_cursor(&text).ok_or_else(foreign_cursor)).transpose()?;
     // One schedule more than the page shows whether there is another page.
-    let list = ListSchedules { queue, after, max: limit + 1 };
-    let found = caller.schedules(list)?.await.map_err(|error| translate::unavailable(&error))?;
+    let list = ListSchedules { queue: call.queue().clone(), after, max: limit + 1 };
+    let found = call.caller.schedules(list)?.await.map_err(|error| translate::unavailable(&error))?;
     let page = &found[..limit.min(found.len())];
     let last = page.last().filter(|_| found.len() > limit);
     let next_cursor = last.map(|last| schedule::cursor(&last.name));
@@ -107,10 +96,10 @@ pub(crate) async fn list(
 
 /// `GET` on all queues in the token's scope: one page, in the order of queues and names. Other calls are served
 /// between two pages of the engine.
-pub(crate) async fn all(caller: Caller, QueryText(query): QueryText) -> Result<Response, Refusal> {
-    let SchedulesQuery { limit, cursor } = SchedulesQuery::parse_all(&query)?;
+async fn all(call: Call) -> Result<Response, Refusal> {
+    let SchedulesQuery { limit, cursor } = SchedulesQuery::parse_all(call.query())?;
     let after = cursor.map(|text| schedule::read_all_cursor(&text).ok_or_else(foreign_cursor)).transpose()?;
-    let found = known(&caller, after, limit + 1).await?;
+    let found = known(&call.caller, after, limit + 1).await?;
     let page = &found[..limit.min(found.len())];
     let last = page.last().filter(|_| found.len() > limit);
     let next_cursor = last.map(|last| schedule::all_cursor(&last.queue, &last.name));
@@ -144,10 +133,9 @@ async fn known(
     }
 }
 
-async fn find(caller: &Caller, at: &ScheduleAt) -> Result<ScheduleView, Refusal> {
-    let get = GetSchedule { queue: at.queue.clone(), name: at.name.clone() };
-    let found = caller.schedule(get)?.await;
-    Ok(found.map_err(|error| schedule::refused(&error, &at.queue, &at.name, None))?)
+async fn find(caller: &Caller, queue: &QueueName, name: &ScheduleName) -> Result<ScheduleView, Refusal> {
+    let found = caller.schedule(GetSchedule { queue: queue.clone(), name: name.clone() })?.await;
+    Ok(found.map_err(|error| schedule::refused(&error, queue, name, None))?)
 }
 
 fn show(status: StatusCode, view: &ScheduleView) -> Response {

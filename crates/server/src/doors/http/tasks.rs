@@ -1,7 +1,7 @@
 //! `/v1/queues/{q}/tasks` and `/v1/queues/{q}/tasks/{key}`.
 
+use axum::http::StatusCode;
 use axum::http::header::LOCATION;
-use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use tickwheel_api::{BadRequest, CancelQuery, ListQuery, PatchBody, PatchQuery, PutBody, PutQuery};
 use tickwheel_queue::{Put, PutError, PutMode, QueueName, Stored};
@@ -9,14 +9,23 @@ use tickwheel_queue::{Put, PutError, PutMode, QueueName, Stored};
 use crate::access::refusal::Refusal;
 use crate::base::aside::{LONG_BYTES, aside};
 use crate::doors::http::answer;
-use crate::doors::http::body::JsonBytes;
-use crate::doors::http::header::{IfMatch, Trace, idempotency_key};
-use crate::doors::http::path::{QueueAt, TaskAt};
-use crate::doors::http::query::{NoQuery, QueryText};
+use crate::doors::http::call::Call;
+use crate::doors::http::header::idempotency_key;
+use crate::doors::http::routes::handlers;
 use crate::doors::http::stream;
 use crate::service::caller::Caller;
 use crate::translate;
 use crate::translate::cursor::Cursor;
+
+handlers! {
+    PutTask => put,
+    PostTask => post,
+    GetTask => get,
+    PatchTask => patch,
+    CancelTask => cancel,
+    ListTasks => list,
+    ListDead => list_dead,
+}
 
 /// The number of tasks, including those of other queues, that one page may look at. After them the page ends with a
 /// cursor, full or not.
@@ -25,47 +34,35 @@ const LOOKED_AT_MAX: usize = 100_000;
 const ROUNDS_MAX: usize = 2_000;
 
 /// `PUT`: schedules the task of this key, or changes the live one.
-pub(crate) async fn put(
-    caller: Caller,
-    at: TaskAt,
-    QueryText(query): QueryText,
-    IfMatch(version): IfMatch,
-    Trace(trace): Trace,
-    mut body: JsonBytes,
-) -> Result<Response, Refusal> {
-    let query = PutQuery::parse(&query)?;
-    let body = body.read(caller.app.portable(PutBody::parse, PutBody::check_portable)).await?;
-    let put = translate::put(&at.queue, Some(at.key.clone()), body, query, version, &caller.app.levels)?;
+async fn put(mut call: Call) -> Result<Response, Refusal> {
+    let (key, query, version) = (call.key()?, PutQuery::parse(call.query())?, call.version()?);
+    let trace = call.trace();
+    let body = call.read_portable(PutBody::parse, PutBody::check_portable).await?;
+    let (caller, queue) = (&call.caller, call.queue());
+    let put = translate::put(queue, Some(key.clone()), body, query, version, &caller.app.levels)?;
     caller.count().await?;
     let stored = caller.put(Put { trace, ..put })?.await;
-    Ok(put_answer(&stored.map_err(|error| translate::put_refused(&error, &at.queue, &at.key, version))?))
+    Ok(put_answer(&stored.map_err(|error| translate::put_refused(&error, queue, &key, version))?))
 }
 
 /// `POST`: schedules a task under a key that the server makes, or under that of `Idempotency-Key`.
-pub(crate) async fn post(
-    caller: Caller,
-    QueueAt(queue): QueueAt,
-    _: NoQuery,
-    IfMatch(version): IfMatch,
-    Trace(trace): Trace,
-    headers: HeaderMap,
-    mut body: JsonBytes,
-) -> Result<Response, Refusal> {
-    if version.is_some() {
+async fn post(mut call: Call) -> Result<Response, Refusal> {
+    if call.version()?.is_some() {
         return Err(no_version_yet().into());
     }
-    let key = idempotency_key(&headers)?;
-    let body = body.read(caller.app.portable(PutBody::parse, PutBody::check_portable)).await?;
+    let (key, trace) = (idempotency_key(call.headers())?, call.trace());
+    let body = call.read_portable(PutBody::parse, PutBody::check_portable).await?;
+    let (caller, queue) = (&call.caller, call.queue());
     let query = PutQuery::default();
-    let put = translate::put(&queue, key.clone(), body, query, None, &caller.app.levels)?;
+    let put = translate::put(queue, key.clone(), body, query, None, &caller.app.levels)?;
     let command = Put { trace, ..put };
     caller.count().await?;
     let Some(key) = key else {
         let stored = caller.put(command)?.await;
-        return Ok(put_answer(&stored.map_err(|error| translate::post_refused(&error, &queue))?));
+        return Ok(put_answer(&stored.map_err(|error| translate::post_refused(&error, queue))?));
     };
     let stored = caller.put(Put { mode: PutMode::Once, ..command })?.await;
-    let stored = stored.map_err(|error| match (&error, translate::put_refused(&error, &queue, &key, None)) {
+    let stored = stored.map_err(|error| match (&error, translate::put_refused(&error, queue, &key, None)) {
         (PutError::Done, problem) => problem.with_hint(
             "the task of this Idempotency-Key was made before, and its work is done: there is nothing left to do",
         ),
@@ -75,59 +72,43 @@ pub(crate) async fn post(
 }
 
 /// `GET`: the live task.
-pub(crate) async fn get(caller: Caller, at: TaskAt, _: NoQuery) -> Result<Response, Refusal> {
-    let found = caller.get(translate::get(&at.queue, &at.key))?.await;
-    let task = found.map_err(|error| translate::get_refused(&error, &at.queue, &at.key))?;
+async fn get(call: Call) -> Result<Response, Refusal> {
+    let (queue, key) = (call.queue(), call.key()?);
+    let found = call.caller.get(translate::get(queue, &key))?.await;
+    let task = found.map_err(|error| translate::get_refused(&error, queue, &key))?;
     let is_long = task.body.payload_bytes() > LONG_BYTES;
     let write = move || answer::versioned(StatusCode::OK, task.version, &translate::task_body(&task));
     Ok(if is_long { aside(write).await? } else { write() })
 }
 
 /// `PATCH`: reschedules the live task or gives it another payload; members that are not named stay.
-pub(crate) async fn patch(
-    caller: Caller,
-    at: TaskAt,
-    QueryText(query): QueryText,
-    IfMatch(version): IfMatch,
-    mut body: JsonBytes,
-) -> Result<Response, Refusal> {
-    let query = PatchQuery::parse(&query)?;
-    let body = body.read(caller.app.portable(PatchBody::parse, PatchBody::check_portable)).await?;
-    let command = translate::patch(&at.queue, &at.key, body, query.revoke, version, &caller.app.levels)?;
+async fn patch(mut call: Call) -> Result<Response, Refusal> {
+    let (key, query, version) = (call.key()?, PatchQuery::parse(call.query())?, call.version()?);
+    let body = call.read_portable(PatchBody::parse, PatchBody::check_portable).await?;
+    let (caller, queue) = (&call.caller, call.queue());
+    let command = translate::patch(queue, &key, body, query.revoke, version, &caller.app.levels)?;
     let changed = caller.patch(command)?.await;
-    let task = changed.map_err(|error| translate::patch_refused(&error, &at.queue, &at.key, version))?;
+    let task = changed.map_err(|error| translate::patch_refused(&error, queue, &key, version))?;
     Ok(answer::versioned(StatusCode::OK, task.version, &translate::put_answer(&task)))
 }
 
 /// `DELETE`: cancels the task, with one definite answer.
-pub(crate) async fn cancel(
-    caller: Caller,
-    at: TaskAt,
-    QueryText(query): QueryText,
-    IfMatch(version): IfMatch,
-) -> Result<Response, Refusal> {
-    let query = CancelQuery::parse(&query)?;
-    let ended = caller.cancel(translate::cancel(&at.queue, &at.key, query.revoke, version))?.await;
-    let ended = ended.map_err(|error| translate::cancel_refused(&error, &at.queue, &at.key, version))?;
+async fn cancel(call: Call) -> Result<Response, Refusal> {
+    let (queue, key) = (call.queue(), call.key()?);
+    let (query, version) = (CancelQuery::parse(call.query())?, call.version()?);
+    let ended = call.caller.cancel(translate::cancel(queue, &key, query.revoke, version))?.await;
+    let ended = ended.map_err(|error| translate::cancel_refused(&error, queue, &key, version))?;
     Ok(answer::json(StatusCode::OK, &translate::cancel_answer(ended)))
 }
 
 /// `GET` on the collection: one page of the live tasks, in the order of `due_at`.
-pub(crate) async fn list(
-    caller: Caller,
-    QueueAt(queue): QueueAt,
-    QueryText(query): QueryText,
-) -> Result<Response, Refusal> {
-    page(&caller, &queue, ListQuery::parse(&query)?).await
+async fn list(call: Call) -> Result<Response, Refusal> {
+    page(&call.caller, call.queue(), ListQuery::parse(call.query())?).await
 }
 
 /// `GET` on the dead tasks: one page, those first that will be forgotten first.
-pub(crate) async fn list_dead(
-    caller: Caller,
-    QueueAt(queue): QueueAt,
-    QueryText(query): QueryText,
-) -> Result<Response, Refusal> {
-    page(&caller, &queue, ListQuery::parse_dead(&query)?).await
+async fn list_dead(call: Call) -> Result<Response, Refusal> {
+    page(&call.caller, call.queue(), ListQuery::parse_dead(call.query())?).await
 }
 
 async fn page(caller: &Caller, queue: &QueueName, query: ListQuery) -> Result<Response, Refusal> {

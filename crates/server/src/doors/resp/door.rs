@@ -9,10 +9,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tickwheel_api::Problem;
+use tickwheel_api::openapi::Needs;
 use tickwheel_queue::{Ack, Body, Key, Lease, Put, QueueName, Token, TokenAnswer};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 
-use crate::access::authorizer::Need;
 use crate::access::refusal::Refusal;
 use crate::access::tokens::Right;
 use crate::base::pieces::Pieces;
@@ -137,9 +137,9 @@ impl RespDoor {
     ) -> Result<String, Refusal> {
         let queue =
             |name: &str| QueueName::new(name).map_err(|error| Refusal::from(translate::name_refused(&error)));
-        let caller = |right: Right, queue: &str| {
-            let need = Need::In(right, queue.to_owned());
-            Caller::begin(&self.app, token.map(str::as_bytes), &need, true, from)
+        let caller = |right: Right, name: &str| {
+            let token = token.map(str::as_bytes);
+            Caller::begin(&self.app, token, Needs::In(right), Some(&queue(name)?), true, from)
         };
         match *words {
             ["PING"] => Ok("+PONG\r\n".to_owned()),

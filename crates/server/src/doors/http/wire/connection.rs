@@ -2,7 +2,6 @@
 
 use std::convert::Infallible;
 use std::future::poll_fn;
-use std::net::IpAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
@@ -25,10 +24,6 @@ use crate::doors::http::front::Front;
 use crate::doors::http::problem;
 use crate::listen::standing::Standing;
 
-/// The address of a request's client; `None`: it came by a path of the file system.
-#[derive(Copy, Clone, Debug, Default)]
-pub(crate) struct Peer(pub(crate) Option<IpAddr>);
-
 /// Serves the requests of one connection until the client leaves, breaks a rule or idles, or the server stops.
 ///
 /// When the server stops, a call under way is answered, and then the connection is closed.
@@ -45,14 +40,12 @@ pub(crate) async fn serve<S>(
     let gate = Gate::new(socket, timeouts, standing.seat());
     let (client, watched) = (gate.clone(), turn.clone());
     let answering = Arc::clone(&front);
-    let service = service_fn(move |mut request: Request<Incoming>| {
+    let service = service_fn(move |request: Request<Incoming>| {
         let (front, turn, standing) = (Arc::clone(&answering), turn.clone(), Arc::clone(&standing));
-        request.extensions_mut().insert(turn.clone());
-        request.extensions_mut().insert(Peer(standing.from()));
         async move {
             let (head, body) = request.into_parts();
             let body = Body::new(Lent::new(body, &head.headers, turn.clone()));
-            let mut answer = front.answer(Request::from_parts(head, body), &standing).await;
+            let mut answer = front.answer(Request::from_parts(head, body), &standing, turn.clone()).await;
             // A connection with a reserved permit ends with this answer because others wait for the permit.
             let mut stays = !standing.seat().is_reserved();
             if let Some(left) = turn.take_left() {
@@ -123,15 +116,15 @@ mod tests {
     use std::net::SocketAddr;
     use std::time::Duration;
 
-    use axum::Router;
-    use axum::routing::{get, put};
+    use axum::response::IntoResponse;
+    use tickwheel_api::openapi::OperationId;
     use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
     use tokio::time::{Instant, sleep};
 
     use super::*;
     use crate::access::host::Hosts;
     use crate::base::stopping::{self, Stop};
-    use crate::doors::http::body::JsonBytes;
+    use crate::doors::http::routes::Routes;
     use crate::listen::addresses::Addresses;
     use crate::listen::door::Idle;
     use crate::listen::permits::Permits;
@@ -143,7 +136,7 @@ mod tests {
         write: Duration::from_secs(30),
         linger: Duration::from_secs(2),
     };
-    const GET: &[u8] = b"GET /now HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    const GET: &[u8] = b"GET /v1/queues HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
     /// The client's end of a served connection, over pipes that hold this many bytes.
     fn connect(pipe_bytes: usize) -> (DuplexStream, Stop) {
@@ -154,15 +147,21 @@ mod tests {
     fn connect_at(permits: &Permits, pipe_bytes: usize) -> (DuplexStream, Stop) {
         let (stop, stopping) = stopping::signal();
         let app = Arc::new(App::of_test(stopping.clone()));
-        let routes = Router::new()
-            .route("/now", get(|| async { "done" }))
-            .route("/slow", get(|| async { sleep(Duration::from_secs(600)).await }))
-            .route("/large", get(|| async { vec![b'x'; 1 << 20] }))
-            .route("/body", put(|body: JsonBytes| async move { body.len().to_string() }))
-            .with_state(Arc::clone(&app));
+        let routes = Routes::new()
+            .with(OperationId::ListQueues, |_| Box::pin(async { Ok("done".into_response()) }))
+            .with(OperationId::ListJobs, |_| {
+                Box::pin(async {
+                    sleep(Duration::from_secs(600)).await;
+                    Ok(().into_response())
+                })
+            })
+            .with(OperationId::Metrics, |_| Box::pin(async { Ok(vec![b'x'; 1 << 20].into_response()) }))
+            .with(OperationId::PutQueue, |mut call| {
+                Box::pin(async move { Ok(call.json().await?.len().to_string().into_response()) })
+            });
         let listen = SocketAddr::from(([127, 0, 0, 1], 8463));
         let hosts = Hosts::of(&listen.into(), false, &[]);
-        let front = Arc::new(Front::with_routes(routes, app, hosts, false));
+        let front = Arc::new(Front::new(routes, app, hosts, false));
         let (client, server) = duplex(pipe_bytes);
         let standing = Standing::find(permits, &Addresses::new(1), None, Idle::MakesWay).expect("a place");
         tokio::spawn(serve(server, front, TIMEOUTS, stopping, Arc::new(standing)));
@@ -258,11 +257,12 @@ mod tests {
                 0,
             ),
             (
-                b"PUT /body HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n".to_vec(),
+                b"PUT /v1/queues/q HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+                    .to_vec(),
                 b"zz\r\n",
                 0,
             ),
-            (b"PUT /body HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n".to_vec(), b"{", 30),
+            (b"PUT /v1/queues/q HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n".to_vec(), b"{", 30),
         ] {
             let (mut client, _stop) = connect(1 << 20);
             let begun = Instant::now();
@@ -332,7 +332,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_body_has_thirty_seconds() {
         let (mut client, _stop) = connect(1 << 16);
-        let head = b"PUT /body HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{";
+        let head = b"PUT /v1/queues/q HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{";
         client.write_all(head).await.expect("open");
         let begun = Instant::now();
         let (answer, _) = rest(&mut client).await;
@@ -343,7 +343,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_call_may_take_longer_than_any_limit_on_the_client() {
         let (mut client, _stop) = connect(1 << 16);
-        client.write_all(b"GET /slow HTTP/1.1\r\nHost: localhost\r\n\r\n").await.expect("open");
+        client.write_all(b"GET /v1/jobs HTTP/1.1\r\nHost: localhost\r\n\r\n").await.expect("open");
         // A second request waits for its turn and is not late because of that.
         client.write_all(GET).await.expect("open");
         let (answers, seconds) = rest(&mut client).await;
@@ -354,13 +354,13 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_client_that_reads_nothing_is_disconnected() {
         let (mut client, _stop) = connect(1 << 10);
-        client.write_all(b"GET /large HTTP/1.1\r\nHost: localhost\r\n\r\n").await.expect("open");
+        client.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n").await.expect("open");
         sleep(Duration::from_secs(40)).await;
         let (part, _) = rest(&mut client).await;
         assert!(part.len() < 1 << 20, "the rest was never sent");
 
         let (mut client, _stop) = connect(1 << 10);
-        client.write_all(b"GET /large HTTP/1.1\r\nHost: localhost\r\n\r\n").await.expect("open");
+        client.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n").await.expect("open");
         let mut taken = [0; 1 << 13];
         for _ in 0..10 {
             sleep(Duration::from_secs(20)).await;
@@ -376,7 +376,7 @@ mod tests {
         assert_eq!(rest(&mut idle).await, (String::new(), 0));
 
         let (mut busy, stop) = connect(1 << 16);
-        busy.write_all(b"GET /slow HTTP/1.1\r\nHost: localhost\r\n\r\n").await.expect("open");
+        busy.write_all(b"GET /v1/jobs HTTP/1.1\r\nHost: localhost\r\n\r\n").await.expect("open");
         sleep(Duration::from_secs(1)).await;
         stop.give();
         let (answer, seconds) = rest(&mut busy).await;

@@ -1,7 +1,7 @@
 //! One connection: its bytes are checked before anything parses them.
 //!
 //! ```text
-//! socket -> Gate (strict framing, size and time limits) -> hyper (HTTP/1.1) -> the routes
+//! socket -> Gate (strict framing, size and time limits) -> hyper (HTTP/1.1) -> the front
 //! ```
 //!
 //! The connection framer, [`gate::Gate`], passes the head of a request on only as a whole, and only if its framing
@@ -16,7 +16,7 @@ mod head;
 mod rest;
 mod turn;
 
-pub(crate) use connection::{Peer, refuse, serve};
+pub(crate) use connection::{refuse, serve};
 pub(crate) use fault::{Fault, Rule};
 pub(crate) use gate::Timeouts;
 pub(crate) use turn::Turn;

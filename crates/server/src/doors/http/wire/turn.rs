@@ -3,14 +3,11 @@
 //! Ground rules: one connection is one tokio task, and only that task uses the fields. The lock is needed because the
 //! task moves between threads.
 
-use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 
 use axum::body::{Body, Bytes, HttpBody};
-use axum::extract::FromRequestParts;
-use axum::http::request::Parts;
 use hyper::body::{Frame, SizeHint};
 
 use super::rest::Left;
@@ -52,15 +49,6 @@ impl Turn {
     /// Takes the part of the request's body that the handler did not read; `None`: it read all of it.
     pub(super) fn take_left(&self) -> Option<Left> {
         self.lock().left.take()
-    }
-}
-
-/// Handlers get the turn of their connection; a request without a connection has a turn of its own.
-impl<S: Sync> FromRequestParts<S> for Turn {
-    type Rejection = Infallible;
-
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
-        Ok(parts.extensions.get::<Self>().cloned().unwrap_or_default())
     }
 }
 
