@@ -8,6 +8,7 @@ pub(crate) mod ready;
 mod refused;
 pub(crate) mod schedule;
 pub(crate) mod settings;
+pub(crate) mod twin;
 
 use std::time::Duration;
 
@@ -24,6 +25,7 @@ pub(crate) use refused::{
     advance_refused, cancel_refused, get_refused, nack_refused, name_refused, patch_refused, post_refused,
     put_refused, redrive_refused, unavailable, unknown,
 };
+use twin::Twin;
 
 // Requests.
 
@@ -111,22 +113,13 @@ pub(crate) fn list(
     let api::TaskFilter { state, due_from_ms, due_to_ms, tag } = filter;
     let instant = |ms: i64| Timestamp::from_ms(ms).expect("parsed instants are not before 1970");
     let filter = queue::TaskFilter {
-        state: state.map(state_wanted),
+        state: state.map(Twin::twin),
         due_from: due_from_ms.map(instant),
         due_to: due_to_ms.map(instant),
         tag: tag.as_deref().map(|tag| queue::Tag::new(tag).expect("parsed tags are tags")),
         ..queue::TaskFilter::default()
     };
     queue::List { queue: queue.clone(), filter, max, after }
-}
-
-fn state_wanted(state: api::TaskState) -> queue::State {
-    match state {
-        api::TaskState::Scheduled => queue::State::Scheduled,
-        api::TaskState::Ready => queue::State::Ready,
-        api::TaskState::Leased => queue::State::Leased,
-        api::TaskState::Dead => queue::State::Dead,
-    }
 }
 
 pub(crate) fn redrive(queue: &QueueName, id: u64) -> queue::Redrive {
@@ -154,22 +147,8 @@ fn failure(failure: &queue::Failure) -> api::FailureBody {
     api::FailureBody {
         at_ms: failure.at.as_ms(),
         attempt: failure.attempt,
-        how: match failure.how {
-            queue::Failed::Nacked => api::FailureKind::Nacked,
-            queue::Failed::LeaseEnded => api::FailureKind::LeaseEnded,
-            queue::Failed::Revoked => api::FailureKind::Revoked,
-            queue::Failed::Buried => api::FailureKind::Buried,
-            queue::Failed::Gone => api::FailureKind::WorkerGone,
-        },
+        how: failure.how.twin(),
         reason: failure.reason.as_deref().map(str::to_owned),
-    }
-}
-
-fn death(why: queue::Death) -> api::DeathReason {
-    match why {
-        queue::Death::MaxAttempts => api::DeathReason::MaxAttempts,
-        queue::Death::Expired => api::DeathReason::Expired,
-        queue::Death::Buried => api::DeathReason::Buried,
     }
 }
 
@@ -212,16 +191,13 @@ fn timeline(moments: Vec<api::MomentBody>) -> Vec<queue::Moment> {
     moments.into_iter().map(moment).collect()
 }
 
-/// The moments of the timeline after this step.
-fn moments_after(body: &queue::Body, step: usize) -> Vec<api::MomentBody> {
-    let moment = |moment: &queue::Moment| api::MomentBody {
+/// The moments of the timeline from this step on.
+fn moments_from(body: &queue::Body, step: usize) -> Vec<api::MomentBody> {
+    let moment = |(step, moment): (usize, &queue::Moment)| api::MomentBody {
         at_ms: moment.at.as_ms(),
-        payload: api::PayloadBody {
-            bytes: moment.payload.clone(),
-            content_type: moment.content_type.to_string(),
-        },
+        payload: payload_body(body, step),
     };
-    body.timeline.iter().skip(step + 1).map(moment).collect()
+    body.timeline.iter().enumerate().skip(step).map(moment).collect()
 }
 
 pub(crate) fn terms(terms: &api::Terms) -> queue::Terms {
@@ -286,17 +262,7 @@ impl Tokens {
 
 /// The results for the tokens of one call, in their order.
 pub(crate) fn token_results(answers: &[queue::TokenAnswer]) -> api::TokenResults {
-    api::TokenResults { results: answers.iter().copied().map(token_result).collect() }
-}
-
-fn token_result(answer: queue::TokenAnswer) -> api::TokenResult {
-    match answer {
-        queue::TokenAnswer::Acked => api::TokenResult::Acked,
-        queue::TokenAnswer::Nacked => api::TokenResult::Nacked,
-        queue::TokenAnswer::Extended => api::TokenResult::Extended,
-        queue::TokenAnswer::Expired => api::TokenResult::Expired,
-        queue::TokenAnswer::Revoked => api::TokenResult::Revoked,
-    }
+    api::TokenResults { results: answers.iter().copied().map(Twin::twin).collect() }
 }
 
 // Answers.
@@ -307,7 +273,7 @@ pub(crate) fn put_answer(task: &queue::TaskView) -> api::PutAnswer {
         key: task.key.as_str().to_owned(),
         id: task.id,
         version: task.version.0,
-        state: task_state(task.state),
+        state: task.state.twin(),
         due_at_ms: task.due_at.as_ms(),
         tags: tag_texts(&task.body),
         priority: task.priority,
@@ -322,7 +288,7 @@ pub(crate) fn task_body(task: &queue::TaskView) -> api::TaskBody {
         key: task.key.as_str().to_owned(),
         id: task.id,
         version: task.version.0,
-        state: task_state(task.state),
+        state: task.state.twin(),
         due_at_ms: task.due_at.as_ms(),
         payload: payload_body(&task.body, task.step),
         tags: tag_texts(&task.body),
@@ -332,8 +298,8 @@ pub(crate) fn task_body(task: &queue::TaskView) -> api::TaskBody {
         retry: task.retry.map(retry_body),
         expire_at_ms: task.expire_at.map(Timestamp::as_ms),
         failures: task.failures.iter().map(failure).collect(),
-        dead: task.dead.map(|dead| (dead.at.as_ms(), death(dead.why))),
-        timeline: moments_after(&task.body, task.step),
+        dead: task.dead.map(|dead| (dead.at.as_ms(), dead.why.twin())),
+        timeline: moments_from(&task.body, task.step + 1),
         trace: task.trace.as_deref().and_then(api::TraceContext::read),
     }
 }
@@ -430,15 +396,6 @@ pub(crate) fn durability(durability: queue::Durability) -> &'static str {
         queue::Durability::Fsync => "fsync",
         queue::Durability::Os => "os",
         queue::Durability::Memory => "memory",
-    }
-}
-
-fn task_state(state: queue::State) -> api::TaskState {
-    match state {
-        queue::State::Scheduled => api::TaskState::Scheduled,
-        queue::State::Ready => api::TaskState::Ready,
-        queue::State::Leased => api::TaskState::Leased,
-        queue::State::Dead => api::TaskState::Dead,
     }
 }
 

@@ -11,8 +11,8 @@ use tickwheel_queue::{
     QueueChange, QueueName, QueueSettings, Unavailable,
 };
 
-use crate::translate::{self, exported};
-use crate::translate::{schedule, settings};
+use crate::translate::twin::Twin;
+use crate::translate::{self, exported, schedule, settings};
 
 /// The largest payloads of one command, in total (bytes); a single task may have more.
 const COMMAND_BYTES: usize = 1 << 20;
@@ -205,7 +205,7 @@ impl Importer {
         }
         let import = ImportTasks {
             tasks,
-            existing: exported::existing(self.existing),
+            existing: self.existing.twin(),
             on_lease: translate::on_lease(self.revoke),
             ids_below: self.ids_below,
         };
@@ -251,7 +251,7 @@ impl Importer {
             }
             ImportOutcome::Skipped(present) => {
                 self.counts.skipped += 1;
-                (ImportResult::Skipped, Some(exported::present(present)))
+                (ImportResult::Skipped, Some(present.twin()))
             }
         };
         self.row(line, result, why, queue, key);

@@ -7,9 +7,10 @@ use tickwheel_api::{BadRequest, Problem, ProblemKind};
 use tickwheel_queue as queue;
 use tickwheel_queue::{Key, QueueName, ScheduleName, Timestamp};
 
+use super::twin::Twin;
 use super::{
-    death, failure, group_text, name_refused, payload_body, retry, retry_body, tag_texts, task_state,
-    timeline, unavailable, unknown,
+    failure, group_text, moments_from, name_refused, retry, retry_body, tag_texts, timeline, unavailable,
+    unknown,
 };
 use crate::translate::{schedule, settings};
 
@@ -25,12 +26,12 @@ pub(crate) fn task_line(task: &queue::TaskView) -> api::ExportTask {
         id: task.id,
         due_at_ms: task.due_at.as_ms(),
         put_at_ms: task.put_at.as_ms(),
-        state: task.dead.is_none().then(|| task_state(task.state)),
+        state: task.dead.is_none().then(|| task.state.twin()),
         payload: api::PayloadBody {
             bytes: task.body.payload.clone(),
             content_type: task.body.content_type.to_string(),
         },
-        timeline: moments(&task.body),
+        timeline: moments_from(&task.body, 0),
         step: u32::try_from(task.step).expect("a timeline has few instants"),
         tags: tag_texts(&task.body),
         priority: task.priority,
@@ -46,18 +47,10 @@ pub(crate) fn task_line(task: &queue::TaskView) -> api::ExportTask {
         trace: task.trace.as_deref().and_then(api::TraceContext::read),
         death: task.dead.map(|dead| api::ExportDeath {
             at_ms: dead.at.as_ms(),
-            reason: death(dead.why),
+            reason: dead.why.twin(),
             keyless: dead.keyless,
         }),
     }
-}
-
-fn moments(body: &queue::Body) -> Vec<api::MomentBody> {
-    let moment = |(step, moment): (usize, &queue::Moment)| api::MomentBody {
-        at_ms: moment.at.as_ms(),
-        payload: payload_body(body, step),
-    };
-    body.timeline.iter().enumerate().map(moment).collect()
 }
 
 fn tally(tally: queue::Tally) -> api::TallyBody {
@@ -76,11 +69,7 @@ pub(crate) fn task(task: api::ExportTask) -> Result<queue::ImportTask, Box<Probl
     let dead = task.death.map(|death| queue::Dead {
         at: at(death.at_ms),
         due_at: at(task.due_at_ms),
-        why: match death.reason {
-            api::DeathReason::MaxAttempts => queue::Death::MaxAttempts,
-            api::DeathReason::Expired => queue::Death::Expired,
-            api::DeathReason::Buried => queue::Death::Buried,
-        },
+        why: death.reason.twin(),
         keyless: death.keyless,
     });
     let api::TallyBody { leases, expiries, nacks, burials, redrives, delay_ms } = task.tally;
@@ -118,13 +107,7 @@ fn failed(failure: api::FailureBody) -> queue::Failure {
     queue::Failure {
         at: at(failure.at_ms),
         attempt: failure.attempt,
-        how: match failure.how {
-            api::FailureKind::Nacked => queue::Failed::Nacked,
-            api::FailureKind::LeaseEnded => queue::Failed::LeaseEnded,
-            api::FailureKind::Revoked => queue::Failed::Revoked,
-            api::FailureKind::Buried => queue::Failed::Buried,
-            api::FailureKind::WorkerGone => queue::Failed::Gone,
-        },
+        how: failure.how.twin(),
         reason: failure.reason.map(Into::into),
     }
 }
@@ -227,26 +210,8 @@ pub(crate) fn schedule_of(
         skipped: line.skipped,
         running: line.running.as_deref().map(Key::new).transpose().map_err(named)?,
         waiting: line.waiting_ms.into_iter().map(at).collect(),
-        existing: self::existing(existing),
+        existing: existing.twin(),
     })
-}
-
-pub(crate) fn existing(existing: api::Existing) -> queue::Existing {
-    match existing {
-        api::Existing::Skip => queue::Existing::Skip,
-        api::Existing::Replace => queue::Existing::Replace,
-        api::Existing::Refuse => queue::Existing::Refuse,
-    }
-}
-
-pub(crate) fn present(present: queue::Present) -> api::SkipWhy {
-    match present {
-        queue::Present::Live => api::SkipWhy::Live,
-        queue::Present::Dead => api::SkipWhy::Dead,
-        queue::Present::Ended => api::SkipWhy::Ended,
-        queue::Present::Keyless => api::SkipWhy::Keyless,
-        queue::Present::Schedule => api::SkipWhy::Exists,
-    }
 }
 
 pub(crate) fn import_refused(error: &queue::ImportError, queue: &QueueName, key: &Key) -> Problem {

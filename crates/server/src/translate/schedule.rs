@@ -10,6 +10,7 @@ use tickwheel_queue::{QueueName, ScheduleName, Seq, Timestamp};
 
 use crate::base::hex;
 use crate::translate;
+use crate::translate::twin::Twin;
 
 /// A schedule of a request, for the queue.
 pub(crate) fn schedule(spec: api::ScheduleSpec) -> Result<queue::Schedule, BadRequest> {
@@ -30,16 +31,8 @@ pub(crate) fn schedule(spec: api::ScheduleSpec) -> Result<queue::Schedule, BadRe
         end: end_ms.map(instant),
         count,
         jitter_ms,
-        catch_up: match catch_up {
-            api::CatchUp::Skip => queue::CatchUp::Skip,
-            api::CatchUp::Once => queue::CatchUp::Once,
-            api::CatchUp::All => queue::CatchUp::All,
-        },
-        overlap: match overlap {
-            api::Overlap::Skip => queue::Overlap::Skip,
-            api::Overlap::Queue => queue::Overlap::Queue,
-            api::Overlap::Allow => queue::Overlap::Allow,
-        },
+        catch_up: catch_up.twin(),
+        overlap: overlap.twin(),
         body: Arc::new(queue::Body {
             payload: payload.bytes,
             content_type: payload.content_type.into(),
@@ -98,16 +91,8 @@ pub(crate) fn spec(schedule: &queue::Schedule) -> api::ScheduleSpec {
         end_ms: end.map(Timestamp::as_ms),
         count: *count,
         jitter_ms: *jitter_ms,
-        catch_up: match catch_up {
-            queue::CatchUp::Skip => api::CatchUp::Skip,
-            queue::CatchUp::Once => api::CatchUp::Once,
-            queue::CatchUp::All => api::CatchUp::All,
-        },
-        overlap: match overlap {
-            queue::Overlap::Skip => api::Overlap::Skip,
-            queue::Overlap::Queue => api::Overlap::Queue,
-            queue::Overlap::Allow => api::Overlap::Allow,
-        },
+        catch_up: catch_up.twin(),
+        overlap: overlap.twin(),
         payload: translate::payload_body(body, 0),
         terms: translate::terms_body(body, terms),
     }
