@@ -5,13 +5,9 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::error::ErrorKind;
-use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser};
 
-use crate::commands::{
-    ack, backup, bench, cancel, completions, config, demo, doctor, drain, export, extend, forecast, get,
-    import, jobs, lease, ls, moving, nack, next, patch, purge, put, queues, redrive, replay, restore, run,
-    salvage, schedules, serve, token, top,
-};
+use crate::commands::Command;
 use crate::config::{ConfigFile, without_empty_variables};
 use crate::environment;
 use crate::output::say;
@@ -40,44 +36,6 @@ makes no sense."
 pub(crate) struct Cli {
     #[command(subcommand)]
     command: Command,
-}
-
-#[derive(Subcommand, Debug)]
-enum Command {
-    Serve(Box<serve::Serve>),
-    Put(Box<put::Put>),
-    Get(get::Get),
-    Ls(ls::Ls),
-    Patch(Box<patch::Patch>),
-    Move(Box<moving::Move>),
-    Run(run::Run),
-    Cancel(cancel::Cancel),
-    Purge(purge::Purge),
-    Jobs(jobs::Jobs),
-    Lease(lease::Lease),
-    Ack(ack::Ack),
-    Nack(nack::Nack),
-    Extend(extend::Extend),
-    Redrive(redrive::Redrive),
-    Queues(queues::Queues),
-    Drain(drain::Drain),
-    Resume(drain::Resume),
-    Forecast(forecast::Forecast),
-    Top(top::Top),
-    Schedules(schedules::Schedules),
-    Next(next::Next),
-    Token(token::Token),
-    Config(config::Config),
-    Doctor(doctor::Doctor),
-    Backup(backup::Backup),
-    Restore(restore::Restore),
-    Salvage(salvage::Salvage),
-    Export(export::Export),
-    Import(import::Import),
-    Replay(replay::Replay),
-    Bench(bench::Bench),
-    Demo(demo::Demo),
-    Completions(completions::Completions),
 }
 
 impl Cli {
@@ -120,42 +78,7 @@ impl Cli {
         if !matches!(self.command, Command::Serve(_) | Command::Completions(_)) {
             environment::unknown().iter().for_each(|unknown| say(&format!("warning: {}", unknown.warning())));
         }
-        match self.command {
-            Command::Serve(serve) => serve.run(),
-            Command::Put(put) => put.run(),
-            Command::Get(get) => get.run(),
-            Command::Ls(ls) => ls.run(),
-            Command::Patch(patch) => patch.run(),
-            Command::Move(moving) => moving.run(),
-            Command::Run(run) => run.run(),
-            Command::Cancel(cancel) => cancel.run(),
-            Command::Purge(purge) => purge.run(),
-            Command::Jobs(jobs) => jobs.run(),
-            Command::Lease(lease) => lease.run(),
-            Command::Ack(ack) => ack.run(),
-            Command::Nack(nack) => nack.run(),
-            Command::Extend(extend) => extend.run(),
-            Command::Redrive(redrive) => redrive.run(),
-            Command::Queues(queues) => queues.run(),
-            Command::Drain(drain) => drain.run(),
-            Command::Resume(resume) => resume.run(),
-            Command::Forecast(forecast) => forecast.run(),
-            Command::Top(top) => top.run(),
-            Command::Schedules(schedules) => schedules.run(),
-            Command::Next(next) => next.run(),
-            Command::Token(token) => token.run(),
-            Command::Config(config) => config.run(),
-            Command::Doctor(doctor) => doctor.run(),
-            Command::Backup(backup) => backup.run(),
-            Command::Restore(restore) => restore.run(),
-            Command::Salvage(salvage) => salvage.run(),
-            Command::Export(export) => export.run(),
-            Command::Import(import) => import.run(),
-            Command::Replay(replay) => replay.run(),
-            Command::Bench(bench) => bench.run(),
-            Command::Demo(demo) => demo.run(),
-            Command::Completions(completions) => completions.run(),
-        }
+        self.command.run()
     }
 }
 

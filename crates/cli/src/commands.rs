@@ -1,0 +1,108 @@
+//! The commands, one file each: its arguments, its help, and its action. A new command has a file, and two lines here.
+
+pub(crate) mod ack;
+pub(crate) mod backup;
+pub(crate) mod backup_options;
+pub(crate) mod bench;
+pub(crate) mod bench_beanstalk;
+pub(crate) mod cancel;
+pub(crate) mod completions;
+pub(crate) mod config;
+pub(crate) mod demo;
+pub(crate) mod doctor;
+pub(crate) mod drain;
+pub(crate) mod export;
+pub(crate) mod extend;
+pub(crate) mod forecast;
+pub(crate) mod get;
+pub(crate) mod import;
+pub(crate) mod jobs;
+pub(crate) mod lease;
+pub(crate) mod limits;
+pub(crate) mod ls;
+mod many;
+pub(crate) mod moving;
+pub(crate) mod nack;
+pub(crate) mod next;
+pub(crate) mod patch;
+mod payload;
+pub(crate) mod purge;
+pub(crate) mod put;
+pub(crate) mod queues;
+pub(crate) mod redrive;
+pub(crate) mod replay;
+pub(crate) mod restore;
+mod retry;
+pub(crate) mod run;
+pub(crate) mod salvage;
+pub(crate) mod schedules;
+pub(crate) mod serve;
+pub(crate) mod token;
+mod tokens;
+pub(crate) mod top;
+mod when;
+mod which;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Subcommand;
+
+/// Declares the commands, in the order of the help.
+macro_rules! commands {
+    ($($Name:ident($arguments:ty),)*) => {
+        #[derive(Subcommand, Debug)]
+        pub(crate) enum Command {
+            $($Name($arguments),)*
+        }
+
+        impl Command {
+            /// Runs the command.
+            ///
+            /// # Errors
+            /// The command failed. The caller prints the error.
+            pub(crate) fn run(self) -> Result<ExitCode> {
+                match self {
+                    $(Self::$Name(command) => command.run(),)*
+                }
+            }
+        }
+    };
+}
+
+commands! {
+    Serve(Box<serve::Serve>),
+    Put(Box<put::Put>),
+    Get(get::Get),
+    Ls(ls::Ls),
+    Patch(Box<patch::Patch>),
+    Move(Box<moving::Move>),
+    Run(run::Run),
+    Cancel(cancel::Cancel),
+    Purge(purge::Purge),
+    Jobs(jobs::Jobs),
+    Lease(lease::Lease),
+    Ack(ack::Ack),
+    Nack(nack::Nack),
+    Extend(extend::Extend),
+    Redrive(redrive::Redrive),
+    Queues(queues::Queues),
+    Drain(drain::Drain),
+    Resume(drain::Resume),
+    Forecast(forecast::Forecast),
+    Top(top::Top),
+    Schedules(schedules::Schedules),
+    Next(next::Next),
+    Token(token::Token),
+    Config(config::Config),
+    Doctor(doctor::Doctor),
+    Backup(backup::Backup),
+    Restore(restore::Restore),
+    Salvage(salvage::Salvage),
+    Export(export::Export),
+    Import(import::Import),
+    Replay(replay::Replay),
+    Bench(bench::Bench),
+    Demo(demo::Demo),
+    Completions(completions::Completions),
+}
