@@ -5,7 +5,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::process::Stdio;
 
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal};
 
 use crate::run::run;
 use crate::server::{Server, tickwheel};
@@ -27,7 +27,8 @@ fn log_of_start(data: &Path) -> String {
     std::io::BufRead::read_line(&mut std::io::BufReader::new(child.stdout.take().expect("piped")), &mut line)
         .expect("its first line");
     assert!(line.starts_with("listening "), "{line:?}: {}", fs::read_to_string(&log).expect("UTF-8"));
-    let _gone = child.kill();
+    // Its log is written by a thread of its own, so a kill could lose the line.
+    rustix::process::kill_process(Pid::from_child(&child), Signal::TERM).expect("it runs");
     child.wait().expect("its end");
     fs::read_to_string(log).expect("UTF-8")
 }
