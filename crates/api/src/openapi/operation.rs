@@ -1,4 +1,4 @@
-//! What is declared of an operation, and the macro that declares them all.
+//! The declaration of an operation, and the macro that declares all of them.
 
 use std::collections::BTreeMap;
 
@@ -9,29 +9,29 @@ use crate::choice::choice;
 /// One method of one path: an entry in the table.
 #[derive(Debug)]
 pub struct Operation {
-    /// Which operation it is.
+    /// The name of the operation.
     pub id: OperationId,
-    /// Its method. A `GET` also answers a `HEAD`.
+    /// The HTTP method. A `GET` also answers a `HEAD`.
     pub method: &'static str,
     /// The path, with names in braces.
     pub path: &'static str,
     /// The right that its caller needs.
     pub needs: Needs,
-    /// The parameters that may stand behind the `?`.
+    /// The parameters of the query.
     pub query: &'static [&'static str],
-    /// What it does, in a line: the text of its doc comment.
+    /// The description: the text of its doc comment.
     pub(super) what: &'static str,
-    /// The headers that have a meaning for it.
+    /// The request headers that have a meaning for the operation.
     pub(super) headers: &'static [&'static str],
-    /// The body of its requests.
+    /// The body of the requests.
     pub(super) body: Option<Body>,
-    /// Its answers that are not problems.
+    /// The answers that are not problems.
     pub(super) answers: &'static [Answer],
     /// The problems of this operation beside those of every operation.
     pub(super) problems: &'static [ProblemKind],
-    /// Whether it changes something that is stored.
+    /// Whether the operation changes stored data.
     pub(super) writes: bool,
-    /// Whether it changes many tasks with one call.
+    /// Whether one call changes many tasks or schedules.
     pub(super) changes_many: bool,
 }
 
@@ -68,7 +68,7 @@ pub enum Needs {
 pub(super) struct Body {
     pub(super) schema: &'static str,
     pub(super) required: bool,
-    /// Whether it is lines of JSON, not one object.
+    /// Whether the body is lines of JSON, not one object.
     pub(super) lines: bool,
 }
 
@@ -170,12 +170,12 @@ impl OperationId {
 }
 
 impl Operation {
-    /// What it does, in a line without a full stop.
+    /// The description without its full stop.
     pub(super) fn what(&self) -> &'static str {
         self.what.trim().trim_end_matches('.')
     }
 
-    /// The names in its path.
+    /// The names in braces in the path.
     pub(super) fn names(&self) -> impl Iterator<Item = &'static str> {
         self.path.split('/').filter_map(|segment| segment.strip_prefix('{')?.strip_suffix('}'))
     }
@@ -189,7 +189,7 @@ impl Operation {
         self.method != "GET" && (right == Right::Admin || self.changes_many)
     }
 
-    /// What may go wrong, by status.
+    /// The problems that the operation can have, by status.
     pub(super) fn all_problems(&self) -> BTreeMap<u16, Vec<ProblemKind>> {
         let mut kinds = vec![
             BadRequest,

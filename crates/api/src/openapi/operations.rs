@@ -2,9 +2,9 @@
 //! from it.
 //!
 //! ```text
-//! /// What it does: the summary in the documents.
+//! /// The summary in the documents.
 //! Id: METHOD "path", right, flags {
-//!     query: the parameters that may stand behind the `?`;
+//!     query: the parameters of the query;
 //!     headers: the request headers that have a meaning;
 //!     body: the schema of the body, and whether it must be there;
 //!     status content, "when it is answered", [its headers];
@@ -12,7 +12,7 @@
 //! }
 //! ```
 //!
-//! The flags: `writes` is said of an operation that stores something, and `changes_many` of one that changes many tasks
+//! The flags: `writes` marks an operation that changes stored data, and `changes_many` one that changes many tasks
 //! or schedules with one call.
 
 use super::operation::{
@@ -21,318 +21,318 @@ use super::operation::{
 use crate::ProblemKind;
 
 operations! {
-    /// Schedules the task of this key, or changes the one that is live.
+    /// Puts a task under this key, or replaces the live one.
     PutTask: PUT "/v1/queues/{q}/tasks/{key}", In(Produce), writes {
         query: "mode", "revoke";
         headers: "If-Match", "traceparent", "tracestate";
         body: may("Put");
-        201 Json("Stored"), "It is new.", ["ETag", "Location"];
-        200 Json("Stored"), "It replaced the live one.", ["ETag"];
+        201 Json("Stored"), "The task is new.", ["ETag", "Location"];
+        200 Json("Stored"), "The live task is replaced.", ["ETag"];
         refuses: TooFar, ExpiresFirst, NotFound, Done, Live, Leased, Draining, ServerDraining, VersionMismatch, BacklogFull;
     }
 
-    /// The live or dead task of this key.
+    /// Returns the live or dead task with this key.
     GetTask: GET "/v1/queues/{q}/tasks/{key}", In(Read) {
         200 Json("Task"), "The task.", ["ETag"];
         refuses: NotFound, Done;
     }
 
-    /// Changes the live task; what is not named stays.
+    /// Changes the live task. Members that the body leaves out keep their values.
     PatchTask: PATCH "/v1/queues/{q}/tasks/{key}", In(Produce), writes {
         query: "revoke";
         headers: "If-Match";
         body: must("Patch");
-        200 Json("Stored"), "It is changed.", ["ETag"];
+        200 Json("Stored"), "The task is changed.", ["ETag"];
         refuses: TooFar, ExpiresFirst, NotFound, Done, Dead, Leased, Timeline, VersionMismatch;
     }
 
-    /// Cancels the task, with one definite answer.
+    /// Cancels the task. The answer is definite: no delivery starts after it, or the problem says why the task stays.
     CancelTask: DELETE "/v1/queues/{q}/tasks/{key}", In(Produce), writes {
         query: "revoke";
         headers: "If-Match";
-        200 Json("Cancelled"), "It is not delivered any more.";
+        200 Json("Cancelled"), "The task is not delivered any more.";
         refuses: NotFound, Done, Leased, VersionMismatch;
     }
 
-    /// Schedules a task under a key of the server's, or that of `Idempotency-Key`.
+    /// Puts a task under the key in `Idempotency-Key`, or under a key that the server chooses.
     PostTask: POST "/v1/queues/{q}/tasks", In(Produce), writes {
         headers: "Idempotency-Key", "traceparent", "tracestate";
         body: may("Post");
-        201 Json("Stored"), "It is new.", ["ETag", "Location"];
-        200 Json("Stored"), "The same `Idempotency-Key` made it before.", ["ETag"];
+        201 Json("Stored"), "The task is new.", ["ETag", "Location"];
+        200 Json("Stored"), "An earlier call with the same `Idempotency-Key` put the task.", ["ETag"];
         refuses: TooFar, ExpiresFirst, Done, Draining, ServerDraining, BacklogFull;
     }
 
-    /// One page of the tasks that are not dead, or of one state, in the order of `due_at`.
+    /// Lists the tasks that are not dead, or those in one state, in the order of `due_at`, page by page.
     ListTasks: GET "/v1/queues/{q}/tasks", In(Read) {
         query: "state", "due_from", "due_to", "tag", "limit", "cursor";
         200 Json("TasksPage"), "The page.";
     }
 
-    /// Puts, patches and cancels, a line each, up to 10,000.
+    /// Runs up to 10,000 puts, patches and cancels, each on a line of its own.
     Batch: POST "/v1/queues/{q}/batch", In(Produce), writes {
         headers: "traceparent", "tracestate";
         body: may_lines("BatchLine");
-        200 Lines("BatchResult"), "A result for each line, in order; the lines are not atomic together. A batch that ends early, such as at its line 10,001, has a last result without a key. What the client still sends then is read and dropped, so the connection can be used again; beyond 64 MiB in all, or below 1 KiB/s, the connection is closed behind the answer.";
+        200 Lines("BatchResult"), "A result for each line, in the same order. Each line takes effect by itself. If the batch ends early, for example at line 10,001, the last result has no key. The rest of the request is then read and dropped, so that the connection can be used again. If the request has more than 64 MiB, or arrives with less than 1 KiB/s, the connection is closed after the answer.";
     }
 
-    /// Cancels all tasks that a filter finds; what is put after it began is left alone.
+    /// Cancels all tasks that a filter finds, except for tasks that are put after the call began.
     CancelTasks: POST "/v1/queues/{q}/cancel", In(Produce), writes, changes_many {
         body: must("BulkCancel");
-        200 Json("BulkCancelled"), "It is done.";
-        202 Json("Job"), "There are many: a job does it.", ["Location"];
+        200 Json("BulkCancelled"), "The tasks are cancelled.";
+        202 Json("Job"), "There are many tasks, so a job does the work.", ["Location"];
     }
 
-    /// Gives all tasks that a filter finds another time; all else of them stays. What is put or changed after it began is left alone.
+    /// Gives all tasks that a filter finds another due time, except for tasks that are put or changed after the call began. Everything else in the tasks stays.
     MoveTasks: POST "/v1/queues/{q}/move", In(Produce), writes, changes_many {
         body: must("BulkMove");
-        200 Json("BulkMoved"), "It is done.";
-        202 Json("Job"), "There are many: a job does it.", ["Location"];
+        200 Json("BulkMoved"), "The tasks are moved.";
+        202 Json("Job"), "There are many tasks, so a job does the work.", ["Location"];
         refuses: TooFar;
     }
 
-    /// Removes all tasks of a queue, live and dead. Its settings and schedules stay, and what is put after it began is left alone.
+    /// Removes all tasks of a queue, live and dead, except for tasks that are put after the call began. The settings and schedules of the queue stay.
     PurgeQueue: POST "/v1/queues/{q}/purge", In(Produce), writes, changes_many {
         body: may("Purge");
-        200 Json("Purged"), "It is done.";
-        202 Json("Job"), "There are many: a job does it.", ["Location"];
+        200 Json("Purged"), "The tasks are removed.";
+        202 Json("Job"), "There are many tasks, so a job does the work.", ["Location"];
     }
 
-    /// The jobs under way and the last 100 that are over, the newest first.
+    /// Lists the jobs under way and the last 100 that ended, the newest first.
     ListJobs: GET "/v1/jobs", Somewhere(Read) {
         200 Json("Jobs"), "The jobs.";
     }
 
-    /// How a job goes.
+    /// Returns the state and the counts of a job.
     GetJob: GET "/v1/jobs/{id}", Somewhere(Read) {
         200 Json("Job"), "The job.";
         refuses: NoJob;
     }
 
-    /// Stops a job; what it has done stays, the up to 1,000 tasks that it is at included.
+    /// Stops a job. Its changes so far stay, including those of the page of up to 1,000 tasks that it is at.
     StopJob: DELETE "/v1/jobs/{id}", Somewhere(Produce), writes, changes_many {
         200 Json("Job"), "The job.";
         refuses: NoJob;
     }
 
-    /// Takes ready tasks to work on, and waits for one if none is ready.
+    /// Leases ready tasks. If none is ready, the call waits for one.
     Lease: POST "/v1/queues/{q}/lease", In(Consume), writes {
         body: may("Lease");
-        200 Json("LeasedTasks"), "The tasks.";
+        200 Json("LeasedTasks"), "The leased tasks.";
     }
 
-    /// The work is done.
+    /// Ends leases because the tasks are done.
     Ack: POST "/v1/queues/{q}/ack", In(Consume), writes {
         body: must("Ack");
-        200 Json("TokenResults"), "What became of each.";
+        200 Json("TokenResults"), "The result for each token.";
     }
 
-    /// The work failed: the tasks come again, or are dead.
+    /// Ends leases because the attempts failed. The tasks become ready again, or dead.
     Nack: POST "/v1/queues/{q}/nack", In(Consume), writes {
         body: must("Nack");
-        200 Json("TokenResults"), "What became of each.";
+        200 Json("TokenResults"), "The result for each token.";
         refuses: TooFar;
     }
 
-    /// The work takes longer: the leases go on.
+    /// Extends leases because the work takes longer.
     Extend: POST "/v1/queues/{q}/extend", In(Consume), writes {
         body: must("Extend");
-        200 Json("TokenResults"), "What became of each.";
+        200 Json("TokenResults"), "The result for each token.";
     }
 
-    /// One page of the tasks that were given up, with their reasons.
+    /// Lists the dead tasks with their reasons, page by page.
     ListDead: GET "/v1/queues/{q}/dead", In(Read) {
         query: "due_from", "due_to", "tag", "limit", "cursor";
         200 Json("TasksPage"), "The page.";
     }
 
-    /// Gives dead tasks another life.
+    /// Makes dead tasks ready again.
     Redrive: POST "/v1/queues/{q}/dead/redrive", In(Admin), writes {
         body: may("Redrive");
-        200 Json("RedrivenOneOrMany"), "For `key` and `id` the task, otherwise what became of each.";
+        200 Json("RedrivenOneOrMany"), "The task if the body has `key` or `id`, otherwise the result for each task.";
         refuses: NotFound, Live, BacklogFull;
     }
 
-    /// How many tasks fall due when, of a queue or of all. Those that schedules will put are not there yet, nor are later instants of timelines.
+    /// Counts the tasks of one queue or of all queues by the bucket of time in which they fall due. Tasks that schedules will put, and later instants of timelines, are not counted.
     Forecast: GET "/v1/forecast", Somewhere(Read) {
         query: "queue", "bucket", "span";
         200 Json("Forecast"), "The counts.";
         refuses: BadName, OutOfScope;
     }
 
-    /// The queues that have tasks or settings, or had some within the last hour, with their tasks by state. Without `limit` all of them.
+    /// Lists the queues that have tasks or settings, or had some within the last hour, with their numbers of tasks by state. Without `limit` the list has all queues.
     ListQueues: GET "/v1/queues", Somewhere(Read) {
         query: "prefix", "limit", "cursor";
         200 Json("Queues"), "The queues.";
     }
 
-    /// A queue: its tasks by state and its settings. One that was never used is empty.
+    /// Returns a queue: its number of tasks by state, and its settings. A queue that was never used is empty.
     GetQueue: GET "/v1/queues/{q}", In(Read) {
         200 Json("Queue"), "The queue.";
     }
 
-    /// Lays down all settings of a queue.
+    /// Replaces all settings of a queue.
     PutQueue: PUT "/v1/queues/{q}", In(Admin), writes {
         body: must("Settings");
         200 Json("Queue"), "The queue.";
         refuses: TooMany;
     }
 
-    /// Lays down some settings of a queue, and of `retry` and `history` some members; what is not named stays.
+    /// Changes some settings of a queue, also single members of `retry` and `history`. Members that the body leaves out keep their values.
     PatchQueue: PATCH "/v1/queues/{q}", In(Admin), writes {
         body: may("Settings");
         200 Json("Queue"), "The queue.";
         refuses: TooMany;
     }
 
-    /// Forgets a queue that has no tasks and no schedules: its settings, a pause and a drain are gone. It is there again at its next use.
+    /// Deletes a queue that has no tasks and no schedules, with its settings, its pause and its drain. The queue exists again when it is used again.
     DeleteQueue: DELETE "/v1/queues/{q}", In(Admin), writes {
-        200 Json("QueueDeleted"), "It is gone.";
+        200 Json("QueueDeleted"), "The queue is deleted.";
         refuses: QueueNotEmpty;
     }
 
-    /// Nothing is leased.
+    /// Pauses a queue: none of its tasks are leased.
     PauseQueue: POST "/v1/queues/{q}/pause", In(Admin), writes {
         body: may("Pause");
         200 Json("Queue"), "The queue.";
         refuses: TooMany;
     }
 
-    /// No task is added; what is there is worked off.
+    /// Drains a queue: it takes no new tasks, and delivers those that it has.
     DrainQueue: POST "/v1/queues/{q}/drain", In(Admin), writes {
         body: may("Nothing");
         200 Json("Queue"), "The queue.";
         refuses: TooMany;
     }
 
-    /// The end of a pause and of a drain.
+    /// Ends the pause and the drain of a queue.
     ResumeQueue: POST "/v1/queues/{q}/resume", In(Admin), writes {
         body: may("Nothing");
         200 Json("Queue"), "The queue.";
         refuses: TooMany;
     }
 
-    /// Lays down what is done again and again. The same again changes nothing.
+    /// Puts a schedule, or replaces it. An equal one changes nothing.
     PutSchedule: PUT "/v1/queues/{q}/schedules/{name}", In(Produce), writes, changes_many {
         headers: "If-Match";
         body: must("Schedule");
-        201 Json("ScheduleState"), "It is new.", ["ETag", "Location"];
-        200 Json("ScheduleState"), "It stood here before.", ["ETag"];
+        201 Json("ScheduleState"), "The schedule is new.", ["ETag", "Location"];
+        200 Json("ScheduleState"), "The schedule existed before.", ["ETag"];
         refuses: TooFar, ExpiresFirst, NoSchedule, VersionMismatch, TooMany;
     }
 
-    /// A schedule, and how far it has come.
+    /// Returns a schedule and its progress.
     GetSchedule: GET "/v1/queues/{q}/schedules/{name}", In(Read) {
         200 Json("ScheduleState"), "The schedule.", ["ETag"];
         refuses: NoSchedule;
     }
 
-    /// It makes no more tasks; those that it has made stay.
+    /// Deletes a schedule. It puts no more tasks; those that it has put stay.
     DeleteSchedule: DELETE "/v1/queues/{q}/schedules/{name}", In(Produce), writes, changes_many {
         headers: "If-Match";
-        200 Json("ScheduleDeleted"), "It is gone.";
+        200 Json("ScheduleDeleted"), "The schedule is deleted.";
         refuses: NoSchedule, VersionMismatch;
     }
 
-    /// One page of the schedules of a queue, by name.
+    /// Lists the schedules of a queue by name, page by page.
     ListSchedules: GET "/v1/queues/{q}/schedules", In(Read) {
         query: "limit", "cursor";
         200 Json("SchedulesPage"), "The page.";
     }
 
-    /// One page of the schedules of all queues that the token may know of, by queue and name.
+    /// Lists the schedules of all queues inside the token's scope by queue and name, page by page.
     ListAllSchedules: GET "/v1/schedules", Somewhere(Read) {
         query: "limit", "cursor";
         200 Json("SchedulesPage"), "The page.";
     }
 
-    /// The next instants, and what happens when the clocks change.
+    /// Lists the next instants of a schedule, with the effects of daylight saving time.
     PreviewSchedule: GET "/v1/queues/{q}/schedules/{name}/preview", In(Read) {
         query: "count";
         200 Json("Preview"), "The instants.";
         refuses: NoSchedule;
     }
 
-    /// Moves a virtual clock; answers once all that fell due is ready.
+    /// Moves a virtual clock. The answer comes when all tasks that fell due are ready.
     AdvanceClock: POST "/v1/clock/advance", Everywhere(Admin), writes {
         body: must("Advance");
         200 Json("Now"), "The time.";
         refuses: NoVirtualClock;
     }
 
-    /// All tasks, dead tasks, settings and schedules that the token may know of, as lines.
+    /// Exports all tasks, dead tasks, settings and schedules inside the token's scope, as lines.
     Export: GET "/v1/export", Somewhere(Read) {
         query: "queue", "cursor";
-        200 Lines("ExportLine"), "The lines, as the client takes them. Only an export with its last line, `end`, is whole; where one cannot go on the connection breaks off, and `cursor` goes on from the last whole cursor line.";
+        200 Lines("ExportLine"), "The lines, sent as fast as the client reads them. An export is complete only if it has its last line, `end`. If an export cannot go on, the server breaks the connection; a new export with `cursor` goes on from the last complete cursor line.";
         refuses: NotFound, OutOfScope, BadName;
     }
 
-    /// Takes the lines of an export in, up to 10,000 behind the header, and up to the first that is refused.
+    /// Imports the lines of an export: up to 10,000 lines behind the header, and up to the first line that is refused.
     Import: POST "/v1/import", Somewhere(Admin), writes {
         query: "existing", "revoke", "other_clock", "quiet", "first_line";
         body: must_lines("ExportLine");
-        200 Lines("ImportRow"), "What became of lines that were not plainly added, and at last the end. All lines before its `next_line` are in and durable, and none after. What stopped it is its `problem`: a line that cannot be read or is refused, a limit, a full disk.";
+        200 Lines("ImportRow"), "The results of the lines that were replaced or skipped, and as the last line the end. All lines before its `next_line` are imported and durable, and no later line is. Its `problem` says what stopped the import: a line that cannot be read or is refused, a limit, or a full disk.";
         refuses: OutOfScope, OwnQueue, BadName, TooFar, Live, Dead, Leased, Exists, TooMany, BacklogFull, ServerDraining;
     }
 
-    /// The server takes no new tasks; leases, acks and schedules go on. It lasts until it is resumed or the server is started anew.
+    /// Drains the server: it takes no new tasks; leases, acks and schedules go on. The drain lasts until `POST /v1/resume` or the next start of the server.
     DrainServer: POST "/v1/drain", Everywhere(Admin) {
-        200 Json("Drained"), "It drains.";
+        200 Json("Drained"), "The server is being drained.";
     }
 
-    /// The end of a drain of the server. Queues that were told to drain go on to drain.
+    /// Ends the drain of the server. Drains of single queues stay.
     ResumeServer: POST "/v1/resume", Everywhere(Admin) {
-        200 Json("Drained"), "It drains no more.";
+        200 Json("Drained"), "The server takes new tasks again.";
     }
 
-    /// Begins a backup of the server into the directory of `--backup-dir`, while it serves. One at a time; it goes on without the caller, and a restart of the server ends it.
+    /// Begins a backup of the running server into the directory of `--backup-dir`. There is one backup at a time. It goes on without the caller; a restart of the server ends it.
     BeginBackup: POST "/v1/backups", Everywhere(Admin) {
-        202 Json("Backup"), "It is under way.", ["Location"];
+        202 Json("Backup"), "The backup is under way.", ["Location"];
         refuses: BackupUnderWay, NoBackupDir;
     }
 
-    /// The backup under way, the whole ones in the directory, and the last that failed or were stopped since the start; the newest first.
+    /// Lists the running backup, the complete ones in the directory, and the last ones that failed or were stopped since the start of the server, the newest first.
     ListBackups: GET "/v1/backups", Everywhere(Admin) {
         200 Json("Backups"), "The backups.";
         refuses: NoBackupDir;
     }
 
-    /// How a backup goes.
+    /// Returns the state of a backup.
     GetBackup: GET "/v1/backups/{id}", Everywhere(Admin) {
         200 Json("Backup"), "The backup.";
         refuses: NoBackup, NoBackupDir;
     }
 
-    /// Stops a backup that is under way, and nothing is left of it; one that is whole stays.
+    /// Stops a running backup and removes its files. A complete backup stays.
     StopBackup: DELETE "/v1/backups/{id}", Everywhere(Admin) {
         200 Json("Backup"), "The backup. It is still `running` if it did not end within 5 s.";
         refuses: NoBackup, NoBackupDir;
     }
 
-    /// Whether the process answers at all.
+    /// Answers if the process is alive.
     IsAlive: GET "/healthz", Nothing {
-        200 Json("Alive"), "It does.";
+        200 Json("Alive"), "The process is alive.";
     }
 
-    /// Whether it takes work.
+    /// Says whether the server is ready for work.
     IsReady: GET "/readyz", Nothing {
-        200 Json("Ready"), "It does.";
-        503 Json("Ready"), "It does not, and says why.";
+        200 Json("Ready"), "The server is ready.";
+        503 Json("Ready"), "The server is not ready; `why` says why.";
     }
 
-    /// Figures for Prometheus.
+    /// Returns the metrics for Prometheus.
     Metrics: GET "/metrics", Everywhere(Read) {
-        200 Text(&["application/openmetrics-text; version=1.0.0; charset=utf-8", "text/plain; version=0.0.4; charset=utf-8"]), "The figures, as OpenMetrics, or in the text format 0.0.4 if `Accept` likes that better.";
+        200 Text(&["application/openmetrics-text; version=1.0.0; charset=utf-8", "text/plain; version=0.0.4; charset=utf-8"]), "The metrics as OpenMetrics, or in the text format 0.0.4 if `Accept` prefers that.";
     }
 
-    /// This description, as OpenAPI 3.1.
+    /// Returns this description as OpenAPI 3.1.
     Openapi: GET "/openapi.json", Token {
         200 OpenApi, "The description.";
     }
 
-    /// What a kind of problem means, and what to do about it.
+    /// Returns the meaning of a kind of problem, and its remedy.
     Problem: GET "/problems/{kind}", Token {
-        200 JsonOrPage("ProblemPage"), "The kind; as a page if `Accept` names `text/html`.";
+        200 JsonOrPage("ProblemPage"), "The kind of problem, as a page if `Accept` names `text/html`.";
         refuses: NoEndpoint;
     }
 }
