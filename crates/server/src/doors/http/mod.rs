@@ -1,7 +1,7 @@
 //! The HTTP door.
 //!
 //! ```text
-//! socket -> wire (framing, limits) -> front (who asks, by the routes) -> a handler -> translate -> the queue, and back
+//! socket -> wire (framing, limits) -> door (who asks, by the routes) -> a handler -> translate -> the queue, and back
 //! ```
 
 pub(crate) mod access_log;
@@ -15,10 +15,10 @@ pub(crate) mod call;
 pub(crate) mod clock;
 pub(crate) mod dead;
 pub(crate) mod description;
+pub(crate) mod door;
 pub(crate) mod drain;
 pub(crate) mod export;
 pub(crate) mod forecast;
-pub(crate) mod front;
 pub(crate) mod header;
 pub(crate) mod health;
 pub(crate) mod import;

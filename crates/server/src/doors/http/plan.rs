@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 
 use crate::access::host::Hosts;
-use crate::doors::http::front::Front;
+use crate::doors::http::door::HttpDoor;
 use crate::doors::http::routes::Routes;
 use crate::doors::plan::Plan;
 use crate::listen::door::Door;
@@ -46,6 +46,6 @@ impl Plan for Http {
 
     fn open(self: Box<Self>, app: Arc<App>, at: &ListenAt) -> Arc<dyn Door> {
         let hosts = Hosts::of(at, self.is_encrypted, &self.allow_hosts);
-        Arc::new(Front::new(Routes::new(), app, hosts, self.access_log))
+        Arc::new(HttpDoor::new(Routes::new(), app, hosts, self.access_log))
     }
 }

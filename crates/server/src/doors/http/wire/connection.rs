@@ -20,7 +20,7 @@ use super::gate::{self, Gate, Timeouts};
 use super::rest::Lent;
 use super::turn::{AnswerBody, Turn};
 use crate::base::stopping::Stopping;
-use crate::doors::http::front::Front;
+use crate::doors::http::door::HttpDoor;
 use crate::doors::http::problem;
 use crate::listen::standing::Standing;
 
@@ -29,7 +29,7 @@ use crate::listen::standing::Standing;
 /// When the server stops, a call under way is answered, and then the connection is closed.
 pub(crate) async fn serve<S>(
     socket: S,
-    front: Arc<Front>,
+    door: Arc<HttpDoor>,
     timeouts: Timeouts,
     stopping: Stopping,
     standing: Arc<Standing>,
@@ -39,13 +39,13 @@ pub(crate) async fn serve<S>(
     let turn = Turn::default();
     let gate = Gate::new(socket, timeouts, standing.seat());
     let (client, watched) = (gate.clone(), turn.clone());
-    let answering = Arc::clone(&front);
+    let answering = Arc::clone(&door);
     let service = service_fn(move |request: Request<Incoming>| {
-        let (front, turn, standing) = (Arc::clone(&answering), turn.clone(), Arc::clone(&standing));
+        let (door, turn, standing) = (Arc::clone(&answering), turn.clone(), Arc::clone(&standing));
         async move {
             let (head, body) = request.into_parts();
             let body = Body::new(Lent::new(body, &head.headers, turn.clone()));
-            let mut answer = front.answer(Request::from_parts(head, body), &standing, turn.clone()).await;
+            let mut answer = door.answer(Request::from_parts(head, body), &standing, turn.clone()).await;
             // A connection with a reserved permit ends with this answer because others wait for the permit.
             let mut stays = !standing.seat().is_reserved();
             if let Some(left) = turn.take_left() {
@@ -83,7 +83,7 @@ pub(crate) async fn serve<S>(
     }
     let told = |fault: &Fault| {
         let problem = problem::fault(fault);
-        front.refused(&problem);
+        door.refused(&problem);
         bare_answer(&problem)
     };
     client.part(told).await;
@@ -161,10 +161,10 @@ mod tests {
             });
         let listen = SocketAddr::from(([127, 0, 0, 1], 8463));
         let hosts = Hosts::of(&listen.into(), false, &[]);
-        let front = Arc::new(Front::new(routes, app, hosts, false));
+        let door = Arc::new(HttpDoor::new(routes, app, hosts, false));
         let (client, server) = duplex(pipe_bytes);
         let standing = Standing::find(permits, &Addresses::new(1), None, Idle::MakesWay).expect("a place");
-        tokio::spawn(serve(server, front, TIMEOUTS, stopping, Arc::new(standing)));
+        tokio::spawn(serve(server, door, TIMEOUTS, stopping, Arc::new(standing)));
         (client, stop)
     }
 

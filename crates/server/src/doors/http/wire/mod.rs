@@ -1,7 +1,7 @@
 //! One connection: its bytes are checked before anything parses them.
 //!
 //! ```text
-//! socket -> Gate (strict framing, size and time limits) -> hyper (HTTP/1.1) -> the front
+//! socket -> Gate (strict framing, size and time limits) -> hyper (HTTP/1.1) -> the door
 //! ```
 //!
 //! The connection framer, [`gate::Gate`], passes the head of a request on only as a whole, and only if its framing

@@ -43,7 +43,7 @@ const TIMEOUTS: Timeouts = Timeouts {
 };
 
 /// The HTTP door: checks callers, catches panics, and writes the log.
-pub(crate) struct Front {
+pub(crate) struct HttpDoor {
     routes: Routes,
     app: Arc<App>,
     hosts: Hosts,
@@ -52,7 +52,7 @@ pub(crate) struct Front {
     access_log: bool,
 }
 
-impl Front {
+impl HttpDoor {
     pub(crate) fn new(routes: Routes, app: Arc<App>, hosts: Hosts, access_log: bool) -> Self {
         Self { routes, app, hosts, clock: SystemClock::new(), access_log }
     }
@@ -191,7 +191,7 @@ impl Front {
     }
 }
 
-impl Door for Front {
+impl Door for HttpDoor {
     fn name(&self) -> &'static str {
         "http"
     }
@@ -258,10 +258,10 @@ mod tests {
     use crate::listen::permits::Permits;
 
     /// A door with another handler for one operation.
-    fn front(id: OperationId, handler: Handler) -> Front {
+    fn door(id: OperationId, handler: Handler) -> HttpDoor {
         let listen = std::net::SocketAddr::from(([127, 0, 0, 1], 8463));
         let hosts = Hosts::of(&listen.into(), false, &[]);
-        Front::new(Routes::new().with(id, handler), Arc::new(App::in_memory()), hosts, false)
+        HttpDoor::new(Routes::new().with(id, handler), Arc::new(App::in_memory()), hosts, false)
     }
 
     /// A buffer that collects the lines of a log.
@@ -287,7 +287,7 @@ mod tests {
     /// A worker that waits an hour for tasks must not count as a slow call.
     #[tokio::test]
     async fn the_wait_of_a_lease_is_not_in_the_time_of_its_call() {
-        let front = front(OperationId::ListQueues, |_| {
+        let door = door(OperationId::ListQueues, |_| {
             let mut answer = Response::new(Body::empty());
             answer.extensions_mut().insert(Waited(Duration::from_secs(3_600)));
             Box::pin(ready(Ok(answer)))
@@ -295,8 +295,8 @@ mod tests {
         let standing =
             Standing::find(&Permits::new(1, 0), &Addresses::new(1), None, Idle::MakesWay).expect("a place");
         let request = Request::get("/v1/queues").header("host", "127.0.0.1:8463").body(Body::empty());
-        assert_eq!(front.answer(request.expect("a request"), &standing, Turn::default()).await.status(), 200);
-        let seen = front.app.requests.seen();
+        assert_eq!(door.answer(request.expect("a request"), &standing, Turn::default()).await.status(), 200);
+        let seen = door.app.requests.seen();
         let called: Vec<_> = seen.iter().filter(|of| of.times.counts != [0; 8]).collect();
         assert_eq!(called.len(), 1, "{seen:?}");
         assert_eq!((called[0].route, called[0].class, called[0].times.sum_us), ("/v1/queues", "2xx", 0));
@@ -307,7 +307,7 @@ mod tests {
     /// out was in no line.
     #[tokio::test]
     async fn an_act_whose_client_left_has_a_line() {
-        let front = front(OperationId::PauseQueue, |_| Box::pin(pending()));
+        let door = door(OperationId::PauseQueue, |_| Box::pin(pending()));
         let standing =
             Standing::find(&Permits::new(1, 0), &Addresses::new(1), None, Idle::MakesWay).expect("a place");
         let request =
@@ -318,7 +318,7 @@ mod tests {
             tracing_subscriber::fmt().with_ansi(false).with_writer(move || seen.clone()).finish(),
         );
         {
-            let mut call = pin!(front.answer(request.expect("a request"), &standing, Turn::default()));
+            let mut call = pin!(door.answer(request.expect("a request"), &standing, Turn::default()));
             assert!(poll_fn(|cx| Poll::Ready(call.as_mut().poll(cx))).await.is_pending());
             assert_eq!(lines.text(), "", "it is under way");
         }
