@@ -1,12 +1,13 @@
 //! The description of the HTTP API: every operation with its parameters, bodies, answers and problems.
 //!
-//! [`document`] returns it as OpenAPI 3.1, for programs, and [`reference`](reference()) as a page, for people. Both are made from one table,
+//! [`document`] returns it as OpenAPI 3.1, for programs; a test keeps `docs/http.md` equal to it, for people. Both are made from one table,
 //! [`OPERATIONS`], and from the limits and words that the readers of requests use. Tests of the server hold it to the description.
 
 mod bodies;
 mod operation;
 mod operations;
 mod parameter;
+#[cfg(test)]
 mod reference;
 pub(crate) mod schema;
 
@@ -14,7 +15,6 @@ use serde_json::{Map, Value, json};
 
 pub use operation::{Needs, Operation, Right};
 pub use operations::{OPERATIONS, OperationId};
-pub use reference::reference;
 
 use crate::{BATCH_CONTENT_TYPE, PROBLEM_CONTENT_TYPE, ProblemKind};
 use bodies::schemas;

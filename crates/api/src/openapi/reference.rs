@@ -1,6 +1,7 @@
-//! The description of the HTTP API as a page in Markdown.
+//! `docs/http.md`: the description of the HTTP API as a page in Markdown. It is made and compared by tests only.
 
 use std::fmt::Write as _;
+use std::path::PathBuf;
 
 use serde_json::Value;
 
@@ -12,7 +13,7 @@ use super::schemas;
 use crate::ProblemKind;
 
 /// The reference of the HTTP API in Markdown: every route, every body, every problem.
-pub fn reference() -> String {
+fn reference() -> String {
     let mut page = String::from(
         "# The HTTP API, route by route\n\n\
          This page is made from the same code as `GET /openapi.json`, and a test compares the two. It lists all routes, bodies and problems; the README\n\
@@ -139,4 +140,25 @@ fn kind(schema: &Value) -> String {
         (Some(other), _) => other.to_owned(),
         (None, _) => "any JSON".to_owned(),
     }
+}
+
+fn path() -> PathBuf {
+    [env!("CARGO_MANIFEST_DIR"), "..", "..", "docs", "http.md"].iter().collect()
+}
+
+#[test]
+fn the_page_is_that_of_this_version() {
+    let written = std::fs::read_to_string(path()).expect("the page is there");
+    let differs = reference().lines().zip(written.lines()).position(|(made, written)| made != written);
+    assert!(
+        written == reference(),
+        "docs/http.md is another from line {} on; `cargo test -p tickwheel-api --lib write_the_page -- --ignored` writes it",
+        differs.map_or(0, |line| line + 1)
+    );
+}
+
+#[test]
+#[ignore = "it writes the page"]
+fn write_the_page() {
+    std::fs::write(path(), reference()).expect("written");
 }
