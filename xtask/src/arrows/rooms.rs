@@ -1,4 +1,4 @@
-//! Who imports whom within a crate: the `crate::` paths of its files held against a drawing of its rooms.
+//! Who imports whom within a crate: the paths of its files below `crate::` and `super::`, held against a drawing of its rooms.
 //!
 //! A room is a file or a folder below `src`. A path belongs to the longest room that is drawn, so `doors/http` can be a room beside `doors`.
 //! Code behind `#[cfg(test)]`, and files called `tests`, draw no arrow: tests may build whatever they need.
@@ -33,7 +33,7 @@ pub(super) fn check(root: &Path, page: &str) -> Result<(usize, Vec<Finding>)> {
                 }
                 continue;
             };
-            for (line, import) in imports(&text) {
+            for (line, import) in imports(&path, &text) {
                 let Some(to) = room(&drawing, &import) else { continue };
                 unused.remove(&(from, to));
                 let allowed = from == to || drawing.product[from].contains(to);
@@ -72,31 +72,101 @@ fn room<'a>(drawing: &'a Drawing, path: &str) -> Option<&'a str> {
     drawing.product.keys().filter(is_in).max_by_key(|room| room.len()).map(String::as_str)
 }
 
-/// The `crate::` paths of a file, with slashes, and the lines that they stand in.
-fn imports(text: &str) -> Vec<(usize, String)> {
-    let mut found = Vec::new();
-    for (at, line) in text.lines().enumerate() {
-        if line.trim_start().starts_with("#[cfg(test)]") && !line.starts_with(' ') && is_module(text, at) {
-            break;
+/// The paths of a file below `crate::` and `super::`, with slashes, and the lines that they begin in. Lists in braces are taken apart.
+fn imports(path: &str, text: &str) -> Vec<(usize, String)> {
+    let (text, mut found) = (without_tests(text), Vec::new());
+    let mut from = 0;
+    while let Some((at, root)) = next_root(&text, from) {
+        let mut rest = &text[at + root.len()..];
+        let mut module = if root == "crate::" { Vec::new() } else { module(path) };
+        if root == "super::" {
+            module.pop();
         }
-        if line.trim_start().starts_with("//") {
-            continue;
+        while let Some(after) = rest.strip_prefix("super::") {
+            module.pop();
+            rest = after;
         }
-        for path in line.split("crate::").skip(1) {
-            let end = path.find(|c: char| !(c.is_alphanumeric() || c == '_' || c == ':'));
-            let path = path[..end.unwrap_or(path.len())].trim_end_matches(':');
-            found.push((at + 1, path.replace("::", "/")));
-        }
+        let line = 1 + text[..at].matches('\n').count();
+        let mut paths = Vec::new();
+        let left = take_paths(rest, &module.join("/"), &mut paths);
+        found.extend(paths.into_iter().map(|path| (line, path)));
+        from = text.len() - left.len();
     }
     found
 }
 
-/// Whether the item behind this line is a module of tests, which ends the file.
-fn is_module(text: &str, at: usize) -> bool {
-    text.lines()
-        .skip(at + 1)
-        .find(|line| !line.trim_start().starts_with('#'))
-        .is_some_and(|line| line.starts_with("mod "))
+/// The place of the next `crate::` or `super::` that begins a path.
+fn next_root(text: &str, from: usize) -> Option<(usize, &'static str)> {
+    let next = |root: &'static str| {
+        let begins =
+            |at: &usize| !text[..*at].ends_with(|c: char| c.is_alphanumeric() || c == '_' || c == ':');
+        let mut places = text[from..].match_indices(root).map(|(at, _)| from + at);
+        places.find(begins).map(|at| (at, root))
+    };
+    [next("crate::"), next("super::")].into_iter().flatten().min()
+}
+
+/// The modules around the items of a file, from the root of its crate.
+fn module(path: &str) -> Vec<&str> {
+    let path = path.trim_end_matches(".rs");
+    let mut module: Vec<&str> = path.split('/').collect();
+    module.pop_if(|last| *last == "mod" || *last == "lib");
+    module
+}
+
+/// Takes the paths off the front of a text, each below `base`. The rest of the text is behind them.
+fn take_paths<'t>(text: &'t str, base: &str, found: &mut Vec<String>) -> &'t str {
+    let text = text.trim_start();
+    if let Some(mut list) = text.strip_prefix('{') {
+        loop {
+            list = take_paths(list, base, found).trim_start();
+            match list.strip_prefix(',') {
+                Some(more) if more.trim_start().starts_with('}') => list = more.trim_start(),
+                Some(more) => {
+                    list = more;
+                    continue;
+                }
+                None => {}
+            }
+            return list.strip_prefix('}').unwrap_or(list);
+        }
+    }
+    let end = text.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(text.len());
+    let (name, rest) = text.split_at(end);
+    let path = match (base, name) {
+        (_, "self" | "") => base.to_owned(),
+        ("", name) => name.to_owned(),
+        (base, name) => format!("{base}/{name}"),
+    };
+    if let Some(rest) = rest.strip_prefix("::").filter(|rest| !rest.starts_with('<')) {
+        return take_paths(rest, &path, found);
+    }
+    found.push(path);
+    // `use crate::a as b`
+    let other_name = rest.trim_start().strip_prefix("as ").map(|rest| rest.trim_start());
+    other_name.map_or(rest, |rest| rest.trim_start_matches(|c: char| c.is_alphanumeric() || c == '_'))
+}
+
+/// The text with empty lines in the place of comments and of items behind `#[cfg(test)]`.
+fn without_tests(text: &str) -> String {
+    let (mut kept, mut skips_to) = (String::with_capacity(text.len()), None);
+    for line in text.lines() {
+        let indent = &line[..line.len() - line.trim_start().len()];
+        let begins = line.trim_start();
+        match &skips_to {
+            // The item itself: its attributes first, and then to the brace at its own indentation, if it has one.
+            Some((at, false)) if !begins.starts_with("#[") => {
+                skips_to = line.trim_end().ends_with('{').then(|| (String::clone(at), true));
+            }
+            Some((at, true)) if line == format!("{at}}}") => skips_to = None,
+            Some(_) => {}
+            None if begins.starts_with("#[cfg(test)]") => skips_to = Some((indent.to_owned(), false)),
+            None if begins.starts_with("//") => {}
+            None => kept.push_str(line),
+        }
+        kept.push('\n');
+    }
+    kept
 }
 
 /// All sources below a folder, by their paths from it.
@@ -164,6 +234,28 @@ mod tests {
         );
         let back = ("doors/http/front.rs", "use crate::doors::plans;\n");
         assert_eq!(checked(&[back]).len(), 1);
+    }
+
+    #[test]
+    fn lists_in_braces_and_paths_over_super_are_followed() {
+        let text = "use crate::{\n    access::{self, tokens::Tokens},\n    events as happenings, doors::{http::x, plans},\n};\nfn f() { super::super::access::g::<T>(); }\n";
+        let found: Vec<String> =
+            imports("doors/http/mod.rs", text).into_iter().map(|(_, path)| path).collect();
+        assert_eq!(
+            found,
+            ["access", "access/tokens/Tokens", "events", "doors/http/x", "doors/plans", "access/g"]
+        );
+        let back = ("access/tokens.rs", "use crate::{events, doors::plans};\n");
+        assert_eq!(checked(&[back]).len(), 1);
+        let up = ("doors/http/front.rs", "use super::super::plans;\n");
+        assert_eq!(checked(&[up]).len(), 1);
+        assert!(checked(&[("doors/http/front.rs", "use super::door;\n")]).is_empty());
+    }
+
+    #[test]
+    fn code_behind_a_module_of_tests_is_read() {
+        let text = "#[cfg(test)]\nmod early {\n    use crate::doors;\n}\n\n#[cfg(test)]\n#[expect(dead_code)]\nmod more;\nuse crate::doors;\n";
+        assert_eq!(checked(&[("access/tokens.rs", text)]).len(), 1);
     }
 
     #[test]
