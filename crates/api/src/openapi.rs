@@ -156,6 +156,16 @@ mod tests {
         }
     }
 
+    /// A body with more members would not fit into the slots of its reader.
+    #[test]
+    fn no_body_has_too_many_members() {
+        let largest = schemas().iter().map(|schema| schema.members.len()).max();
+        assert!(
+            largest.is_some_and(|members| (20..=crate::body::MEMBERS_MAX).contains(&members)),
+            "{largest:?}"
+        );
+    }
+
     #[test]
     fn every_part_is_there_and_is_used() {
         let document = document();
