@@ -1,7 +1,7 @@
 //! The strict reader of query strings. Each known parameter may stand once; unknown parameters are refused by name.
 
 use crate::bad_request::{BadRequest, nearest, shown};
-use crate::choice::{Choice as _, choice};
+use crate::choice::{self, Choice};
 use crate::filter::{TaskFilter, instant, tag};
 use crate::json::list;
 use crate::task::TaskState;
@@ -15,7 +15,64 @@ const QUEUE_NAME_BYTES_MAX: usize = 200;
 /// Maximum length of the cursor of a list of tasks (bytes).
 pub const CURSOR_BYTES_MAX: usize = 256;
 
-choice! {
+/// Declares a query: its parameters, their defaults and readers. Parser and writer follow.
+///
+/// A reader takes the name of its parameter and the decoded text.
+macro_rules! query {
+    (
+        $(#[$attribute:meta])*
+        pub struct $Name:ident {
+            $($(#[$about:meta])* $field:ident: $type:ty = $usual:expr, $read:expr;)*
+        }
+        $(check: $check:expr;)?
+    ) => {
+        $(#[$attribute])*
+        #[derive(Debug, Clone, PartialEq, Eq)]
+        pub struct $Name {
+            $($(#[$about])* pub $field: $type,)*
+        }
+
+        impl Default for $Name {
+            fn default() -> Self {
+                Self { $($field: $usual,)* }
+            }
+        }
+
+        impl $Name {
+            /// Reads the text after the `?`. An empty text is a query without parameters.
+            ///
+            /// # Errors
+            ///
+            /// Unknown and repeated parameters, values that their parameters do not allow, and broken percent-encoding.
+            pub fn parse(query: &str) -> Result<Self, $crate::BadRequest> {
+                let found = $crate::query::Parameters::read(query, &[$(stringify!($field)),*], &[])?;
+                let query = Self {
+                    $($field: match found.get(stringify!($field)) {
+                        Some(given) => ($read)(stringify!($field), given)?,
+                        None => $usual,
+                    },)*
+                };
+                $(($check)(&query)?;)?
+                Ok(query)
+            }
+
+            /// The query as [`parse`](Self::parse) reads it, without the `?`. Defaults are left out.
+            #[must_use]
+            pub fn to_query(&self) -> String {
+                let (mut query, usual) = ($crate::query::Query::default(), Self::default());
+                $(
+                    if self.$field != usual.$field {
+                        query.add(stringify!($field), &$crate::query::ToText::to_text(&self.$field));
+                    }
+                )*
+                query.text
+            }
+        }
+    };
+}
+pub(crate) use query;
+
+choice::choice! {
     /// The rule of a put for a live task with the same key.
     #[derive(Default)]
     pub enum PutMode {
@@ -31,27 +88,33 @@ choice! {
     }
 }
 
-/// The query of `PUT /v1/queues/{q}/tasks/{key}`: `?mode=upsert|create|replace&revoke=true|false`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct PutQuery {
-    /// The rule for a live task with the same key.
-    pub mode: PutMode,
-    /// Whether a leased task is taken from its worker.
-    pub revoke: bool,
+query! {
+    /// The query of `PUT /v1/queues/{q}/tasks/{key}`: `?mode=upsert|create|replace|debounce&revoke=true|false`.
+    #[derive(Copy)]
+    pub struct PutQuery {
+        /// The rule for a live task with the same key.
+        mode: PutMode = PutMode::Upsert, choice;
+        /// Whether a leased task is taken from its worker.
+        revoke: bool = false, flag;
+    }
 }
 
-/// The query of `PATCH /v1/queues/{q}/tasks/{key}`: `?revoke=true|false`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct PatchQuery {
-    /// Whether a leased task is taken from its worker.
-    pub revoke: bool,
+query! {
+    /// The query of `PATCH /v1/queues/{q}/tasks/{key}`: `?revoke=true|false`.
+    #[derive(Copy)]
+    pub struct PatchQuery {
+        /// Whether a leased task is taken from its worker.
+        revoke: bool = false, flag;
+    }
 }
 
-/// The query of `DELETE /v1/queues/{q}/tasks/{key}`: `?revoke=true|false`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct CancelQuery {
-    /// Whether a leased task is taken from its worker.
-    pub revoke: bool,
+query! {
+    /// The query of `DELETE /v1/queues/{q}/tasks/{key}`: `?revoke=true|false`.
+    #[derive(Copy)]
+    pub struct CancelQuery {
+        /// Whether a leased task is taken from its worker.
+        revoke: bool = false, flag;
+    }
 }
 
 /// The query of `GET /v1/queues/{q}/tasks`: `?state=&due_from=&due_to=&tag=&limit=&cursor=`.
@@ -68,59 +131,6 @@ pub struct ListQuery {
 impl Default for ListQuery {
     fn default() -> Self {
         Self { filter: TaskFilter::default(), limit: LIST_LIMIT_DEFAULT, cursor: None }
-    }
-}
-
-impl PutQuery {
-    /// Reads the text after the `?`. An empty text is a query without parameters.
-    ///
-    /// # Errors
-    ///
-    /// Unknown and repeated parameters, values that their parameters do not allow, and broken percent-encoding.
-    pub fn parse(query: &str) -> Result<Self, BadRequest> {
-        let found = Parameters::read(query, &["mode", "revoke"], &[])?;
-        Ok(Self { mode: found.mode()?, revoke: found.revoke()? })
-    }
-
-    /// The query as [`parse`](Self::parse) reads it, without the `?`. Defaults are left out.
-    pub fn to_query(&self) -> String {
-        let mut query = Query::default();
-        if self.mode != PutMode::default() {
-            query.add("mode", self.mode.name());
-        }
-        query.add_revoke(self.revoke)
-    }
-}
-
-impl PatchQuery {
-    /// Reads the text after the `?`.
-    ///
-    /// # Errors
-    ///
-    /// The errors of [`PutQuery::parse`].
-    pub fn parse(query: &str) -> Result<Self, BadRequest> {
-        Ok(Self { revoke: Parameters::read(query, &["revoke"], &[])?.revoke()? })
-    }
-
-    /// The query as [`parse`](Self::parse) reads it, without the `?`.
-    pub fn to_query(&self) -> String {
-        Query::default().add_revoke(self.revoke)
-    }
-}
-
-impl CancelQuery {
-    /// Reads the text after the `?`.
-    ///
-    /// # Errors
-    ///
-    /// The errors of [`PutQuery::parse`].
-    pub fn parse(query: &str) -> Result<Self, BadRequest> {
-        Ok(Self { revoke: Parameters::read(query, &["revoke"], &[])?.revoke()? })
-    }
-
-    /// The query as [`parse`](Self::parse) reads it, without the `?`.
-    pub fn to_query(&self) -> String {
-        Query::default().add_revoke(self.revoke)
     }
 }
 
@@ -159,79 +169,48 @@ impl ListQuery {
     }
 }
 
-/// The query of `GET /v1/queues`: `?prefix=&limit=&cursor=`.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct QueuesQuery {
-    /// The beginning of the names of the listed queues: at most 200 bytes of the alphabet of queue names. If it is empty, all queues are listed.
-    pub prefix: String,
-    /// Maximum number of queues on the page: 1 to 1,000; `None`: no limit.
-    pub limit: Option<usize>,
-    /// The `next_cursor` of the page before.
-    pub cursor: Option<String>,
-}
-
-/// The query of `GET /v1/queues/{q}/schedules` and of `GET /v1/schedules`: `?limit=&cursor=`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SchedulesQuery {
-    /// Maximum number of entries on the page: 1 to 1,000, by default 100.
-    pub limit: usize,
-    /// The `next_cursor` of the page before.
-    pub cursor: Option<String>,
-}
-
-/// The query of `GET /v1/queues/{q}/schedules/{name}/preview`: `?count=`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PreviewQuery {
-    /// Number of instants: 1 to 1,000, by default 5.
-    pub count: usize,
-}
-
-impl Default for SchedulesQuery {
-    fn default() -> Self {
-        Self { limit: LIST_LIMIT_DEFAULT, cursor: None }
+query! {
+    /// The query of `GET /v1/queues`: `?prefix=&limit=&cursor=`.
+    pub struct QueuesQuery {
+        /// The beginning of the names of the listed queues: at most 200 bytes of the alphabet of queue names. If it is empty, all queues are listed.
+        prefix: String = String::new(), |_, given| queue_prefix(given);
+        /// Maximum number of queues on the page: 1 to 1,000; `None`: no limit.
+        limit: Option<usize> = None, |name, given| number(name, given, LIST_LIMIT_MAX, LIST_LIMIT_DEFAULT).map(Some);
+        /// The `next_cursor` of the page before.
+        cursor: Option<String> = None, |_, given| cursor(given, Self::CURSOR_BYTES_MAX).map(Some);
     }
 }
 
-impl Default for PreviewQuery {
-    fn default() -> Self {
-        Self { count: 5 }
+query! {
+    /// The query of `GET /v1/queues/{q}/schedules` and of `GET /v1/schedules`: `?limit=&cursor=`.
+    pub struct SchedulesQuery {
+        /// Maximum number of entries on the page: 1 to 1,000, by default 100.
+        limit: usize = LIST_LIMIT_DEFAULT, |name, given| number(name, given, LIST_LIMIT_MAX, LIST_LIMIT_DEFAULT);
+        /// The `next_cursor` of the page before.
+        cursor: Option<String> = None, |_, given| cursor(given, Self::CURSOR_BYTES_MAX).map(Some);
+    }
+}
+
+/// Number of instants in a preview if the request does not say.
+const PREVIEW_DEFAULT: usize = 5;
+
+query! {
+    /// The query of `GET /v1/queues/{q}/schedules/{name}/preview`: `?count=`.
+    #[derive(Copy)]
+    pub struct PreviewQuery {
+        /// Number of instants: 1 to 1,000, by default 5.
+        count: usize = PREVIEW_DEFAULT, |name, given| number(name, given, crate::PREVIEW_MAX, PREVIEW_DEFAULT);
     }
 }
 
 impl QueuesQuery {
     /// Maximum length of a cursor of this list (bytes).
     pub const CURSOR_BYTES_MAX: usize = 2 * QUEUE_NAME_BYTES_MAX;
+}
 
-    /// Reads the text after the `?`.
-    ///
-    /// # Errors
-    ///
-    /// The errors of [`PutQuery::parse`].
-    pub fn parse(query: &str) -> Result<Self, BadRequest> {
-        let found = Parameters::read(query, &["prefix", "limit", "cursor"], &[])?;
-        let limit =
-            found.get("limit").map(|given| number("limit", given, LIST_LIMIT_MAX, LIST_LIMIT_DEFAULT));
-        Ok(Self {
-            prefix: found.get("prefix").map_or(Ok(String::new()), queue_prefix)?,
-            limit: limit.transpose()?,
-            cursor: found.cursor(Self::CURSOR_BYTES_MAX)?,
-        })
-    }
-
-    /// The query as [`parse`](Self::parse) reads it, without the `?`.
-    pub fn to_query(&self) -> String {
-        let mut query = Query::default();
-        if !self.prefix.is_empty() {
-            query.add("prefix", &self.prefix);
-        }
-        if let Some(limit) = self.limit {
-            query.add("limit", &limit.to_string());
-        }
-        if let Some(cursor) = &self.cursor {
-            query.add("cursor", cursor);
-        }
-        query.text
-    }
+impl SchedulesQuery {
+    /// Maximum length of a cursor (bytes). A cursor of the list of all queues' schedules names a queue, too.
+    pub const CURSOR_BYTES_MAX: usize = 2 * QUEUE_NAME_BYTES_MAX + 1 + 2 * crate::SCHEDULE_NAME_BYTES_MAX;
 }
 
 /// Checks the beginning of a queue's name. A text that no name can begin with is refused, because it would find nothing and is most likely a slip.
@@ -249,63 +228,6 @@ fn queue_prefix(given: &str) -> Result<String, BadRequest> {
         return Err(BadRequest::parameter("prefix", "begins with -, as no queue name does", hint));
     }
     Ok(given.to_owned())
-}
-
-impl SchedulesQuery {
-    /// Maximum length of a cursor of this list (bytes).
-    pub const CURSOR_BYTES_MAX: usize = 2 * crate::SCHEDULE_NAME_BYTES_MAX;
-    /// Maximum length of a cursor of the list of all queues' schedules (bytes). Such a cursor names a queue, too.
-    pub const ALL_CURSOR_BYTES_MAX: usize = 2 * QUEUE_NAME_BYTES_MAX + 1 + Self::CURSOR_BYTES_MAX;
-
-    /// Reads the text after the `?`.
-    ///
-    /// # Errors
-    ///
-    /// The errors of [`PutQuery::parse`].
-    pub fn parse(query: &str) -> Result<Self, BadRequest> {
-        Self::read(query, Self::CURSOR_BYTES_MAX)
-    }
-
-    /// Reads the query of the list of all queues' schedules, whose cursors are longer.
-    ///
-    /// # Errors
-    ///
-    /// The errors of [`PutQuery::parse`].
-    pub fn parse_all(query: &str) -> Result<Self, BadRequest> {
-        Self::read(query, Self::ALL_CURSOR_BYTES_MAX)
-    }
-
-    fn read(query: &str, cursor_bytes_max: usize) -> Result<Self, BadRequest> {
-        let found = Parameters::read(query, &["limit", "cursor"], &[])?;
-        let limit = found.number("limit", LIST_LIMIT_MAX, LIST_LIMIT_DEFAULT)?;
-        Ok(Self { limit, cursor: found.cursor(cursor_bytes_max)? })
-    }
-
-    /// The query as [`parse`](Self::parse) reads it, without the `?`.
-    pub fn to_query(&self) -> String {
-        let mut query = Query::default();
-        query.add_page(self.limit, self.cursor.as_deref());
-        query.text
-    }
-}
-
-impl PreviewQuery {
-    /// Reads the text after the `?`.
-    ///
-    /// # Errors
-    ///
-    /// The errors of [`PutQuery::parse`].
-    pub fn parse(query: &str) -> Result<Self, BadRequest> {
-        let found = Parameters::read(query, &["count"], &[])?;
-        Ok(Self { count: found.number("count", crate::PREVIEW_MAX, Self::default().count)? })
-    }
-
-    /// The query as [`parse`](Self::parse) reads it, without the `?`.
-    pub fn to_query(&self) -> String {
-        let mut query = Query::default();
-        query.add("count", &self.count.to_string());
-        query.text
-    }
 }
 
 /// Refuses every parameter, for the endpoints that take none.
@@ -349,13 +271,6 @@ impl Parameters {
         self.found.iter().find(|(found, _)| *found == name).map(|(_, value)| value.as_str())
     }
 
-    fn mode(&self) -> Result<PutMode, BadRequest> {
-        match self.get("mode") {
-            None => Ok(PutMode::default()),
-            Some(given) => word("mode", given, PutMode::WORDS),
-        }
-    }
-
     /// Reads the parameters of the filter, except for `state`.
     fn filter(&self) -> Result<TaskFilter, BadRequest> {
         let filter = TaskFilter {
@@ -383,11 +298,6 @@ impl Parameters {
     pub(crate) fn cursor(&self, bytes_max: usize) -> Result<Option<String>, BadRequest> {
         self.get("cursor").map(|given| cursor(given, bytes_max)).transpose()
     }
-
-    fn revoke(&self) -> Result<bool, BadRequest> {
-        self.get("revoke")
-            .map_or(Ok(false), |given| word("revoke", given, &[("true", true), ("false", false)]))
-    }
 }
 
 fn unknown(name: &str, known: &[&str], later: &[&str]) -> BadRequest {
@@ -410,6 +320,16 @@ pub(crate) fn word<T: Copy>(name: &'static str, given: &str, words: &[(&str, T)]
     })
 }
 
+/// Reads one of the words of a choice.
+pub(crate) fn choice<T: Choice>(name: &'static str, given: &str) -> Result<T, BadRequest> {
+    word(name, given, T::WORDS)
+}
+
+/// Reads `true` or `false`.
+pub(crate) fn flag(name: &'static str, given: &str) -> Result<bool, BadRequest> {
+    word(name, given, &[("true", true), ("false", false)])
+}
+
 /// Reads a number from 1 to `max`.
 fn number(name: &'static str, given: &str, max: usize, usual: usize) -> Result<usize, BadRequest> {
     let digits = !given.is_empty() && given.bytes().all(|b| b.is_ascii_digit());
@@ -423,7 +343,7 @@ fn number(name: &'static str, given: &str, max: usize, usual: usize) -> Result<u
     }
 }
 
-fn cursor(given: &str, bytes_max: usize) -> Result<String, BadRequest> {
+pub(crate) fn cursor(given: &str, bytes_max: usize) -> Result<String, BadRequest> {
     if (1..=bytes_max).contains(&given.len()) {
         return Ok(given.to_owned());
     }
@@ -468,6 +388,36 @@ pub fn encoded(text: &str) -> String {
     out
 }
 
+/// A parameter whose value can be written as text.
+pub(crate) trait ToText {
+    /// The text, not yet encoded. A parameter that is written has a value.
+    fn to_text(&self) -> String;
+}
+
+impl<T: Choice> ToText for T {
+    fn to_text(&self) -> String {
+        let word = T::WORDS.iter().find(|(_, choice)| choice == self);
+        word.map_or_else(String::new, |(word, _)| (*word).to_owned())
+    }
+}
+
+impl<T: ToText> ToText for Option<T> {
+    fn to_text(&self) -> String {
+        self.as_ref().map_or_else(String::new, T::to_text)
+    }
+}
+
+macro_rules! to_text {
+    ($($type:ty),*) => {
+        $(impl ToText for $type {
+            fn to_text(&self) -> String {
+                self.to_string()
+            }
+        })*
+    };
+}
+to_text!(bool, u64, usize, String);
+
 /// Builds a query string.
 #[derive(Default)]
 pub(crate) struct Query {
@@ -491,12 +441,5 @@ impl Query {
         if let Some(cursor) = cursor {
             self.add("cursor", cursor);
         }
-    }
-
-    fn add_revoke(mut self, revoke: bool) -> String {
-        if revoke {
-            self.add("revoke", "true");
-        }
-        self.text
     }
 }

@@ -4,46 +4,21 @@ use super::EXPORT_CURSOR_BYTES_MAX;
 use crate::INTEGER_MAX;
 use crate::bad_request::{BadRequest, shown};
 use crate::body::body;
-use crate::choice::{Choice as _, choice};
+use crate::choice::choice;
 use crate::json;
 use crate::kind::{choice, count, number, object, text};
 use crate::part::{flat, has, may};
 use crate::problem::Problem;
-use crate::query::{Parameters, Query, word};
+use crate::query::{self, query};
 use serde::{Deserialize, Serialize};
 
-/// The query of `GET /v1/export`: `?queue=&cursor=`.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct ExportQuery {
-    /// The queue that the export is limited to.
-    pub queue: Option<String>,
-    /// The text of the last complete cursor line of an export that was cut. The new export goes on there.
-    pub cursor: Option<String>,
-}
-
-impl ExportQuery {
-    /// Reads the text after the `?`.
-    ///
-    /// # Errors
-    ///
-    /// Unknown and repeated parameters, values that their parameters do not allow, and broken percent-encoding.
-    pub fn parse(query: &str) -> Result<Self, BadRequest> {
-        let found = Parameters::read(query, &["queue", "cursor"], &[])?;
-        Ok(Self {
-            queue: found.get("queue").map(str::to_owned),
-            cursor: found.cursor(EXPORT_CURSOR_BYTES_MAX)?,
-        })
-    }
-
-    /// The query as [`parse`](Self::parse) reads it, without the `?`.
-    pub fn to_query(&self) -> String {
-        let mut query = Query::default();
-        for (name, value) in [("queue", &self.queue), ("cursor", &self.cursor)] {
-            if let Some(value) = value {
-                query.add(name, value);
-            }
-        }
-        query.text
+query! {
+    /// The query of `GET /v1/export`: `?queue=&cursor=`.
+    pub struct ExportQuery {
+        /// The queue that the export is limited to.
+        queue: Option<String> = None, |_, given: &str| Ok::<_, BadRequest>(Some(given.to_owned()));
+        /// The text of the last complete cursor line of an export that was cut. The new export goes on there.
+        cursor: Option<String> = None, |_, given| query::cursor(given, EXPORT_CURSOR_BYTES_MAX).map(Some);
     }
 }
 
@@ -61,71 +36,31 @@ choice! {
     }
 }
 
-/// The query of `POST /v1/import`: `?existing=&revoke=&other_clock=&quiet=&first_line=`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ImportQuery {
-    /// The rule for what the server has already.
-    pub existing: Existing,
-    /// Whether a leased task that is replaced is taken from its worker.
-    pub revoke: bool,
-    /// Whether the file and the server may differ in that one of them has a virtual clock.
-    pub other_clock: bool,
-    /// Whether the answer has the last line only.
-    pub quiet: bool,
-    /// The number in its file of the first line behind the header; by default 2. A file may be sent in several parts, each with the header in front.
-    pub first_line: u64,
-}
-
-impl Default for ImportQuery {
-    fn default() -> Self {
-        Self { existing: Existing::default(), revoke: false, other_clock: false, quiet: false, first_line: 2 }
+query! {
+    /// The query of `POST /v1/import`: `?existing=&revoke=&other_clock=&quiet=&first_line=`.
+    #[derive(Copy)]
+    pub struct ImportQuery {
+        /// The rule for what the server has already.
+        existing: Existing = Existing::Refuse, query::choice;
+        /// Whether a leased task that is replaced is taken from its worker.
+        revoke: bool = false, query::flag;
+        /// Whether the file and the server may differ in that one of them has a virtual clock.
+        other_clock: bool = false, query::flag;
+        /// Whether the answer has the last line only.
+        quiet: bool = false, query::flag;
+        /// The number in its file of the first line behind the header; by default 2. A file may be sent in several parts, each with the header in front.
+        first_line: u64 = 2, |_, given| line_number(given);
     }
+    check: ImportQuery::check_revoke;
 }
 
 impl ImportQuery {
-    /// Reads the text after the `?`.
-    ///
-    /// # Errors
-    ///
-    /// The errors of [`ExportQuery::parse`]; `revoke` without `existing=replace`.
-    pub fn parse(query: &str) -> Result<Self, BadRequest> {
-        const FLAGS: [(&str, bool); 2] = [("true", true), ("false", false)];
-        const KNOWN: [&str; 5] = ["existing", "revoke", "other_clock", "quiet", "first_line"];
-        let found = Parameters::read(query, &KNOWN, &[])?;
-        let flag = |name: &'static str| found.get(name).map_or(Ok(false), |given| word(name, given, &FLAGS));
-        let existing = found.get("existing").map(|given| word("existing", given, Existing::WORDS));
-        let existing = existing.transpose()?.unwrap_or_default();
-        let revoke = flag("revoke")?;
-        if revoke && existing != Existing::Replace {
-            let hint = "send `existing=replace` with it, or leave it out";
-            return Err(BadRequest::parameter("revoke", "is for `existing=replace` alone", hint));
+    fn check_revoke(&self) -> Result<(), BadRequest> {
+        if !self.revoke || self.existing == Existing::Replace {
+            return Ok(());
         }
-        Ok(Self {
-            existing,
-            revoke,
-            other_clock: flag("other_clock")?,
-            quiet: flag("quiet")?,
-            first_line: found.get("first_line").map_or(Ok(2), line_number)?,
-        })
-    }
-
-    /// The query as [`parse`](Self::parse) reads it, without the `?`. Defaults are left out.
-    pub fn to_query(&self) -> String {
-        let mut query = Query::default();
-        if self.existing != Existing::default() {
-            query.add("existing", self.existing.name());
-        }
-        for (name, value) in
-            [("revoke", self.revoke), ("other_clock", self.other_clock), ("quiet", self.quiet)]
-        {
-            if value {
-                query.add(name, "true");
-            }
-        }
-        if self.first_line != 2 {
-            query.add("first_line", &self.first_line.to_string());
-        }
-        query.text
+        let hint = "send `existing=replace` with it, or leave it out";
+        Err(BadRequest::parameter("revoke", "is for `existing=replace` alone", hint))
     }
 }
 

@@ -85,7 +85,7 @@ pub(super) fn parameters() -> Vec<Parameter> {
         of(
             "cursor",
             Query,
-            json!({ "type": "string", "minLength": 1, "maxLength": SchedulesQuery::ALL_CURSOR_BYTES_MAX }),
+            json!({ "type": "string", "minLength": 1, "maxLength": SchedulesQuery::CURSOR_BYTES_MAX }),
             "The `next_cursor` of the page before, unchanged; for an export, the text of the last complete cursor line.",
         ),
         of("count", Query, integer(1, PREVIEW_MAX as u64), "Number of instants. Default: 5."),

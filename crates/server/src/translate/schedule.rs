@@ -197,7 +197,7 @@ mod tests {
             ScheduleName::new(&"n".repeat(200)).expect("a name"),
         );
         let text = all_cursor(&place.0, &place.1);
-        assert!(text.len() <= api::SchedulesQuery::ALL_CURSOR_BYTES_MAX);
+        assert!(text.len() <= api::SchedulesQuery::CURSOR_BYTES_MAX);
         assert_eq!(read_all_cursor(&text), Some(place));
         for bad in ["", "-", "61", "61-", "-61", "61-6g", "2d-61", "61-61-61"] {
             assert_eq!(read_all_cursor(bad), None, "{bad}");

@@ -97,7 +97,7 @@ async fn list(call: Call) -> Result<Response, Refusal> {
 /// `GET` on all queues in the token's scope: one page, in the order of queues and names. Other calls are served
 /// between two pages of the engine.
 async fn all(call: Call) -> Result<Response, Refusal> {
-    let SchedulesQuery { limit, cursor } = SchedulesQuery::parse_all(call.query())?;
+    let SchedulesQuery { limit, cursor } = SchedulesQuery::parse(call.query())?;
     let after = cursor.map(|text| schedule::read_all_cursor(&text).ok_or_else(foreign_cursor)).transpose()?;
     let found = known(&call.caller, after, limit + 1).await?;
     let page = &found[..limit.min(found.len())];
