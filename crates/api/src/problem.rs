@@ -376,9 +376,9 @@ impl Problem {
     pub fn out_of_scope(queue: &str) -> Self {
         Self::new(
             ProblemKind::OutOfScope,
-            format!("`{}` is no queue that the token may know of", shown(queue)),
+            format!("the queue `{}` is outside of the token's scope", shown(queue)),
         )
-        .with_hint("GET /v1/queues lists those that it may")
+        .with_hint("GET /v1/queues lists the queues in the scope")
     }
 
     /// 404: no endpoint has this path.

@@ -191,7 +191,7 @@ impl Meaning for CadenceBody {
             [("cron", cron.is_some()), ("every", every.is_some()), ("fixed_delay", fixed_delay.is_some())];
         let mut named = named.into_iter().filter(|(_, is_there)| *is_there).map(|(name, _)| name);
         if let (Some(first), Some(second)) = (named.next(), named.next()) {
-            let what = format!("`{first}` and `{second}` both say when");
+            let what = format!("`{first}` and `{second}` exclude each other");
             return Err(BadRequest::member(second, what, "keep one of them"));
         }
         if tz.is_some() && cron.is_none() {
@@ -201,7 +201,9 @@ impl Meaning for CadenceBody {
         let cron = cron.map(|cron| Self::Cron { cron, tz: tz.unwrap_or_else(|| "UTC".to_owned()) });
         let cadence = cron.or(every.map(Self::Every)).or(fixed_delay.map(Self::FixedDelay));
         let hint = "add `\"cron\": \"0 2 * * *\"` with `\"tz\"`, `\"every\": \"30m\"`, or `\"fixed_delay\": \"30m\"`";
-        cadence.map(Some).ok_or_else(|| BadRequest::body("does not say when", hint))
+        cadence
+            .map(Some)
+            .ok_or_else(|| BadRequest::body("has none of `cron`, `every` and `fixed_delay`", hint))
     }
 
     fn to_members(&self) -> CadenceMembers {
@@ -348,11 +350,11 @@ mod tests {
     #[test]
     fn what_is_wrong_is_named() {
         for (text, what) in [
-            ("{}", "the body: does not say when"),
-            (r#"{"every":"1m","cron":"* * * * *"}"#, "`every`: `cron` and `every` both say when"),
+            ("{}", "the body: has none of `cron`, `every` and `fixed_delay`"),
+            (r#"{"every":"1m","cron":"* * * * *"}"#, "`every`: `cron` and `every` exclude each other"),
             (
                 r#"{"every":"1m","fixed_delay":"1m"}"#,
-                "`fixed_delay`: `every` and `fixed_delay` both say when",
+                "`fixed_delay`: `every` and `fixed_delay` exclude each other",
             ),
             (r#"{"every":"1m","tz":"UTC"}"#, "`tz`: means nothing without `cron`"),
             (r#"{"every":"1ms"}"#, "`every`: 1ms is not from 100ms to 36500d"),

@@ -204,7 +204,10 @@ fn what_is_wrong_is_told_by_its_place() {
         ),
         (r#"{"export":{"format":2}}"#, "`export.format`: is 2; this release reads 1"),
         (r#"{"queue":{"queue":"q","settings":{"rate":7}}}"#, "`queue.settings.rate`:"),
-        (r#"{"schedule":{"queue":"q","name":"s","spec":{}}}"#, "`schedule.spec`: does not say when"),
+        (
+            r#"{"schedule":{"queue":"q","name":"s","spec":{}}}"#,
+            "`schedule.spec`: has none of `cron`, `every` and `fixed_delay`",
+        ),
         (r#"{"end":{"queues":0}}"#, "`end.tasks`: is missing"),
         (r#"{"cursor":""}"#, "`cursor`: has 0 bytes"),
     ] {

@@ -37,9 +37,7 @@ pub enum ClientError {
         why: &'static str,
     },
     /// A text has no certificates. Nothing was sent.
-    #[error(
-        "there are no certificates in it, or they are malformed; they stand in PEM, with `BEGIN CERTIFICATE`"
-    )]
+    #[error("there are no certificates in it, or they are malformed; expected PEM with `BEGIN CERTIFICATE`")]
     BadCertificates,
     /// Roots were given for a unix socket, at which nothing is encrypted. Nothing was sent.
     #[error(

@@ -161,9 +161,11 @@ impl Config {
             ListenAt::Unix(_) => return self.check_socket(),
         };
         let missing = match (self.has_tokens(), self.tls.is_some()) {
-            (false, false) => "are no tokens and no TLS: everybody may do everything, and read everything",
-            (false, true) => "are no tokens: everybody may do everything",
-            (true, false) => "is no TLS: anybody on the way can read everything, tokens too",
+            (false, false) => {
+                "are no tokens and no TLS: every client may do everything, and calls can be read on the network"
+            }
+            (false, true) => "are no tokens: every client may do everything",
+            (true, false) => "is no TLS: calls and their tokens can be read on the network",
             (true, true) => return Ok(()),
         };
         if self.insecure || is_loopback(&listen.ip()) {

@@ -108,7 +108,7 @@ fn are_few(path: &str, failures: &Vec<FailureBody>) -> Result<(), BadRequest> {
     if failures.len() <= FAILURES_MAX {
         return Ok(());
     }
-    let what = format!("has {} failures; a line takes {FAILURES_MAX}", failures.len());
+    let what = format!("has {} failures; at most {FAILURES_MAX} are allowed", failures.len());
     Err(BadRequest::member(path, what, "keep the last ones"))
 }
 

@@ -39,10 +39,8 @@ impl Restore {
         let report = restore(&self.from, &self.directory).context("failed to restore")?;
         say(&told(report, &self.directory));
         say(match report.as_of {
-            Some(_) => {
-                "each byte of the backup is what its backup.json says, and so are the counts of the copy"
-            }
-            None => "the backup has no backup.json, so it could not be held against what it was",
+            Some(_) => "verified: the files of the backup and the counts of the copy match backup.json",
+            None => "not verified: the backup has no backup.json to compare it with",
         });
         Ok(ExitCode::SUCCESS)
     }

@@ -315,7 +315,7 @@ impl Serve {
         if *insecure && config.tls.is_none() {
             tracing::warn!(
                 event = events::DOUBTFUL,
-                "there is no TLS: anybody on the way to {listen} can read everything, tokens too"
+                "there is no TLS: calls to {listen}, and their tokens, can be read on the network"
             );
         }
     }
@@ -329,13 +329,13 @@ impl Serve {
             if is_asked_for {
                 tracing::warn!(
                     event = events::DOUBTFUL,
-                    "there is no door for clients of beanstalkd, and what is said of it is not used; --beanstalk says where it is to be"
+                    "the beanstalkd door is closed, so its other options have no effect; open it with --beanstalk"
                 );
             }
             if self.beanstalk.is_none() {
                 tracing::warn!(
                     event = events::DOUBTFUL,
-                    "there is no door for clients of beanstalkd, for tokens do not cover it; --beanstalk says where it is to be, or off"
+                    "the beanstalkd door is closed, because the server has tokens and that door does not check them; --beanstalk opens it at an address or path, and `--beanstalk off` ends this warning"
                 );
             }
             return;
@@ -344,7 +344,7 @@ impl Serve {
             tracing::warn!(
                 event = events::DOUBTFUL,
                 %listen,
-                "tokens do not cover the door for clients of beanstalkd: every client that reaches it may do everything there"
+                "the beanstalkd door does not check tokens: every client that reaches it may do everything there"
             );
         }
         if let ListenAt::Tcp(address) = listen
@@ -354,7 +354,7 @@ impl Serve {
             tracing::warn!(
                 event = events::DOUBTFUL,
                 %listen,
-                "there is no TLS at the door for clients of beanstalkd: anybody on the way can read everything"
+                "there is no TLS at the beanstalkd door: its commands and jobs can be read on the network"
             );
         }
     }
@@ -447,7 +447,7 @@ async fn bind(config: Config, usual: bool) -> Result<Server, StartError> {
             tracing::warn!(
                 event = events::DOUBTFUL,
                 %listen,
-                "there is no door for clients of beanstalkd, because another program has its port; --beanstalk says another, or off"
+                "the beanstalkd door is closed, because another program has its port; give another one with --beanstalk, or close the door with `--beanstalk off`"
             );
             Server::bind(Config { beanstalk: None, ..config }).await
         }

@@ -53,8 +53,7 @@ fn timeline(text: String) -> Result<Vec<MomentBody>> {
         None => (text.into_bytes(), "--timeline".to_owned()),
     };
     let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&text);
-    let list: &RawValue =
-        serde_json::from_slice(text).with_context(|| format!("what {place} gives is no JSON"))?;
+    let list: &RawValue = serde_json::from_slice(text).with_context(|| format!("{place} is not JSON"))?;
     let body = format!(r#"{{"timeline":{list}}}"#);
     match PutBody::parse(body.as_bytes()) {
         Ok(body) => Ok(body.timeline),

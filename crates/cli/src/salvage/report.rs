@@ -354,10 +354,10 @@ impl LossRow {
     /// The effects of the loss, a sentence each.
     fn effects(&self) -> Vec<String> {
         let tasks = match self.tasks_max {
-            Some(0) => "no task is lost here".to_owned(),
-            Some(1) => "at most 1 task is lost or older".to_owned(),
-            Some(most) => format!("at most {most} tasks are lost or older"),
-            None => "how many tasks are lost or older cannot be told".to_owned(),
+            Some(0) => "no task is affected".to_owned(),
+            Some(1) => "at most 1 task is lost, or was saved in an older state".to_owned(),
+            Some(most) => format!("at most {most} tasks are lost, or were saved in an older state"),
+            None => "it is not known how many tasks are lost, or were saved in an older state".to_owned(),
         };
         let mut effects = vec![tasks];
         if self.rules_may_be_older {

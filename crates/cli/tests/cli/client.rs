@@ -312,7 +312,7 @@ fn a_timeline_is_put_and_comes_step_by_step() {
         run_with(&["put", "prices", "sku:2", "--timeline", "@-", "--server", &world.server.url], plan);
     assert_eq!(from_stdin.code, 0, "{}", from_stdin.err);
     for (plan, what) in [
-        ("[", "what --timeline gives is no JSON"),
+        ("[", "--timeline is not JSON"),
         ("[]", "has 0 instants"),
         (r#"[{"at":"noon"}]"#, "`timeline[0].at`"),
         (r#"[{"at_ms":2},{"at_ms":1}]"#, "is not after the instant before it"),

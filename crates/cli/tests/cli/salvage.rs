@@ -72,7 +72,7 @@ fn a_damaged_directory_is_refused_examined_salvaged_and_served_again() {
         "9 live, 0 dead",
         "one part of the directory",
         "(frame)",
-        "at most 1 task is lost or older",
+        "at most 1 task is lost, or was saved in an older state",
         "settings and schedules may be older ones",
         "such a key is answered `not_found`",
         "may hold 1 task that had ended",

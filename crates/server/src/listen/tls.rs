@@ -127,8 +127,9 @@ impl Tls {
         let provider = Arc::new(ring::default_provider());
         let verifier =
             WebPkiClientVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider)).build();
-        let verifier = verifier
-            .map_err(|_| wrong(signers, "has no certificate; it is a PEM file with `BEGIN CERTIFICATE`"))?;
+        let verifier = verifier.map_err(|_| {
+            wrong(signers, "has no certificate; expected a PEM file with `BEGIN CERTIFICATE`")
+        })?;
         let config = rustls::ServerConfig::builder_with_provider(provider)
             .with_protocol_versions(&[&rustls::version::TLS13, &rustls::version::TLS12])
             .expect("the provider knows both")
@@ -165,11 +166,14 @@ impl Identity {
         let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&read.0).collect();
         let chain = chain.map_err(|error| not_pem(certificates, &error))?;
         if chain.is_empty() {
-            return Err(wrong(certificates, "has no certificate; it is a PEM file with `BEGIN CERTIFICATE`"));
+            return Err(wrong(
+                certificates,
+                "has no certificate; expected a PEM file with `BEGIN CERTIFICATE`",
+            ));
         }
         let private = PrivateKeyDer::from_pem_slice(&read.1).map_err(|error| match error {
             pem::Error::NoItemsFound => {
-                wrong(key, "has no key; it is a PEM file with `BEGIN PRIVATE KEY`, and without a password")
+                wrong(key, "has no key; expected a PEM file with `BEGIN PRIVATE KEY`, without a password")
             }
             error => not_pem(key, &error),
         })?;

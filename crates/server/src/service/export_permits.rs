@@ -80,7 +80,9 @@ impl Full {
     fn refusal(self) -> Problem {
         let (what, hint) = match self {
             Self::Share => (
-                format!("the caller has {EXPORTS_OF_ONE_MAX} exports under way, as many as one may have"),
+                format!(
+                    "the caller has {EXPORTS_OF_ONE_MAX} exports under way, which is the limit for one caller"
+                ),
                 "read them to their end, or close their connections",
             ),
             Self::Others => (
@@ -90,7 +92,7 @@ impl Full {
                 "try again when one of them is over",
             ),
             Self::All => (
-                format!("{EXPORTS_MAX} exports are under way, as many as may be"),
+                format!("{EXPORTS_MAX} exports are under way, which is the limit"),
                 "try again when one of them is over",
             ),
         };

@@ -77,7 +77,7 @@ impl LargeBodies {
         let of_share = if producer.has_share() {
             let (permits, call) = self.share(producer);
             let permit = wait(permits, ends).await.ok_or_else(|| {
-                busy(format!("{share_max} large bodies of the caller are being read, as many as one may have (--max-large-bodies-per-caller)"))
+                busy(format!("{share_max} large bodies of the caller are being read, which is the limit for one caller (--max-large-bodies-per-caller)"))
             })?;
             Some(OfShare { _permit: permit, _call: call })
         } else {

@@ -115,10 +115,10 @@ fn why_no_more(record: &queue::ScheduleRecord) -> String {
     let is_delay = matches!(record.schedule.cadence, queue::Cadence::FixedDelay { .. });
     match record.schedule.count {
         Some(count) if record.is_counted_out() || !is_delay => {
-            format!("no more than {count} tasks are made, or the end comes first")
+            format!("no further instants: the schedule makes at most {count} tasks, or its `end` comes first")
         }
-        _ if is_delay => "the next one begins when the task before has ended".to_owned(),
-        _ => "there are no more before its end".to_owned(),
+        _ if is_delay => "an instant is known when the task of the instant before it has ended".to_owned(),
+        _ => "no further instants: the `end` of the schedule comes first".to_owned(),
     }
 }
 

@@ -86,7 +86,7 @@ fn a_preview_shows_the_changes_of_daylight_saving_time() {
     served.expect(201, "PUT", few, r#"{"every":"1h","count":2}"#);
     let preview = served.expect(200, "GET", &format!("{few}/preview"), "");
     assert_eq!(preview["occurrences"].as_array().map(Vec::len), Some(2));
-    assert!(preview["note"].as_str().expect("a note").contains("no more than 2"), "{preview}");
+    assert!(preview["note"].as_str().expect("a note").contains("at most 2"), "{preview}");
     let path = format!("{few}/preview?count=0");
     served.call("GET", &path, "").assert_problem(400, "bad-request", "`0` is not a number from 1 to 1000");
 }
@@ -95,7 +95,7 @@ fn a_preview_shows_the_changes_of_daylight_saving_time() {
 fn invalid_schedules_are_refused_with_the_member() {
     let served = at_new_year();
     for (body, what) in [
-        ("", "does not say when"),
+        ("", "has none of `cron`, `every` and `fixed_delay`"),
         (r#"{"cron":"0 0 30 2 *"}"#, "`cron`: `0 0 30 2 *` never fires"),
         (r#"{"cron":"61 * * * *"}"#, "`cron`: `61 * * * *` is no cron expression"),
         (r#"{"cron":"* * * * *","tz":"Mars/Olympus"}"#, "`tz`: `Mars/Olympus` is no time zone"),

@@ -71,8 +71,8 @@ fn other_computers_are_served_only_with_tokens_and_tls() {
     let open = || Config { listen: "0.0.0.0:0".parse().expect("an address"), ..virtual_memory() };
     let tokens = || Tokens::parse("a-token-of-more-than-22-bytes").expect("a token");
     for (config, what) in [
-        (Config { tls: Some(files.clone()), ..open() }, "there are no tokens: everybody"),
-        (Config { tokens: tokens(), ..open() }, "there is no TLS: anybody"),
+        (Config { tls: Some(files.clone()), ..open() }, "there are no tokens: every client"),
+        (Config { tokens: tokens(), ..open() }, "there is no TLS: calls and their tokens"),
         (open(), "there are no tokens and no TLS"),
     ] {
         match Served::start(config) {

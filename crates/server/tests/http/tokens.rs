@@ -83,11 +83,7 @@ fn rights_and_scope_decide_what_a_token_may_do() {
         ("DELETE", "/v1/queues/other/tasks/k"),
         ("GET", "/v1/queues/shop"),
     ] {
-        as_worker(method, target, "{}").assert_problem(
-            404,
-            "out-of-scope",
-            "no queue that the token may know of",
-        );
+        as_worker(method, target, "{}").assert_problem(404, "out-of-scope", "outside of the token's scope");
     }
     for (method, target, right) in [
         ("PUT", "/v1/queues/close/tasks/k", "produce"),
