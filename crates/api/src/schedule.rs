@@ -237,9 +237,9 @@ body! {
         ///
         /// An instant is left out if it was missed, if the earlier task was still live, if its key was taken, or if the queue took no task.
         skipped: u64 = has(count());
-        /// Whether a task must end before the next one is put.
+        /// Whether the last task of the schedule is live and must end before the next one is put.
         running: bool = has(flag());
-        /// Number of instants whose tasks are put after that.
+        /// Number of instants that wait until that task has ended: their tasks are not put yet.
         waiting: u64 = has(count());
         /// The schedule as its owner put it.
         spec: ScheduleSpec = flat();

@@ -210,7 +210,7 @@ body! {
 body! {
     /// One page of a list of tasks. An empty page may still have a next one.
     pub struct TasksPage: answer "TasksPage" {
-        /// The tasks in the order of `due_at`.
+        /// The tasks in the order of `due_at`; dead tasks in the order of `dead_at`, those with the reason `buried` last.
         tasks: Vec<TaskBody> = has(list(object(), ""));
         /// The `cursor` of the next page; `null` on the last page.
         next_cursor: Option<String> = has(or_null(text(512, "")));

@@ -32,7 +32,7 @@ body! {
         skipped: u64 = unless(0, count());
         /// The key of the task that must end before the next one is put.
         running: Option<String> = may(text(256, "text"));
-        /// Instants whose tasks are put after that, in ascending order.
+        /// Instants that wait until the task in `running` has ended, in ascending order.
         waiting_ms as "waiting": Vec<i64> = unless(Vec::new(), list(instant(), "write a list of instants").checked(rises));
     }
 }

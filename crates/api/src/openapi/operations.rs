@@ -63,7 +63,7 @@ operations! {
         refuses: TooFar, ExpiresFirst, Done, Draining, ServerDraining, BacklogFull;
     }
 
-    /// Lists the tasks that are not dead, or those in one state, in the order of `due_at`, page by page.
+    /// Lists the tasks that are not dead, or those in one state, page by page.
     ListTasks: GET "/v1/queues/{q}/tasks", In(Read) {
         query: "state", "due_from", "due_to", "tag", "limit", "cursor";
         200 Json("TasksPage"), "The page.";
@@ -115,7 +115,7 @@ operations! {
         refuses: NoJob;
     }
 
-    /// Leases ready tasks. If none is ready, the call waits for one.
+    /// Leases ready tasks. If none is ready, the call waits for one, for at most `wait`.
     Lease: POST "/v1/queues/{q}/lease", In(Consume), writes {
         body: may("Lease");
         200 Json("LeasedTasks"), "The leased tasks.";
