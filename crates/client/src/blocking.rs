@@ -1,4 +1,4 @@
-//! The blocking face: the same calls, for a program without a runtime.
+//! The blocking API: the same calls as the async API, for a program without an async runtime.
 
 use std::io;
 use std::panic::resume_unwind;
@@ -95,7 +95,7 @@ impl Client {
         if Handle::try_current().is_err() {
             return runtime.block_on(call);
         }
-        // A thread of another runtime must not enter this one.
+        // This thread runs another runtime, and tokio forbids to enter a second one, so a new thread waits for the call.
         thread::scope(|scope| {
             let waiting = thread::Builder::new().spawn_scoped(scope, || runtime.block_on(call));
             waiting.map_err(no_runtime)?.join().unwrap_or_else(|panic| resume_unwind(panic))

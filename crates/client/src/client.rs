@@ -1,4 +1,4 @@
-//! The async face: what a client is made of, and what goes with each of its calls.
+//! The async API: a client, and the token, the retries and the trace that apply to each of its calls.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ use crate::{ClientError, Retries};
 /// Where a server listens unless it is told otherwise.
 pub const SERVER_URL_DEFAULT: &str = "http://127.0.0.1:8463";
 
-/// The async face of a client of one server, for programs on tokio with its I/O and time. Cloning is cheap, and clones share the open
+/// An async client of one server, for programs on tokio with its I/O and time. Cloning is cheap, and clones share the open
 /// connections, which belong to the runtime that first called.
 ///
 /// Every method sends one request and returns what the server said, or a [`ClientError`]. Queue names and keys are given as they are; the

@@ -45,7 +45,7 @@ impl Connection {
     /// Whether a request may be sent: the last answer is read to its end, and the server has not closed the connection.
     ///
     /// Nothing has read the socket since the last call. The yield lets the runtime ask the system which sockets have news; without it the
-    /// runtime of the blocking face would not know that the server has left.
+    /// runtime of the blocking API would not know that the server has left.
     pub(crate) async fn is_open(&mut self) -> bool {
         tokio::task::yield_now().await;
         self.drive(ready(())).await;

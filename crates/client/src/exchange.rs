@@ -236,7 +236,7 @@ mod tests {
         });
         let endpoint = || endpoint_of(&url).expect("a URL");
         for (bytes_max, fits) in [(7, false), (8, true)] {
-            // A client of its own: what it keeps goes with it.
+            // Each case has a new client. Its drop closes the connection that its pool keeps; the server waits for that.
             let exchange = Exchange::new(Connector::new(endpoint()));
             let mut reply = exchange.open(&Request::get("/")).await.expect("an answer");
             match reply.rest(bytes_max).await {

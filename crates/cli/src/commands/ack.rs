@@ -12,7 +12,7 @@ use crate::values;
 
 /// Say that the work of a lease is done
 ///
-/// The task is finished and never comes again. The exit code is 1 if a token had ended.
+/// The task is finished and never comes again. The exit code is 1 if the lease of a token had ended.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Example:

@@ -28,10 +28,10 @@ pub(crate) struct Config {
 }
 
 impl Config {
-    /// Prints the page, or checks a file.
+    /// Prints a configuration file with every key and its default, or checks the given file.
     ///
     /// # Errors
-    /// The file is not in order.
+    /// The given file cannot be read, or no server would start with it.
     pub(crate) fn run(self) -> Result<ExitCode> {
         if let Some(path) = self.check {
             let file = ConfigFile::read(&path)?;

@@ -13,7 +13,7 @@ use crate::values;
 
 /// Keep a lease for longer
 ///
-/// The exit code is 1 if a token had ended.
+/// The exit code is 1 if the lease of a token had ended.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Example:

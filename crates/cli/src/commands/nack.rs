@@ -13,7 +13,8 @@ use crate::values;
 
 /// Give a lease back: the work is not done
 ///
-/// The task waits as its retry policy says, or for --in; with neither it is ready again at once. The exit code is 1 if a token had ended.
+/// The task waits as its retry policy says, or for --in; with neither it is ready again at once. The exit code is 1 if the
+/// lease of a token had ended.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Example:

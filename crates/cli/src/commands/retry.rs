@@ -7,22 +7,22 @@ use tickwheel_api::{RetryBody, duration};
 
 use crate::values::{self, Setting};
 
-/// A task's own policy as a whole: a member that is not named has its default, independent of the queue.
+/// The whole policy of one task. A member without its option has its default; the policy of the queue has no effect on it.
 #[derive(Args, Debug)]
 pub(super) struct TaskRetry {
-    /// The attempts after which a task is dead, leases that ran out among them [default: tried for ever]
+    /// Number of attempts after which a task is dead; a lease that runs out is an attempt, too [default: no limit]
     #[arg(long, value_name = "N", value_parser = values::attempts, help_heading = OF_TASK)]
     max_attempts: Option<u32>,
     /// Whether the wait after a nack doubles from attempt to attempt: exponential or fixed [default: exponential]
     #[arg(long, value_name = "KIND", value_parser = kind, help_heading = OF_TASK)]
     backoff: Option<&'static str>,
-    /// How long the first wait is [default: 1s]
+    /// The first wait [default: 1s]
     #[arg(long, value_name = "DURATION", value_parser = values::delay, allow_hyphen_values = true, help_heading = OF_TASK)]
     backoff_base: Option<u64>,
-    /// How long the longest wait is [default: 10m, or as long as the first]
+    /// The longest wait [default: 10m, or the first wait if that is longer]
     #[arg(long, value_name = "DURATION", value_parser = values::delay, allow_hyphen_values = true, help_heading = OF_TASK)]
     backoff_max: Option<u64>,
-    /// Up to so much of a wait is left out by chance, from 0 to 1 [default: 0.5, and 0 if it is fixed]
+    /// Each wait is shortened at random by at most this part of it, from 0 to 1 [default: 0.5, or 0 if the wait is fixed]
     #[arg(long, value_name = "PART", value_parser = part, allow_hyphen_values = true, help_heading = OF_TASK)]
     backoff_jitter: Option<f64>,
 }
@@ -52,23 +52,23 @@ impl TaskRetry {
 /// The policy of a queue. Each member can be changed by itself.
 #[derive(Args, Debug)]
 pub(super) struct QueueRetry {
-    /// `none`: no policy at all, and what failed is ready again at once
+    /// `none`: no policy; a task whose attempt failed is ready again at once
     #[arg(long, value_name = "none", value_parser = nothing, help_heading = OF_QUEUE,
         conflicts_with_all = ["max_attempts", "backoff", "backoff_base", "backoff_max", "backoff_jitter"])]
     retry: Option<()>,
-    /// The attempts after which a task is dead, leases that ran out among them
+    /// Number of attempts after which a task is dead; a lease that runs out is an attempt, too
     #[arg(long, value_name = "N", value_parser = |text: &str| values::setting(text, values::attempts), help_heading = OF_QUEUE)]
     max_attempts: Option<Setting<u32>>,
     /// Whether the wait after a nack doubles from attempt to attempt: exponential or fixed [default: exponential]
     #[arg(long, value_name = "KIND", value_parser = |text: &str| values::setting(text, kind), help_heading = OF_QUEUE)]
     backoff: Option<Setting<&'static str>>,
-    /// How long the first wait is [default: 1s]
+    /// The first wait [default: 1s]
     #[arg(long, value_name = "DURATION", value_parser = |text: &str| values::setting(text, values::delay), allow_hyphen_values = true, help_heading = OF_QUEUE)]
     backoff_base: Option<Setting<u64>>,
-    /// How long the longest wait is [default: 10m, or as long as the first]
+    /// The longest wait [default: 10m, or the first wait if that is longer]
     #[arg(long, value_name = "DURATION", value_parser = |text: &str| values::setting(text, values::delay), allow_hyphen_values = true, help_heading = OF_QUEUE)]
     backoff_max: Option<Setting<u64>>,
-    /// Up to so much of a wait is left out by chance, from 0 to 1 [default: 0.5, and 0 if it is fixed]
+    /// Each wait is shortened at random by at most this part of it, from 0 to 1 [default: 0.5, or 0 if the wait is fixed]
     #[arg(long, value_name = "PART", value_parser = |text: &str| values::setting(text, part), allow_hyphen_values = true, help_heading = OF_QUEUE)]
     backoff_jitter: Option<Setting<f64>>,
 }

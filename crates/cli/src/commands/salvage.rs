@@ -44,7 +44,7 @@ impl Salvage {
     /// Reads the old directory, writes the new one and prints the report.
     ///
     /// # Errors
-    /// The old or the new directory is not usable, so there is no new directory.
+    /// DIR cannot be read, or OUT cannot be written. Then no new directory is made.
     pub(crate) fn run(self) -> Result<ExitCode> {
         let Self { directory, out, format } = self;
         warn_of_others(&directory);

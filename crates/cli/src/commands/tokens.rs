@@ -8,8 +8,8 @@ use tickwheel_api::{TOKENS_MAX, TokenResult};
 
 use crate::output::{Format, Row, say};
 
-/// Sends the tokens in calls of the maximal size, and prints the result of each. The exit code is 1 if any of them had
-/// ended.
+/// Sends the tokens in calls of the maximal size, and prints the result of each. The exit code is 1 if the lease of
+/// a token had ended.
 pub(super) fn settle(
     format: &Format,
     tokens: Vec<String>,

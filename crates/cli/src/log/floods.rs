@@ -60,7 +60,8 @@ impl Seen {
     }
 }
 
-/// A line is written all the same if its measure is this many times the largest measure written before.
+/// A repeated line is written, and not only counted, if its measure is at least this multiple of the largest measure of its kind that was
+/// written in the window.
 const MUCH_WORSE: u64 = 2;
 
 /// The subject of all kinds of an event beyond the first `kinds_max`.

@@ -5,9 +5,9 @@ use tickwheel_queue::backup::Progress;
 
 use crate::output::say;
 
-/// From this number of bytes on, the progress of reading is reported.
+/// The progress of reading is reported if there are at least this many bytes to read.
 const BYTES_LONG: u64 = 256 << 20;
-/// From this number of tasks on, the progress of writing is reported.
+/// The progress of writing is reported if there are at least this many tasks to write.
 const TASKS_LONG: u64 = 500_000;
 
 /// Reports each tenth of a long operation.
