@@ -33,8 +33,8 @@ use crate::{Handle, Refused, RescheduleError, TimerQueue};
 /// exact. Waking at each visit instead would cost one useless wake per turn.
 ///
 /// # Slots and tick
-/// Any positive number of slots will do; Netty and Dubbo round it up to a power of two. Of the n
-/// entries one visit meets n / s on average, so s should be about n.
+/// The number of slots may be any positive number; Netty and Dubbo round it up to a power of two. One
+/// visit meets n / s entries on average, so s should be about n.
 ///
 /// With a tick of more than 1, a deadline is rounded up to a multiple of the tick when it comes in,
 /// and that is the entry's deadline from then on: [`deadline`](TimerQueue::deadline) and `fire`

@@ -44,7 +44,7 @@
 //! too, and grows no more. See `opening`.
 //!
 //! # The files
-//! - `queue`: [`Wheel`], the public face.
+//! - `queue`: [`Wheel`], the public type.
 //! - `filing`: taking an entry in, taking it out, moving it.
 //! - `opening`: slots are opened as the base moves.
 //! - `firing`: what is due, in the order of insertion.

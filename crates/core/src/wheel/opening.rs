@@ -17,7 +17,7 @@ impl<T> Wheel<T> {
         self.sort_out_few();
     }
 
-    /// Moves the entries of the slots that the base has come to, up to this level.
+    /// On the levels 1 to `changed`, the base has come to another slot. Moves the entries of these slots into finer slots.
     #[inline(never)]
     fn enter(&mut self, changed: u8) {
         // First all existing rings take their new places; then the entries for them follow.

@@ -35,14 +35,14 @@ use crate::{Handle, Refusal, Refused, RescheduleError, TimerQueue};
 /// steps between one `next_wake` and the next. A cancel may give back a chunk, which looks at 64
 /// places. Any call may have to grow the memory. [`with_capacity`](Self::with_capacity) allocates
 /// it beforehand for the entries, which are nearly all of it, but not for the lists of open slots.
-/// entries, which are nearly all of it, but not for the lists of slots that are open.
 ///
 /// # Memory
-/// 8 bytes and the value for each entry, but 12 at least, aligned like the value: 12 bytes with a
-/// `u32`, 16 with a `u64`. Chunks have 64 places, so a slot with entries has some that are free, and a
-/// wheel with one entry has 63: put large values into a `Box`. An entry whose slot has no more than 16, or is open
-/// because its time is near, takes 16 bytes more. Each ring that is needed is 10 KB, and so is each
-/// slot that is open. A new wheel holds no memory on the heap.
+/// An entry takes 8 bytes and its value, but at least 12 bytes, aligned like the value: 12 bytes with a
+/// `u32`, 16 bytes with a `u64`. The places of entries are allocated in chunks of 64, and each slot with
+/// entries has some free places: a wheel with one entry has 63 of them. So put large values into a
+/// `Box`. An entry takes 16 bytes more if its slot has at most 16 entries, or is open because its time
+/// is near. Each ring that is needed takes 10 KB, and so does each open slot. A new wheel has no memory
+/// on the heap.
 ///
 /// A cancelled entry's place is free at once and is the next one to be taken in its slot; but once the
 /// slot is open, the 64 places of a chunk are free together, when the last of its entries has gone. A
@@ -93,7 +93,7 @@ pub struct Wheel<T> {
     /// The number of the next insertion.
     pub(super) next: Number,
     pub(super) chunks: Chunks<T>,
-    /// Its base is `now + 1`.
+    /// The slots. The base of the tree is `now + 1`.
     pub(super) tree: Tree,
     pub(super) blocks: Blocks,
     /// Always empty between calls; kept to reuse its memory.

@@ -19,9 +19,9 @@ pub(super) struct Entry<T> {
 pub(super) enum Spot<T> {
     Taken(Entry<T>),
     Hole {
-        /// The hole before. Without meaning in the first hole.
+        /// The previous hole in the list. It has no meaning in the first hole.
         prev: Place,
-        /// The hole after.
+        /// The next hole in the list.
         next: Place,
     },
 }

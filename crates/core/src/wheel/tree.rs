@@ -453,7 +453,7 @@ impl Tree {
         if slot.is_open() { earlier(own, self.nearest_in(slot.fan)) } else { own }
     }
 
-    /// The slot of this level in which `tick` is, if those above it are open and it is occupied.
+    /// The slot of this level in which `tick` is. `None` if it is not occupied, or is inside a coarser slot that is not open.
     #[inline]
     fn find(&self, tick: u64, level: u8) -> Option<SlotId> {
         let above = level_of_difference(tick, self.base).clamp(level, TOP_LEVEL);
@@ -505,11 +505,12 @@ impl Tree {
         Some(id)
     }
 
-    /// The slot that comes after the one of the base, on this level, if those above it are open;
-    /// and the tick at which it begins.
+    /// The slot of this level after the slot of the base, and the tick at which it begins. `None` if it is not
+    /// occupied, or is inside a coarser slot that is not open.
     #[inline]
     pub(super) fn following(&self, level: u8) -> Option<(SlotId, u64)> {
-        // At the end of a ring, the next slot is in the next one of the coarser ring.
+        // If the base is in the last slot of a ring, the next slot of this level is inside the next slot of the
+        // coarser level. Then the ring of this level says nothing about it.
         let in_ring = level < TOP_LEVEL && digit(self.base, level) < u8::MAX;
         if in_ring && self.rings[usize::from(level)] == NO_FAN {
             return None;
