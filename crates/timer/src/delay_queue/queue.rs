@@ -85,7 +85,8 @@ impl<T> DelayQueue<T> {
         Self { shared: Arc::new(Shared::new(timer.clone())) }
     }
 
-    /// Brings `value` in, to be taken in `delay` or later. Zero is due now. Never blocks for longer than the lock is held.
+    /// Adds `value`, which is due after `delay` and can be taken from then on; with a zero `delay` it is due at once. The
+    /// call waits for nothing but the lock.
     ///
     /// # Errors
     /// [`Closed`], with the value, if the queue is closed.
@@ -93,9 +94,10 @@ impl<T> DelayQueue<T> {
         self.push_at(value, self.shared.now().saturating_add(delay))
     }
 
-    /// Adds `value`, to be taken at the instant `at` of the timer's clock or later. An instant in the past is due
-    /// now, and comes before all elements that fell due after it. [`Monotonic::MAX`] is never: such an element can
-    /// only be removed, moved, drained or closed out.
+    /// Adds `value`, which is due at the instant `at` of the timer's clock and can be taken from then on. With an
+    /// instant in the past it is due at once, before all elements with a later deadline. With [`Monotonic::MAX`] it is
+    /// never due: it can be removed or rescheduled, or leaves with all others by [`drain`](Self::drain),
+    /// [`clear`](Self::clear) or [`close`](Self::close).
     ///
     /// # Errors
     /// [`Closed`], with the value, if the queue is closed.

@@ -35,7 +35,7 @@ pub(super) struct Watchers<K, V> {
     watched: AtomicUsize,
 }
 
-/// Aligned as far as processors fetch, so that neighbours do not slow each other down.
+/// Aligned to 128 bytes against false sharing: processors fetch cache lines of 64 bytes in pairs.
 #[repr(align(128))]
 struct Shard<K, V>(Mutex<HashMap<K, List<V>>>);
 

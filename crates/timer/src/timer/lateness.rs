@@ -84,14 +84,14 @@ impl Lateness {
         self.counts.iter().sum()
     }
 
-    /// The longest of all, exactly; zero if there is none.
+    /// The longest lateness, exactly; zero if nothing was counted.
     #[must_use]
     pub fn max(&self) -> Duration {
         self.longest
     }
 
-    /// The lateness that this share of all bodies did not exceed, rounded up to the end of its bucket; `None` if
-    /// nothing was counted. A share below 0 counts as 0, above 1 as 1.
+    /// The lateness that this share of all bodies did not exceed, rounded up to the end of its bucket, but not above
+    /// [`max`](Self::max). `None` if nothing was counted. A share below 0 counts as 0, a share above 1 as 1.
     #[must_use]
     pub fn quantile(&self, share: f64) -> Option<Duration> {
         let count = self.count();

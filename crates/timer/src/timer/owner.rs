@@ -166,13 +166,14 @@ impl Timer {
         }
     }
 
-    /// Runs a task at a fixed rate: [`start`](Every::start) it, after saying what happens to
-    /// [missed](Every::missed) runs.
+    /// Sets up a task that runs at a fixed rate. [`missed`](Every::missed) sets what happens to missed runs, and
+    /// [`start`](Every::start) starts the task.
     pub fn every(&self, period: Duration) -> Every<'_> {
         Every::new(self, period)
     }
 
-    /// Runs a task again and again, each time `delay` after it ended: [`start`](FixedDelay::start) it.
+    /// Sets up a task that runs again and again, each time `delay` after the end of the run before.
+    /// [`start`](FixedDelay::start) starts it.
     pub fn fixed_delay(&self, delay: Duration) -> FixedDelay<'_> {
         FixedDelay::new(self, delay)
     }

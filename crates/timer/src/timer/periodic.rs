@@ -111,7 +111,7 @@ impl<'a> Every<'a> {
         Self { missed, ..self }
     }
 
-    /// Starts the task. A run that panics is counted, and the next one comes all the same.
+    /// Starts the task. A run that panics is counted, and the task runs again nevertheless.
     ///
     /// # Errors
     /// Gives the task back: [`NoPeriod`](Refusal::NoPeriod), [`Full`](Refusal::Full) or
@@ -152,7 +152,7 @@ impl<'a> FixedDelay<'a> {
         Self { first: First::At(at), ..self }
     }
 
-    /// Starts the task. A run that panics is counted, and the next one comes all the same.
+    /// Starts the task. A run that panics is counted, and the task runs again nevertheless.
     ///
     /// # Errors
     /// Gives the task back: [`NoPeriod`](Refusal::NoPeriod) for a delay of zero,

@@ -32,8 +32,7 @@ const LEAST_TO_CLOSE_UP: usize = 256;
 /// too many at once when something is due.
 const SPILL: usize = 4_096;
 
-/// See the module. Aligned so that neighbours do not share lines of memory, of which processors
-/// fetch two at a time.
+/// See the module. Aligned to 128 bytes against false sharing: processors fetch cache lines of 64 bytes in pairs.
 #[repr(align(128))]
 pub(crate) struct Shard {
     inbox: Mutex<Inbox>,

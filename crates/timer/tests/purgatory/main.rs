@@ -1,4 +1,4 @@
-//! The purgatory by its public face, on a clock that is moved by hand.
+//! The purgatory by its public API, on a clock that is moved by hand.
 
 #![cfg(not(tickwheel_shuttle))]
 
