@@ -101,7 +101,7 @@ impl Advance {
     }
 
     pub(crate) fn arrived(self, at: Timestamp) {
-        // Whoever moved the clock may have gone; it has moved all the same.
+        // The caller may have gone; the clock has moved nevertheless.
         let _ = self.reply.send(Ok(at));
     }
 

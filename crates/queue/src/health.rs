@@ -25,8 +25,8 @@ pub struct Health {
     pub ready: bool,
     /// Why nothing is changed any more: the store failed.
     pub read_only: Option<Arc<str>>,
-    /// What growth may still take (bytes), while there is so little room in the store that puts are refused or may be; `None`: there is enough.
-    /// Acks and cancels are taken all the same.
+    /// The free bytes of the store, while they are so few that puts are refused or may soon be; `None`: there are enough. Acks and cancels
+    /// are not refused.
     pub short_of_room: Option<u64>,
     /// What its acknowledgements mean.
     pub durability: Durability,

@@ -31,9 +31,9 @@ enum Receiver {
 }
 
 impl<T, E> Pending<T, E> {
-    /// For a lease: it waits no longer. The answer comes all the same, at once, with what is ready by now.
+    /// Ends the wait of a lease call. The call is answered at once, with the tasks that are ready now.
     ///
-    /// Of any other call, and of one that is answered, it does nothing.
+    /// Other calls, and calls that are answered already, do not change.
     ///
     /// # Examples
     /// ```

@@ -160,7 +160,7 @@ enum Early {
     Skip,
     /// The instant waits for that task to end
     Queue,
-    /// Its task is put all the same
+    /// The task is put at once
     Allow,
 }
 

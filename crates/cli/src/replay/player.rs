@@ -46,7 +46,7 @@ pub(crate) fn play(input: impl BufRead, out: impl Write, is_lax: bool) -> Result
         summary: Summary::default(),
     };
     let played = player.run(first, lines);
-    // Deliveries before a bad line are valid all the same.
+    // Deliveries before a bad line are valid nevertheless.
     let flushed = player.out.flush().context(STDOUT);
     played.and(flushed)?;
     Ok(player.summary)

@@ -1,4 +1,4 @@
-//! Workers that send nothing: their jobs come back all the same.
+//! Workers that send nothing: their jobs come back nevertheless.
 
 use std::time::{Duration, Instant};
 

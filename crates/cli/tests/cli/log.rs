@@ -594,7 +594,7 @@ fn a_reader_of_the_log_that_stands_still_does_not_stop_the_server() {
     assert_eq!(acts, 2, "acts are written although calls are left out");
     assert!(!told.iter().any(|line| line["target"] == "audit" && line["event"] == "lines_lost"));
 
-    // The reader stalls again, and the server ends all the same.
+    // The reader stalls again, and the server ends nevertheless.
     for n in 0..CALLS {
         assert_eq!(call("GET", &format!("/v1/queues/{}", "q".repeat(100))), 200, "call {n}");
     }

@@ -11,8 +11,8 @@ pub(crate) enum Producer {
     Token([u8; 32]),
     /// A client computer, if the server has no tokens.
     Address(IpAddr),
-    /// A client on this computer, if the server has no tokens. All clients of a local proxy look alike, so they have
-    /// no shares.
+    /// A client on this computer, if the server has no tokens, or any client of the beanstalkd door. The server cannot
+    /// tell the clients behind a local proxy apart, so no share limits them: only the limit for all callers does.
     Local,
 }
 
@@ -25,7 +25,7 @@ impl Producer {
         }
     }
 
-    /// Whether this caller has a share of its own. Otherwise only the number of all places limits it.
+    /// Whether a share limits this caller. Otherwise only the limit for all callers does.
     pub(crate) fn has_share(self) -> bool {
         self != Self::Local
     }

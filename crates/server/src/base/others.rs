@@ -1,4 +1,4 @@
-//! A turn for all other tasks in the middle of long work.
+//! Yields to all other async tasks in the middle of long work.
 
 use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -6,7 +6,8 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use tokio::task::yield_now;
 
-/// A future that is ready once all other tasks had their turn, including those that wait for a socket or an instant.
+/// A future that is ready once all other async tasks that can run have been polled, including those whose socket or timer
+/// has become ready.
 ///
 /// [`yield_now`] alone does not do that: a task that is woken meanwhile goes on at once. The task of a batch and the
 /// task of its connection wake each other with each piece. Tokio polls sockets and timers only when no task is ready,
@@ -66,7 +67,7 @@ impl Future for LetOthers {
     }
 }
 
-/// Gives all other tasks their turn.
+/// Yields to all other async tasks.
 pub(crate) fn let_others() -> LetOthers {
     LetOthers::default()
 }

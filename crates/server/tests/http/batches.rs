@@ -184,7 +184,7 @@ fn a_connection_is_usable_after_a_batch_that_ends_early() {
     }
 }
 
-/// A body above the limit is not read to its end. The answer is complete all the same.
+/// A body above the limit is not read to its end. The answer is complete nevertheless.
 #[test]
 fn a_batch_of_too_many_bytes_has_all_its_results() {
     let served = Served::memory();

@@ -92,7 +92,7 @@ impl<D: Disk> Inspection<'_, D> {
         self.disk.read(file, 0, &mut bytes)?;
         match read_segment_header(&bytes, generation, self.seeds) {
             Ok(Some(header)) if header == (SegmentHeader { generation, bucket }) => {}
-            // The rest can be read all the same.
+            // The rest can be read nevertheless.
             Ok(_) => self.found.add(Problem::damage(file, 0, "the header's checksum does not match")),
             Err(found) => return Err(OpenError::NewerFormat { file: file.to_owned(), found, known: FORMAT }),
         }

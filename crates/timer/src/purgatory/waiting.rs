@@ -33,7 +33,7 @@ impl<O> Waiting<O> {
     /// call does not wait for it. Otherwise `on_complete` has run on this thread.
     ///
     /// # Panics
-    /// If `on_complete` panics on this thread; the operation is complete all the same.
+    /// If `on_complete` panics on this thread; the operation is complete nevertheless.
     pub fn complete(&self) -> bool {
         let mut panics = Panics::default();
         let completed = self.delayed.force(&mut panics);

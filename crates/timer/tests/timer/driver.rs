@@ -100,7 +100,7 @@ fn t19_a_body_that_blocks_delays_nobody() {
     drop(release);
 }
 
-/// A body that schedules itself without delay, for ever, on a pool: others come to their turn all the same.
+/// A body that schedules itself without delay, for ever, on a pool: others come to their turn nevertheless.
 #[test]
 fn t9_a_restless_body_starves_nobody() {
     fn again(timer: &Timer) {

@@ -186,7 +186,8 @@ pub(super) async fn server(door: &BeanstalkDoor) -> Text {
         map = map.bare(&format!("cmd-{verb}"), count);
     }
     let now = |count: &AtomicU64| count.load(Ordering::Relaxed);
-    // In memory there is no log.
+    // A server that keeps its tasks only in memory has no log. The log has the commits of all namespaces, so a door with a
+    // namespace does not show them.
     let durable = door.namespace.is_none() && door.queue.health().durability != Durability::Memory;
     let commits = if durable { door.queue.commit_seconds().buckets.iter().sum::<u64>() } else { 0 };
     let uname = uname();

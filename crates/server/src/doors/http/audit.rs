@@ -49,7 +49,7 @@ fn is_refusal(kind: ProblemKind, is_token_limit: bool) -> bool {
 }
 
 /// A call under way. If it is dropped without an answer, its client has left. The call may have been carried out, so
-/// an act is recorded all the same.
+/// an act is recorded nevertheless.
 pub(crate) struct Act<'a> {
     subject: &'a Subject,
     is_answered: bool,

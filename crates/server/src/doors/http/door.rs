@@ -158,7 +158,7 @@ impl HttpDoor {
             Ok(queue) => queue,
             Err(refusal) => return refusal.into_response(),
         };
-        // An ignored parameter would have no effect, against its caller's wish. Health is answered all the same.
+        // An ignored parameter would have no effect, against its caller's wish. Health is answered nevertheless.
         if operation.query.is_empty()
             && operation.needs != Needs::Nothing
             && let Err(refusal) = no_query(parts.uri.query().unwrap_or_default())

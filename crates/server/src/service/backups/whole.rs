@@ -68,7 +68,7 @@ impl BackupDir {
         self.whole().filter(move |(_, manifest)| own(manifest))
     }
 
-    /// The newest backup of this data directory.
+    /// The newest whole backup of this data directory.
     pub(super) fn newest(&self) -> Option<Found> {
         let (id, manifest) = self.own().next()?;
         Some(Found { id, manifest: Ok(manifest) })

@@ -63,8 +63,8 @@ impl Drop for Watch {
 
 /// The body of an answer.
 ///
-/// A batch is read while its answer is written. The unread rest of its body is read and dropped before the answer
-/// ends.
+/// The handler of a batch reads the request while it writes the answer. The part of the request's body that the handler
+/// did not read is read and dropped before the answer ends.
 pub(crate) struct AnswerBody {
     body: Body,
     /// The future that reads and drops the rest.
