@@ -1,11 +1,12 @@
-//! The bounds of one run: some hundred tasks never meet a bound that is made for millions, so some of them are small.
+//! The bounds of one run. A run has some hundred tasks, and the default bounds are made for millions, so some bounds are set so small
+//! that the run reaches them.
 
 use tickwheel_engine::Bounds as EngineBounds;
 use tickwheel_store::Bounds as StoreBounds;
 
 use crate::rng::Rng;
 
-/// The sizes of one piece of work, for the store and the engine of a run.
+/// The largest pieces of work of the store and of the engine of a run.
 #[derive(Clone, Debug)]
 pub(crate) struct Bounds {
     pub(crate) store: StoreBounds,
@@ -13,8 +14,8 @@ pub(crate) struct Bounds {
 }
 
 impl Bounds {
-    /// Draws the bounds. Each is small with this chance; else it is the default. With a higher chance the small ones
-    /// stay small, with the same size.
+    /// Draws the bounds. Each bound is small with a chance of `percent`, and has its default otherwise. A bound that is
+    /// small with one `percent` has the same size with each higher one.
     pub(crate) fn draw(percent: u64, rng: &mut Rng) -> Self {
         let mut bounds = Self { store: StoreBounds::default(), engine: EngineBounds::default() };
         let Self { store, engine } = &mut bounds;
@@ -40,7 +41,7 @@ impl Bounds {
     }
 }
 
-/// One of these sizes, or none. The generator advances equally in either case.
+/// One of these sizes with a chance of `percent`, otherwise none. The generator advances equally in both cases.
 fn draw(percent: u64, sizes: &[usize; 3], rng: &mut Rng) -> Option<usize> {
     let is_small = rng.below(100) < percent;
     let size = sizes[rng.index(sizes.len())];

@@ -51,10 +51,10 @@ pub struct Verdict {
     pub panics: u64,
 }
 
-/// The options of a seed, with `set` over them.
+/// The options that follow from a seed. Options that `set` names are replaced.
 ///
 /// # Errors
-/// A sentence about the part of `set` that is no option.
+/// A sentence about the part of `set` that is not an option.
 pub fn options_of(seed: u64, set: &str) -> Result<Options, String> {
     let mut options = Options::of_seed(&mut Rng::new(seed));
     options.set(set)?;

@@ -38,7 +38,7 @@ pub struct Calls {
     pub writes: u64,
     /// Syncs of files.
     pub syncs: u64,
-    /// Files made, renamed, removed.
+    /// Number of files and directories that were created, renamed or removed.
     pub names: u64,
     /// Syncs of directories.
     pub dir_syncs: u64,

@@ -10,11 +10,12 @@
 use crate::disk::{Fault, LastWrite, SimDisk};
 use crate::play::{OPERATIONS, Operation, Play, Stopped};
 
-/// All subsets are tried of at most this number of changes.
+/// With at most this number of unsynced changes, all their subsets are tried.
 pub const SUBSETS_OF: usize = 8;
-/// Sequences of at most this number of operations also crash in the recovery.
+/// After a sequence of at most this number of operations, each call of the recovery crashes, too.
 const RECOVERY_OF: usize = 2;
-/// Sequences of at most this number of operations also have the last write torn.
+/// With at most this number of unsynced changes, the last kept write is also torn in each subset. With more changes, it is torn only in
+/// the subset of all of them.
 const TORN_OF: usize = 3;
 
 /// Counts of what was tried.

@@ -76,11 +76,12 @@ pub struct Options {
     pub slip_percent: u64,
     /// Percent of calls that set limits or hold a queue.
     pub holds_percent: u64,
-    /// Percent of the holds that drain a queue or bound its backlog.
+    /// Percent of the holds that drain a queue or bound its backlog. Holds that forget a queue do not count.
     pub drain_percent: u64,
     /// Percent of steps at which the planner does something with its schedules.
     pub schedules_percent: u64,
-    /// Percent of the other holds that set a rate, or a pause that ends by itself.
+    /// Percent of the holds that set a rate, or a pause that ends by itself. Holds that forget or drain a queue or bound its backlog do not
+    /// count.
     pub rate_percent: u64,
     /// Percent of the schedules that have a start or an end.
     pub bounds_percent: u64,
@@ -97,7 +98,7 @@ pub struct Options {
     pub glitch_permille: u64,
     /// Percent of the bounds of one step that are small: the sizes of the store's and the engine's work.
     pub tight_percent: u64,
-    /// Percent of the holds that forget a queue instead.
+    /// Percent of the holds that forget a queue.
     pub delete_percent: u64,
     /// Percent of steps at which the keeper does something with its jobs.
     pub jobs_percent: u64,

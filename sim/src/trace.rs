@@ -23,7 +23,7 @@ impl Trace {
         self.step
     }
 
-    /// The steps so far.
+    /// The number of steps so far.
     #[must_use]
     pub(crate) fn steps(&self) -> u64 {
         self.step

@@ -25,7 +25,7 @@ pub(super) enum NameChange {
 /// The bytes in the lost part of a torn write.
 #[derive(Copy, Clone, PartialEq, Eq)]
 enum Lost {
-    /// The bytes of before.
+    /// The bytes that were there before the write.
     Old,
     Zeroes,
     Garbage,
@@ -45,12 +45,12 @@ impl Write {
         }
     }
 
-    /// Whether it is a frame of the log.
+    /// Whether the write is a frame of the log.
     pub(super) fn is_frame(&self) -> bool {
         matches!(self, Self::Bytes { bytes, .. } if bytes.starts_with(b"TWfr"))
     }
 
-    /// The bytes that it changes.
+    /// The bytes of the file that the write changes.
     pub(super) fn range(&self) -> Range<usize> {
         match self {
             Self::Bytes { offset, bytes } => *offset..offset + bytes.len(),

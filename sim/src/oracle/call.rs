@@ -141,11 +141,11 @@ pub enum Mode {
 /// The rule of an import for a task that is there already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum There {
-    /// The task stays, and so does the end of one that has ended: [`Answer::Skipped`].
+    /// The task stays, or stays ended, and the answer is [`Answer::Skipped`].
     Skip,
     /// The imported task takes its place.
     Replace,
-    /// The task stays: [`Answer::Live`] or [`Answer::Dead`].
+    /// The task stays, and the answer is [`Answer::Live`] or [`Answer::Dead`].
     Refuse,
 }
 
@@ -368,9 +368,9 @@ pub enum Answer {
         /// Given up.
         dead: usize,
     },
-    /// A new task was refused, for the queue is drained (503).
+    /// A new task was refused, because the queue is drained (503).
     Draining,
-    /// A new task was refused, for the queue has its `max_backlog` (429).
+    /// A new task was refused, because the queue has its `max_backlog` (429).
     BacklogFull,
     /// The queue was not forgotten, because it has these (409).
     NotEmpty {

@@ -15,9 +15,11 @@ const KNOT_MAX: usize = 128;
 /// The number of refused calls that are remembered.
 const REFUSED_MAX: usize = 8;
 
-/// The assumption that would explain a count that nothing else explains: it tells which promise was broken.
+/// A fault of the server. If no correct history explains the counts of an answer, the oracle tries these faults. The first one that
+/// explains the counts names the broken promise.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum Excuse {
+    /// No fault.
     None,
     /// Leases end by the wall clock.
     LeaseByWall,

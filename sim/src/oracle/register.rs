@@ -5,7 +5,7 @@ use super::call::CallId;
 /// The number of replaced values that are remembered. No call stays open while more values are set on its queue.
 const GONE_KEPT: usize = 64;
 
-/// One value, and those it may have had.
+/// One setting: the values that it may have, and the values that it may have had.
 #[derive(Clone, Debug)]
 pub(super) struct Register<T> {
     entries: Vec<Entry<T>>,
@@ -15,10 +15,11 @@ pub(super) struct Register<T> {
 struct Entry<T> {
     value: T,
     by: Option<CallId>,
+    /// The stamp of the call.
     called: u64,
-    /// The value was set by then, if ever.
+    /// At this stamp the call has set the value, or never will. `u64::MAX` while the call may still take effect.
     set: u64,
-    /// Another value was set by then.
+    /// At this stamp another value has replaced this one. `u64::MAX` while it may be the present value.
     gone: u64,
 }
 
@@ -50,7 +51,7 @@ impl<T: Copy + Default> Register<T> {
         }
     }
 
-    /// The value that a call has set, or will set, is known better.
+    /// Corrects the value of a call, because more is known of it now.
     pub(super) fn amend(&mut self, by: CallId, change: impl FnOnce(&mut T)) {
         if let Some(entry) = self.entries.iter_mut().find(|entry| entry.by == Some(by)) {
             change(&mut entry.value);
@@ -61,7 +62,7 @@ impl<T: Copy + Default> Register<T> {
         self.entries.retain(|entry| entry.by != Some(by));
     }
 
-    /// The value was set by now or never will be. Returns when the call was made, if there was one.
+    /// The call has set its value by now, or never will. Returns the stamp of the call; `None` if it is not known.
     pub(super) fn settled(&mut self, by: CallId, stamp: u64) -> Option<u64> {
         let entry = self.entries.iter_mut().find(|entry| entry.by == Some(by))?;
         entry.set = entry.set.min(stamp);
@@ -73,7 +74,7 @@ impl<T: Copy + Default> Register<T> {
         self.entries.iter_mut().for_each(|entry| entry.set = entry.set.min(stamp));
     }
 
-    /// The values that it may have had at any time since `from`.
+    /// The values that the setting may have had at any stamp since `from`.
     pub(super) fn since(&self, from: u64) -> impl Iterator<Item = T> {
         self.entries.iter().filter(move |entry| entry.gone >= from).map(|entry| entry.value)
     }

@@ -57,7 +57,7 @@ pub struct Plan {
     pub jitter_ms: u64,
     /// The rule for instants that are missed.
     pub missed: Missed,
-    /// The rule for instants that come too soon.
+    /// The rule for instants that come while the task before is live.
     pub early: Early,
 }
 
@@ -72,11 +72,11 @@ pub struct Shown {
     pub anchor: i64,
     /// The next instant, if it is known.
     pub next: Option<i64>,
-    /// Whether a task has to end before another is made.
+    /// Whether the last task is live and must end before the next one is made.
     pub running: bool,
-    /// Tasks made.
+    /// Number of tasks made so far.
     pub made: u64,
-    /// Instants that wait.
+    /// Number of instants that wait for the end of that task.
     pub waiting: usize,
 }
 

@@ -42,18 +42,21 @@ pub(super) struct Task {
 pub(super) struct Lease {
     /// `None` if the answer with it never came.
     pub(super) token: Option<String>,
-    /// The earliest end, on the monotonic clock; if a graceful stop wrote the lease down, it is `wall_until`.
+    /// The earliest end by the monotonic clock (ms).
     pub(super) until: u64,
+    /// The earliest end by the wall clock (ms since 1970). It counts if `written`.
     pub(super) wall_until: i64,
-    /// The end that its worker was told, while it is known to be of this lease.
+    /// The end of the lease that the answer told the worker; `None` if it is not known to be of this lease.
     pub(super) told: Option<i64>,
-    /// When it began.
+    /// When the lease began.
     pub(super) since: Moment,
+    /// Whether a graceful stop wrote the lease down. It then goes on after the restart, and ends by the clock that reaches its
+    /// end first.
     pub(super) written: bool,
-    /// Restarts since a crash ended it. After two a server may have forgotten that no other worker got the task
-    /// since.
+    /// Number of restarts since a crash ended the lease. After two restarts the server may have forgotten that no other
+    /// worker got the task since.
     pub(super) restarts: u8,
-    /// Its worker named the task by its id: no limit stood in its way.
+    /// Its worker named the task by its id, so no limit applied.
     pub(super) by_id: bool,
 }
 

@@ -12,7 +12,7 @@ use crate::oracle::Violation;
 use crate::oracle::jobs::{Change, Ledger};
 use crate::rng::Rng;
 
-/// With this many jobs one is forgotten rather than begun.
+/// With this number of older jobs, the next change forgets one and begins none.
 const JOBS_MAX: usize = 6;
 
 /// The client.
@@ -34,7 +34,7 @@ impl Keeper {
         self.open.is_some()
     }
 
-    /// Its connection is gone.
+    /// The connection of the keeper is closed.
     pub(super) fn forget(&mut self) {
         self.open = None;
     }
@@ -81,7 +81,7 @@ impl Keeper {
 }
 
 impl World {
-    /// Now and then it asks something.
+    /// Makes the keeper's next call, at the percentage of steps that the options set, unless it waits for an answer.
     pub(super) fn keep_jobs(&mut self) {
         if self.keeper.is_waiting() || !self.keeper.rng.chance(self.keeper.percent) {
             return;
@@ -108,7 +108,7 @@ impl World {
         self.keeper.answered(asked, answer.clone()).map(|()| true)
     }
 
-    /// The faults are over: all that was kept is there.
+    /// Checks that the server has all jobs that it acknowledged, once no more faults happen.
     pub(super) fn all_jobs_are_kept(&mut self) -> Step {
         if self.keeper.percent == 0 {
             return Ok(());

@@ -245,7 +245,7 @@ enum Seen {
 }
 
 impl World {
-    /// Now and then asks something.
+    /// Makes the planner's next call, at the percentage of steps that the options set, unless it waits for an answer.
     pub(super) fn plan(&mut self) {
         if self.planner.is_waiting() || !self.planner.rng.chance(self.planner.percent) {
             return;
@@ -282,13 +282,12 @@ impl World {
         }
     }
 
-    /// The schedules have come as far as the clock, and are deleted.
+    /// Lets the schedules make all tasks that are due by the clock, checks that they did, and deletes them.
     pub(super) fn end_schedules(&mut self) -> Step {
         if self.planner.percent == 0 {
             return Ok(());
         }
-        // Without space for a task, the server asks each second whether there is again, and the answer may be of
-        // before.
+        // Without space for a task, the server looks for space once a second, and may still have the result of the last look.
         for _ in 0..5 {
             self.advance(1_100_000_000);
             self.turn()?;
@@ -307,13 +306,13 @@ impl World {
         Ok(())
     }
 
-    /// Nothing is left to fall due: all tasks that they made were delivered.
+    /// Checks that all tasks that the schedules made were delivered. No task is left that falls due.
     pub(super) fn all_made_came(&self) -> Step {
         let Planner { oracle, made, .. } = &self.planner;
         made.iter().try_for_each(|(name, made)| oracle.complete(name, *made))
     }
 
-    /// The oracle forgets the tasks of a schedule that is gone, so it is not told of this one.
+    /// Deletes a schedule without telling the oracle, which would forget the tasks of a deleted schedule.
     fn give_up(&mut self, of: &'static str) -> Step {
         let gone = product::DeleteSchedule { queue: queue(), name: name(of), if_version: None };
         self.next_call += 1;
