@@ -225,14 +225,11 @@ mod tests {
     #[test]
     fn a_folder_within_a_folder_is_a_room_of_its_own_and_tests_draw_nothing() {
         let file = (
-            "doors/http/front.rs",
+            "doors/http/door.rs",
             "use crate::access::tokens::Tokens;\n#[cfg(test)]\nmod tests {\n    use crate::doors;\n}\n",
         );
-        assert_eq!(
-            checked(&[file, ("doors/mod.rs", "use crate::doors::http::front;")]),
-            Vec::<String>::new()
-        );
-        let back = ("doors/http/front.rs", "use crate::doors::plans;\n");
+        assert_eq!(checked(&[file, ("doors/mod.rs", "use crate::doors::http::door;")]), Vec::<String>::new());
+        let back = ("doors/http/door.rs", "use crate::doors::plans;\n");
         assert_eq!(checked(&[back]).len(), 1);
     }
 
@@ -247,9 +244,9 @@ mod tests {
         );
         let back = ("access/tokens.rs", "use crate::{events, doors::plans};\n");
         assert_eq!(checked(&[back]).len(), 1);
-        let up = ("doors/http/front.rs", "use super::super::plans;\n");
+        let up = ("doors/http/door.rs", "use super::super::plans;\n");
         assert_eq!(checked(&[up]).len(), 1);
-        assert!(checked(&[("doors/http/front.rs", "use super::door;\n")]).is_empty());
+        assert!(checked(&[("doors/http/door.rs", "use super::door;\n")]).is_empty());
     }
 
     #[test]

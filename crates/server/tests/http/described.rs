@@ -200,3 +200,15 @@ fn the_server_serves_its_description_and_a_page_for_each_problem() {
     }
     served.expect(404, "GET", "/problems/no-such-problem", "");
 }
+
+/// The table names the parameters of an operation, and its handler reads them. A handler that forgot would ignore them all.
+#[test]
+fn each_operation_with_parameters_refuses_others() {
+    let served = crate::served::Served::memory();
+    let asked = openapi::OPERATIONS.iter().filter(|operation| !operation.query.is_empty());
+    for operation in asked {
+        let path = operation.path.replace("{q}", "q").replace("{key}", "k").replace("{name}", "n");
+        let problem = served.expect(400, operation.method, &format!("{path}?nonsense=1"), "");
+        assert_eq!(problem["parameter"], "nonsense", "{} {path}: {problem}", operation.method);
+    }
+}

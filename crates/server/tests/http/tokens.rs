@@ -26,6 +26,7 @@ fn without_a_token_only_health_is_shown() {
     let served = served();
     for target in ["/healthz", "/readyz"] {
         assert_eq!(call(&served, "", "GET", target, "").status, 200, "{target}");
+        assert_eq!(call(&served, "", "POST", target, "").status, 405, "{target}");
     }
     for (method, target) in [
         ("GET", "/v1/queues"),

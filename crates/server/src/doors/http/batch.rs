@@ -108,6 +108,8 @@ impl Batch {
             // The last result is sent. An error while the rest is read sends no other one.
             lines.read_rest(&rows, late, &self.caller.app.stopping).await;
         }
+        // The unread part of the body is known before the answer ends.
+        drop(lines);
         // If the client has left by now, it misses nothing.
         let _sent = rows.send(Row::End);
     }

@@ -99,6 +99,8 @@ impl Import {
         if has_rest {
             lines.read_rest(&rows, late, &self.caller.app.stopping).await;
         }
+        // The unread part of the body is known before the answer ends.
+        drop(lines);
         // If the client has left by now, it misses nothing.
         let _sent = rows.send(Row::End);
     }

@@ -179,9 +179,15 @@ impl Found<'_> {
         self.operations.first().map_or(UNMATCHED, |operation| operation.path)
     }
 
-    /// The right that the call needs. A call without an operation has no handler, so any token gets its answer.
+    /// The right that the call needs. A call without an operation has no handler, so any token gets its answer; at a
+    /// path that needs no token, no token is needed for that, too.
     pub(crate) fn needs(&self) -> Needs {
-        self.operation.map_or(Needs::Token, |operation| operation.needs)
+        let is_open = |operation: &&Operation| operation.needs == Needs::Nothing;
+        match self.operation {
+            Some(operation) => operation.needs,
+            None if self.operations.first().is_some_and(is_open) => Needs::Nothing,
+            None => Needs::Token,
+        }
     }
 
     /// The answer to a call without an operation: 404, or 405 with `Allow`.

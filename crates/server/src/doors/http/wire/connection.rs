@@ -43,6 +43,7 @@ pub(crate) async fn serve<S>(
     let service = service_fn(move |request: Request<Incoming>| {
         let (door, turn, standing) = (Arc::clone(&answering), turn.clone(), Arc::clone(&standing));
         async move {
+            turn.begin();
             let (head, body) = request.into_parts();
             let body = Body::new(Lent::new(body, &head.headers, turn.clone()));
             let mut answer = door.answer(Request::from_parts(head, body), &standing, turn.clone()).await;
@@ -113,18 +114,22 @@ fn bare_answer(problem: &Problem) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
+    use std::io;
     use std::net::SocketAddr;
+    use std::pin::Pin;
+    use std::task::Context;
     use std::time::Duration;
 
     use axum::response::IntoResponse;
     use tickwheel_api::openapi::OperationId;
-    use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
+    use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, ReadBuf, duplex};
     use tokio::time::{Instant, sleep};
 
     use super::*;
     use crate::access::host::Hosts;
     use crate::base::stopping::{self, Stop};
     use crate::doors::http::routes::Routes;
+    use crate::doors::http::rows::{Row, Rows};
     use crate::listen::addresses::Addresses;
     use crate::listen::door::Idle;
     use crate::listen::permits::Permits;
@@ -145,6 +150,12 @@ mod tests {
 
     /// The client's end of a served connection with one of these permits.
     fn connect_at(permits: &Permits, pipe_bytes: usize) -> (DuplexStream, Stop) {
+        let (client, server) = duplex(pipe_bytes);
+        (client, serve_at(permits, server))
+    }
+
+    /// Serves a socket with one of these permits.
+    fn serve_at<S: AsyncRead + AsyncWrite + Send + Unpin + 'static>(permits: &Permits, server: S) -> Stop {
         let (stop, stopping) = stopping::signal();
         let app = Arc::new(App::of_test(stopping.clone()));
         let routes = Routes::new()
@@ -156,16 +167,63 @@ mod tests {
                 })
             })
             .with(OperationId::Metrics, |_| Box::pin(async { Ok(vec![b'x'; 1 << 20].into_response()) }))
+            .with(OperationId::Batch, |call| {
+                Box::pin(async {
+                    let (rows, answer) = tokio::sync::mpsc::unbounded_channel();
+                    tokio::spawn(async move {
+                        let _sent = (rows.send(Row::Result(b"row".to_vec())), rows.send(Row::End));
+                        sleep(Duration::from_secs(1)).await;
+                        drop(call.body);
+                    });
+                    Ok(Body::new(Rows::new(answer)).into_response())
+                })
+            })
             .with(OperationId::PutQueue, |mut call| {
                 Box::pin(async move { Ok(call.json().await?.len().to_string().into_response()) })
             });
         let listen = SocketAddr::from(([127, 0, 0, 1], 8463));
         let hosts = Hosts::of(&listen.into(), false, &[]);
         let door = Arc::new(HttpDoor::new(routes, app, hosts, false));
-        let (client, server) = duplex(pipe_bytes);
         let standing = Standing::find(permits, &Addresses::new(1), None, Idle::MakesWay).expect("a place");
         tokio::spawn(serve(server, door, TIMEOUTS, stopping, Arc::new(standing)));
-        (client, stop)
+        stop
+    }
+
+    /// A socket that takes bytes and does not pass them on, as TLS does while its client reads nothing.
+    struct Stuck(DuplexStream);
+
+    impl AsyncRead for Stuck {
+        fn poll_read(
+            mut self: Pin<&mut Self>,
+            cx: &mut Context<'_>,
+            buf: &mut ReadBuf<'_>,
+        ) -> Poll<io::Result<()>> {
+            Pin::new(&mut self.0).poll_read(cx, buf)
+        }
+    }
+
+    impl AsyncWrite for Stuck {
+        fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+            Poll::Ready(Ok(bytes.len()))
+        }
+
+        fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Pending
+        }
+
+        fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Pending
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_that_is_taken_and_not_passed_on_has_a_limit() {
+        let (mut client, server) = duplex(1 << 16);
+        let _stop = serve_at(&Permits::new(1, 0), Stuck(server));
+        client.write_all(GET).await.expect("open");
+        let ended = tokio::time::timeout(Duration::from_secs(600), rest(&mut client)).await;
+        let (_, seconds) = ended.expect("the connection ends");
+        assert!((30..=40).contains(&seconds), "{seconds}");
     }
 
     /// All bytes until the server closes, and the seconds until then.
@@ -299,6 +357,19 @@ mod tests {
             assert_eq!(begun.elapsed(), Duration::ZERO, "{answer}");
             assert!(rest(&mut client).await.1 < 1, "and the place is free soon");
         }
+    }
+
+    /// A handler whose task still has the body when its answer has ended must not keep the connection: nothing would read
+    /// the body, and no other call could come.
+    #[tokio::test(start_paused = true)]
+    async fn a_body_that_is_left_after_the_answer_ends_the_connection() {
+        let (mut client, _stop) = connect(1 << 16);
+        let head = b"POST /v1/queues/q/batch HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n";
+        client.write_all(head).await.expect("open");
+        let ended = tokio::time::timeout(Duration::from_secs(600), rest(&mut client)).await;
+        let (answer, seconds) = ended.expect("the connection ends");
+        assert!(answer.contains("row") && answer.ends_with("0\r\n\r\n"), "{answer}");
+        assert!(seconds <= 3, "{seconds}");
     }
 
     /// A chunked body has no length in the head, so it is read up to the limit of a small rest.

@@ -295,11 +295,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Framer<S> {
     }
 
     /// Gives up on a client that reads nothing of its answer.
-    fn check_stall(
-        &mut self,
-        cx: &mut Context<'_>,
-        written: Poll<io::Result<usize>>,
-    ) -> Poll<io::Result<usize>> {
+    fn check_stall<T>(&mut self, cx: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if written.is_ready() {
             self.write_timer = None;
             return written;
@@ -382,7 +378,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> hyper::rt::Write for Gate<S> {
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let mut framer = self.lock();
+        // TLS takes bytes before the socket does, so a client that reads nothing may be noticed only here.
         let flushed = Pin::new(&mut framer.socket).poll_flush(cx);
+        let flushed = framer.check_stall(cx, flushed);
         if flushed.is_ready() {
             framer.unflushed = false;
             if std::mem::take(&mut framer.waits) {

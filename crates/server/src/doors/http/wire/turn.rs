@@ -22,6 +22,8 @@ struct State {
     watched: bool,
     /// The part of the request's body that the handler did not read.
     left: Option<Left>,
+    /// Whether the answer has ended. A body that is left later is dropped, which tells hyper to close the connection.
+    is_over: bool,
 }
 
 impl Turn {
@@ -41,14 +43,29 @@ impl Turn {
         Watch(self.clone())
     }
 
+    /// A call begins.
+    pub(super) fn begin(&self) {
+        self.lock().is_over = false;
+    }
+
     /// Notes the part of the request's body that a handler did not read.
     pub(super) fn leave(&self, left: Left) {
-        self.lock().left = Some(left);
+        let mut state = self.lock();
+        if !state.is_over {
+            state.left = Some(left);
+        }
     }
 
     /// Takes the part of the request's body that the handler did not read; `None`: it read all of it.
     pub(super) fn take_left(&self) -> Option<Left> {
         self.lock().left.take()
+    }
+
+    /// The answer ends, with the part of the request's body that the handler did not read until now.
+    fn end(&self) -> Option<Left> {
+        let mut state = self.lock();
+        state.is_over = true;
+        state.left.take()
     }
 }
 
@@ -78,6 +95,12 @@ impl AnswerBody {
     }
 }
 
+impl Drop for AnswerBody {
+    fn drop(&mut self) {
+        drop(self.turn.end());
+    }
+}
+
 impl HttpBody for AnswerBody {
     type Data = Bytes;
     type Error = axum::Error;
@@ -95,7 +118,7 @@ impl HttpBody for AnswerBody {
                 return Poll::Ready(None);
             }
             let frame = ready!(Pin::new(&mut answer.body).poll_frame(cx));
-            let left = if frame.is_none() { answer.turn.take_left() } else { None };
+            let left = if frame.is_none() { answer.turn.end() } else { None };
             let Some(left) = left else { return Poll::Ready(frame) };
             answer.ending = Some(Box::pin(left.read_away()));
         }
