@@ -1,25 +1,28 @@
 //! The oracle: what a correct server could have answered, computed from the history of calls alone.
 //!
 //! The oracle imports nothing of the product and was written from the promises, not from the engine. It predicts; the
-//! workload drives. For each key it keeps the *worlds* that explain every answer so far. A call without an answer
-//! splits the worlds, an answer strikes out those that it contradicts, and when no world is left a promise is broken.
+//! workload drives. For each key it keeps the *worlds* that explain every answer so far. A call without an answer may
+//! split a world in two, an answer removes the worlds that it contradicts, and if no world is left a promise is broken.
 //!
 //! # How to drive it
-//! 1. [`Oracle::new`] with the first reading of both clocks, then [`Oracle::time`] (or [`Oracle::time_ns`]) at each change of either, *before*
-//!    the server sees it. `wall_ms` is the wall clock as the server's guard believes it. Values between two readings
-//!    never existed. The monotonic clock goes on across restarts.
+//! 1. [`Oracle::new`] with the first reading of both clocks, then [`Oracle::time`] (or [`Oracle::time_ns`]) at each change
+//!    of one of them, *before* the server sees the change. `wall_ms` is the believed wall clock of the server. Between two
+//!    readings a clock shows no other values. The monotonic clock goes on across restarts.
 //! 2. [`Oracle::called`] when a call leaves its client, [`Oracle::answered`] when the answer is back. Any number of calls
-//!    may be open. The verdict on an answer comes when no call on its key (and no lease, list or count on its queue) is
-//!    open any more, at the latest at the next crash.
-//! 3. No answer will come: [`Oracle::lost`]. Once the server is known to hold nothing of the call (it has replied into
-//!    the void, or never got it): [`Oracle::settled`]. Settle early: every call that stays lost doubles the worlds.
-//! 4. A crash: [`Oracle::crashed`] at its moment, then [`Oracle::recovered`] when the new life has read its clocks, before
-//!    it does anything. Open calls are closed by it: deliver no answer of the old life afterwards. A graceful stop:
-//!    [`Oracle::stopping`] as it begins, [`Oracle::stopped`] when it is complete, [`Oracle::recovered`] later.
-//! 5. `List` is the whole list taken by paging while no other call of the queue is open. `Counts` may be asked any time.
-//! 6. A put that leaves the key to the server is a plain upsert. If its answer is lost, its task is not followed.
-//! 7. At the end of the liveness phase (all delivered and acked, a while without a call): a `List` of each queue, then
-//!    [`Oracle::finish`].
+//!    may be open. The verdict on an answer comes when no call on its key is open any more, and no *wide* call on its queue
+//!    (a lease, list, count, delete, or put without a key); at the latest at the next crash.
+//! 3. If no answer will come: [`Oracle::lost`]. When the server certainly holds nothing of the lost call (it has sent an
+//!    answer that nothing received, or it never got the call): [`Oracle::settled`]. Settle early: each call that stays lost
+//!    may double the number of worlds.
+//! 4. A crash: [`Oracle::crashed`] at its moment, then [`Oracle::recovered`] when the restarted server has read its clocks,
+//!    before it does anything. A crash closes all open calls: deliver no answer from before the crash afterwards. A graceful
+//!    stop: [`Oracle::stopping`] as it begins, [`Oracle::stopped`] when it is complete, [`Oracle::recovered`] later.
+//! 5. The answer to `List` has the rows of all pages, read while no other call of the queue is open. `Counts` may be called
+//!    at any time.
+//! 6. A put that leaves the key to the server has to be a plain upsert. If its answer is lost, the oracle does not follow
+//!    its task.
+//! 7. At the end of the liveness phase (every task was delivered and acked, then no call was made for some time): a `List`
+//!    of each queue, then [`Oracle::finish`].
 //!
 //! ```
 //! use tickwheel_sim::oracle::{Answer, Call, CallId, Due, Mode, Oracle, Verb, Violation};
@@ -32,18 +35,18 @@
 //!     call(Verb::Put { due, payload: 7, mode: Mode::Upsert, if_match: None, revoke: false }),
 //! );
 //! oracle.time(3, 1_500_000_000_003);
-//! oracle.crashed()?; // the put is cut off: it happened, or it never will
+//! oracle.crashed()?; // the put took effect before the crash, or never will
 //! oracle.recovered();
 //! oracle.called(CallId(2), call(Verb::Get));
-//! oracle.answered(CallId(2), Answer::NotFound)?; // so it did not, and that stands:
+//! oracle.answered(CallId(2), Answer::NotFound)?; // so it took no effect, and never will:
 //! oracle.called(CallId(3), call(Verb::Cancel { if_match: None, revoke: false }));
 //! let violation = oracle.answered(CallId(3), Answer::Cancelled).expect_err("nothing was there");
 //! assert_eq!(violation.promise, "P5");
 //! # Ok::<(), Violation>(())
 //! ```
 //!
-//! Being late is no violation before `finish`. Tasks of one instant are ordered by their puts, where those did not
-//! overlap. A [`Violation`] ends the run: the oracle is not meant to be used after one.
+//! A late delivery is no violation before `finish`. Tasks of equal priority and due time are ordered by their puts, if
+//! the calls of the puts did not overlap. A [`Violation`] ends the run: the oracle must not be used after it.
 
 mod call;
 mod clock;
@@ -75,10 +78,10 @@ use self::rate::Handed;
 use self::register::Register;
 use self::world::{Broken, Down, Op};
 
-/// A broken promise.
+/// A broken promise of the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// `P1` to `P8` of the reliability page; `order` and `counts` where no number fits.
+    /// A promise of the reliability page, such as `P1`; or `order`, `counts` or `limits`, where no number fits.
     pub promise: &'static str,
     /// Queue, key, what was seen and what was possible.
     pub what: String,
@@ -86,41 +89,43 @@ pub struct Violation {
     pub story: Vec<String>,
 }
 
-/// Predicts the answers of a server. See the module for the order of calls.
+/// Predicts the answers of a server. The module documentation says in which order the functions are called.
 #[derive(Clone, Debug)]
 pub struct Oracle {
     clock: Clock,
-    /// Counts the ends of calls: the order of the history.
+    /// Grows when a call begins, when it ends and when it is settled. Its values give the order of the history.
     stamp: u64,
     stopping: bool,
-    /// Whether the server may lack the space to write down the effects of time.
+    /// Whether the disk may be too full for the server to write what time alone changes, such as the expiry of a
+    /// task.
     lacks_room: bool,
     queues: BTreeMap<String, Queue>,
-    /// Open calls, each with its keys (and which of its tokens leads there).
+    /// Open calls. With each call: the keys that it concerns, and for each key the index of the token that belongs to
+    /// it (0 for a call without tokens).
     open: BTreeMap<CallId, (Op, Vec<(usize, String)>)>,
-    /// Where each token, and each id, was first seen.
+    /// The queue and key with which each token, and each id, was first seen.
     tokens: BTreeMap<String, Place>,
     ids: BTreeMap<u64, Place>,
-    /// Both stamps of each call.
+    /// For each call the stamps of its begin and of its answer (`u64::MAX` without an answer).
     calls: BTreeMap<CallId, (u64, u64)>,
     story: Vec<(Option<Place>, String)>,
 }
 
 /// Queue and key.
 type Place = (String, String);
-/// The part of an answer that concerns one key: the token's index, the key, the answer.
+/// The part of an answer that concerns one key: the index of the token, the key, the answer.
 type Share = (usize, String, Answer);
 type Verdict = Result<(), Violation>;
 
 #[derive(Clone, Debug, Default)]
 struct Queue {
     keys: BTreeMap<String, Key>,
-    /// Open calls that may concern any key.
+    /// *Wide* calls: open calls that may concern any key of the queue.
     wide: BTreeSet<CallId>,
     lost_leases: Vec<Op>,
     /// Settled calls that may concern a key that is not known yet, because its put is open.
     settled: BTreeSet<CallId>,
-    /// Lost puts without a key: it is unknown which key the server gave.
+    /// The number of lost puts without a key. The keys that the server gave to their tasks are unknown.
     lost_keys: usize,
     touched: u64,
     listed: u64,
@@ -129,7 +134,7 @@ struct Queue {
     paused: Register<Hold>,
     drained: Register<bool>,
     handed: Handed,
-    /// When the last two wide calls were closed.
+    /// The stamps at which the last two wide calls ended.
     wide_closed: [u64; 2],
 }
 
@@ -141,7 +146,7 @@ impl Queue {
 }
 
 impl Oracle {
-    /// A server without tasks, at this reading of its clocks.
+    /// Begins with a server without tasks, at this reading of its clocks (ms).
     #[must_use]
     pub fn new(mono_ms: u64, wall_ms: i64) -> Self {
         Oracle {
@@ -158,23 +163,25 @@ impl Oracle {
         }
     }
 
-    /// From now on the server may lack the space to write down the effects of time.
+    /// From now on the disk may be too full for the server to write what time alone changes, such as the expiry of a
+    /// task.
     pub fn room_is_short(&mut self) {
         self.lacks_room = true;
     }
 
-    /// A clock moved; the wall clock may go back.
+    /// A clock moved (readings in ms). The wall clock may go back.
     ///
     /// # Panics
-    /// If the monotonic clock went back: a fault of the driver.
+    /// If the monotonic clock went back, which is a fault of the driver.
     pub fn time(&mut self, mono_ms: u64, wall_ms: i64) {
         self.time_ns(mono_ms * 1_000_000, i128::from(wall_ms) * 1_000_000);
     }
 
-    /// As [`time`](Self::time), in nanoseconds. The oracle compares milliseconds, and whether both clocks ran alike in between.
+    /// As [`time`](Self::time), in nanoseconds. The oracle compares instants in milliseconds. It uses the nanoseconds
+    /// only to see whether both clocks advanced equally.
     ///
     /// # Panics
-    /// If the monotonic clock went back: a fault of the driver.
+    /// If the monotonic clock went back, which is a fault of the driver.
     pub fn time_ns(&mut self, mono_ns: u64, wall_ns: i128) {
         let last_ms = self.clock.last().0;
         assert!(mono_ns / 1_000_000 >= last_ms, "monotonic clock went from {last_ms} ms to {mono_ns} ns");
@@ -184,7 +191,7 @@ impl Oracle {
     /// A client sent a call.
     ///
     /// # Panics
-    /// If `id` was used before: a fault of the driver.
+    /// If `id` was used before, which is a fault of the driver.
     pub fn called(&mut self, id: CallId, call: Call) {
         self.stamp += 1;
         let from = self.clock.now();
@@ -263,10 +270,10 @@ impl Oracle {
     /// A client got its answer.
     ///
     /// # Errors
-    /// No world explains it, or one before it that had to wait for this.
+    /// No world explains this answer, or an earlier answer whose verdict had to wait for this call.
     ///
     /// # Panics
-    /// If the call is not open: a fault of the driver.
+    /// If the call is not open, which is a fault of the driver.
     pub fn answered(&mut self, id: CallId, answer: Answer) -> Verdict {
         if answer == Answer::Unknown {
             return self.lost(id);
@@ -307,10 +314,10 @@ impl Oracle {
     /// No answer will come; the call may still take effect while the server lives.
     ///
     /// # Errors
-    /// As [`answered`](Self::answered): other calls may have waited for this one.
+    /// As [`answered`](Self::answered): the verdicts on other answers may have waited for this call.
     ///
     /// # Panics
-    /// If the call is not open: a fault of the driver.
+    /// If the call is not open, which is a fault of the driver.
     pub fn lost(&mut self, id: CallId) -> Verdict {
         let (op, parts) = self.close(id);
         let queue = self.queues.entry(op.call.queue.clone()).or_default();
@@ -328,7 +335,7 @@ impl Oracle {
         self.judge(&op.call.queue)
     }
 
-    /// A lost call has taken effect by now, or never will.
+    /// A lost call has taken effect before now, or never will.
     ///
     /// # Errors
     /// As [`answered`](Self::answered).
@@ -351,28 +358,29 @@ impl Oracle {
         names.iter().try_for_each(|name| self.judge(name))
     }
 
-    /// A graceful stop begins: from here on a crash may find leases written down.
+    /// A graceful stop begins: from now on the server may write leases down, and a restart after a crash may find
+    /// them.
     pub fn stopping(&mut self) {
         self.stopping = true;
     }
 
-    /// The graceful stop is complete. Open calls happened before it or never.
+    /// The graceful stop is complete. Each open call took effect before it, or never will.
     ///
     /// # Errors
-    /// Answers that had waited for the open calls cannot be explained.
+    /// No world explains an answer whose verdict waited for the open calls.
     pub fn stopped(&mut self) -> Verdict {
         self.down(Down::Stop)
     }
 
-    /// The server died. Open calls happened before it or never.
+    /// The server died. Each open call took effect before that, or never will.
     ///
     /// # Errors
-    /// Answers that had waited for the open calls cannot be explained.
+    /// No world explains an answer whose verdict waited for the open calls.
     pub fn crashed(&mut self) -> Verdict {
         self.down(if self.stopping { Down::CrashWhileStopping } else { Down::Crash })
     }
 
-    /// A new life of the server has read its clocks and begins.
+    /// The server was started again and has read its clocks.
     pub fn recovered(&mut self) {
         self.stopping = false;
         self.story.push((None, format!("{}: recovered", self.clock)));
@@ -385,13 +393,14 @@ impl Oracle {
         }
     }
 
-    /// The end of the liveness phase: nothing due may remain. The lists have compared all else.
+    /// Ends the liveness phase: no task that is due may remain. Everything else was compared when the lists were
+    /// answered.
     ///
     /// # Errors
-    /// `P3`: a task is due, or its lease over, and no worker got it.
+    /// `P3`: a task is due, or its lease has run out, and no worker got the task.
     ///
     /// # Panics
-    /// If calls are open, or a queue was used after its last list: faults of the driver.
+    /// If calls are open, or a queue was used after its last list: both are faults of the driver.
     pub fn finish(&mut self) -> Verdict {
         assert!(self.open.is_empty(), "calls are still open: {:?}", self.open.keys());
         for (name, queue) in &self.queues {
@@ -405,9 +414,11 @@ impl Oracle {
         Ok(())
     }
 
-    /// The server sleeps until the wall clock shows `wall_ms` (for ever if `None`), with nothing under way.
+    /// Checks a server that has nothing under way and sleeps until the wall clock shows `wall_ms` (for ever if
+    /// `None`).
     ///
-    /// Returned: queue and key of a task that is due before that, if it is still scheduled.
+    /// Returns queue and key of a task that is certainly still scheduled and falls due before `wall_ms`, if there is
+    /// one.
     #[must_use]
     pub fn oversleeps(&self, wall_ms: Option<i64>) -> Option<(&str, &str)> {
         for (name, queue) in self.queues.iter().filter(|(_, queue)| queue.wide.is_empty()) {
@@ -419,13 +430,14 @@ impl Oracle {
         None
     }
 
-    /// The driver has seen that the promise is broken on this key.
+    /// Makes a violation of `promise` on this key, which the driver itself has seen.
     #[must_use]
     pub fn accuse(&self, queue: &str, key: &str, promise: &'static str, what: String) -> Violation {
         self.broken(queue, Some(key), (promise, what))
     }
 
-    /// The number of keys with too many open calls to follow; a run that has any proves less.
+    /// The number of keys that the oracle gave up, because they had too many worlds or too many calls to judge at
+    /// once. A run with such keys proves less.
     #[must_use]
     pub fn given_up(&self) -> usize {
         let books = self.queues.values().flat_map(|queue| queue.keys.values());
@@ -450,7 +462,7 @@ impl Oracle {
 
     fn down(&mut self, how: Down) -> Verdict {
         self.story.push((None, format!("{}: {how:?}", self.clock)));
-        // A key is judged when the last call that may concern it is lost: none is forgotten.
+        // `lost` judges a key when the last call that may concern it is closed. So every key is judged.
         let open: Vec<CallId> = self.open.keys().copied().collect();
         open.into_iter().try_for_each(|id| self.lost(id))?;
         for queue in self.queues.values_mut() {
@@ -464,7 +476,7 @@ impl Oracle {
         Ok(())
     }
 
-    /// Judges each key on which no call is open.
+    /// Judges each key on which no call is open. While a wide call is open, no key of the queue is judged.
     fn judge(&mut self, name: &str) -> Verdict {
         let queue = self.queues.entry(name.to_owned()).or_default();
         if !queue.wide.is_empty() {
@@ -475,7 +487,7 @@ impl Oracle {
         let (clock, strangers, mut first) = (&self.clock, queue.lost_keys > 0, None);
         queue.keys.retain(|key, book| match first.as_ref().map_or_else(|| book.judge(clock), |_| Ok(())) {
             Ok(()) => true,
-            // The key of a lost put, with an unknown past.
+            // This may be the key of a lost put without a key, so what happened to it before is unknown.
             Err(_) if strangers && key.parse::<u64>().is_ok() => false,
             Err(broken) => {
                 first = Some((key.clone(), broken));
@@ -485,7 +497,8 @@ impl Oracle {
         first.map_or(Ok(()), |(key, broken)| Err(self.broken(name, Some(&key), broken)))
     }
 
-    /// Splits an answer by keys, after the checks that take more than one of them.
+    /// Splits an answer into the parts that concern one key each. Before that it makes the checks that need several
+    /// keys.
     fn shares(
         &mut self,
         op: &Op,
@@ -598,7 +611,7 @@ impl Oracle {
     fn delivered(&mut self, op: &Op, max: usize, lease_ms: u64, found: &[Delivery]) -> Verdict {
         let name = &op.call.queue;
         let (low, high) = self.clock.walls(op.from, op.to);
-        // Rounded up to the millisecond.
+        // The server rounds the end of a lease up to the millisecond.
         let last = high.saturating_add_unsigned(lease_ms).saturating_add(1);
         let until = low.saturating_add_unsigned(lease_ms)..=last;
         let mut keys = BTreeSet::new();
@@ -620,8 +633,8 @@ impl Oracle {
         Ok(())
     }
 
-    /// Checks the order: by priority, then due time, then put; and that no task was left out that was ready all the
-    /// while.
+    /// Checks that the tasks were delivered by priority, then due time, then put; and that no task was left out that
+    /// was certainly ready during the whole call.
     fn in_order(&self, op: &Op, max: usize, found: &[Delivery]) -> Verdict {
         let (name, queue) = (&op.call.queue, &self.queues[&op.call.queue]);
         let put_by = |one: &Delivery| Some(queue.keys.get(&one.key)?.certain(&self.clock)?.put_by);
@@ -642,7 +655,7 @@ impl Oracle {
             }
         }
         let Some(room) = self.room_for_more(op, found) else { return Ok(()) };
-        // Another call that is open here may have taken a task.
+        // While a wide call is open, it may have taken a task of this queue: then no key is checked.
         for (key, book) in queue.keys.iter().filter(|_| queue.wide.is_empty()) {
             let here = found.iter().any(|one| one.key == *key);
             let task = book.certain(&self.clock).filter(|task| !here && task.ready == Some(true));
@@ -659,8 +672,9 @@ impl Oracle {
         Ok(())
     }
 
-    /// Some choice of a state for each key must give these numbers. By Hall's theorem there is one
-    /// exactly if no set of states is too small for the keys that can be in no other.
+    /// Checks the counts. A choice of one possible state for each key must give these numbers. By Hall's theorem such
+    /// a choice exists exactly if, for each set of states, the numbers of these states are large enough for the keys
+    /// that can be in no other state.
     fn counted(&self, op: &Op, [scheduled, ready, leased, dead]: [usize; 4]) -> Verdict {
         let queue = &self.queues[&op.call.queue];
         let alone = queue.wide.is_empty();
@@ -710,7 +724,8 @@ impl Oracle {
         Ok(())
     }
 
-    /// Checks a refusal to forget a queue because it has these. The oracle follows no queue that has a schedule.
+    /// Checks the refusal to delete a queue because it has `live` live tasks, `dead` dead tasks and `schedules`
+    /// schedules. The oracle follows no queue with a schedule, so `schedules` must be 0.
     fn not_empty(&self, op: &Op, live: usize, dead: usize, schedules: usize) -> Verdict {
         let queue = &self.queues[&op.call.queue];
         let alone = queue.wide.is_empty();

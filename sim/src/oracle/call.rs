@@ -13,7 +13,8 @@ pub enum Due {
     In(u64),
 }
 
-/// The priority that a task has by the number of its payload: smaller goes first.
+/// The priority of a task, computed from the number that stands for its payload: a task with a smaller priority goes
+/// first.
 pub fn priority_of(payload: u64) -> u32 {
     match (payload >> 1) % 8 {
         1 => 0,
@@ -23,57 +24,58 @@ pub fn priority_of(payload: u64) -> u32 {
     }
 }
 
-/// The group that a task is in by the number of its payload, if it is in one.
+/// The group of a task, computed from the number that stands for its payload; `None`: no group.
 pub fn group_of(payload: u64) -> Option<u64> {
     let made = payload >> 1;
     made.is_multiple_of(3).then_some(made % 5)
 }
 
-/// Deliveries that may begin: `burst` at once after a quiet while, and `tasks` more in each `per_ms`.
+/// A rate of deliveries, as a token bucket: at most `burst` at once, and `tasks` more in each `per_ms`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rate {
-    /// Deliveries.
+    /// The number of deliveries in each `per_ms`.
     pub tasks: u64,
     /// The span for which `tasks` are allowed (milliseconds).
     pub per_ms: u64,
-    /// At once.
+    /// The largest number of deliveries at once, after a time without deliveries.
     pub burst: u64,
 }
 
 impl Rate {
-    /// How many whole deliveries become free again in `ms`.
+    /// The number of whole deliveries that the rate allows again after `ms`.
     pub(super) fn come_back(self, ms: u64) -> u64 {
         let tasks = u128::from(ms) * u128::from(self.tasks) / u128::from(self.per_ms);
         u64::try_from(tasks).unwrap_or(u64::MAX)
     }
 }
 
-/// Whether a queue hands out, and if not, until when.
+/// Whether a queue delivers, and if not, until when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Pause {
     /// The queue delivers, and takes new tasks.
     #[default]
     Off,
-    /// Not until a call ends it.
+    /// Paused until a call ends the pause.
     On,
     /// Paused for this number of milliseconds from when the server took the call.
     For(u64),
 }
 
-/// The limits of a queue: tasks in flight, and live tasks; `None`: any number.
+/// The limits of a queue; `None`: no limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Limits {
-    /// The limit of all tasks together.
+    /// The largest number of tasks in flight.
     pub in_flight: Option<usize>,
-    /// The limit of one group.
+    /// The largest number of tasks in flight in each group.
     pub per_group: Option<usize>,
-    /// How many live tasks the queue may have.
+    /// The largest number of live tasks.
     pub max_backlog: Option<usize>,
     /// The rate of deliveries.
     pub rate: Option<Rate>,
 }
 
-/// The failed attempts after which a task is dead, by the number of its payload; `None`: without limit.
+/// The number of failed attempts after which a task is dead, computed from the number of its payload; `None`: no
+/// limit.
 pub fn max_attempts_of(payload: u64) -> Option<u32> {
     match payload >> 40 & 3 {
         0 => None,
@@ -128,10 +130,10 @@ pub enum Mode {
     Create,
     /// Replace it; refuse if there is none: [`Answer::NotFound`].
     Replace,
-    /// Keep it, live or dead, and show it; make one if there is none, but not if the last was acked:
+    /// Keep the task, live or dead, and show it. Make one if there is none, but not if the last one was acked:
     /// [`Answer::Done`].
     Once,
-    /// As upsert, but due at the latest this long after the first put of the row (milliseconds).
+    /// As upsert, but the task is due at most `max_wait_ms` after the first of the debounced puts (ms).
     Debounce {
         /// `None`: without a limit.
         max_wait_ms: Option<u64>,
@@ -169,7 +171,7 @@ pub enum Act {
     Cancel,
     /// The task is due at once, or live again.
     Run,
-    /// Take it, even if its queue is held up, or it is not due, or dead.
+    /// Lease it, even if the queue is paused or at a limit, or the task is not due, or dead.
     Lease {
         /// How long the lease lasts.
         lease_ms: u64,
@@ -181,8 +183,8 @@ pub enum Act {
 pub struct Call {
     /// The queue it goes to.
     pub queue: String,
-    /// The key of put, get, patch and cancel. `None` for the other verbs, and for a put that leaves the key to the
-    /// server; such a put needs a payload that no other has, because that is how its task is recognised.
+    /// The key of put, import, get, patch, cancel, redrive and by-id calls. `None` for the other verbs, and for a put
+    /// that leaves the key to the server. Each put without a key needs a payload that no other put has.
     pub key: Option<String>,
     /// The operation of the call.
     pub verb: Verb,
@@ -195,7 +197,8 @@ pub enum Verb {
     Put {
         /// `None` is now.
         due: Option<Due>,
-        /// Hash of the payload, and of priority, group, tags and retry policy, see [`priority_of`] and [`max_attempts_of`].
+        /// The number that stands for the payload. Priority, group, retry policy and other settings follow from it,
+        /// see [`priority_of`] and [`max_attempts_of`].
         payload: u64,
         /// The treatment of a live task.
         mode: Mode,
@@ -209,9 +212,9 @@ pub enum Verb {
     Import {
         /// When it is due.
         due: i64,
-        /// As of a put. It does not expire, and has one instant.
+        /// As `payload` of a put. An imported task does not expire, and has one instant.
         payload: u64,
-        /// Leases that ended elsewhere.
+        /// The number of leases that ended in the other store.
         attempts: u32,
         /// The treatment of a task that is there.
         there: There,
@@ -220,7 +223,7 @@ pub enum Verb {
     },
     /// Read the task. Answered by `Task` or `NotFound`.
     Get,
-    /// Change the given members. Answered by `Stored` (not created), `Leased`, `NotFound`, `Done` or
+    /// Change the given members. Answered by `Stored` (not created), `Leased`, `NotFound`, `Done`, `Dead` or
     /// `VersionMismatch`.
     Patch {
         /// `None` keeps the instant.
@@ -254,21 +257,22 @@ pub enum Verb {
     },
     /// The work is done. Answered by `Tokens`.
     Ack {
-        /// One task each.
+        /// The tokens of the leases, one for each task.
         tokens: Vec<String>,
     },
     /// The work is given back. Answered by `Tokens`.
     Nack {
-        /// One task each.
+        /// The tokens of the leases, one for each task.
         tokens: Vec<String>,
-        /// `None`: ready at once, at its old place, unless its policy wants it to wait. `Some(0)`: ready at once. Else scheduled again, from now
-        /// on.
+        /// `None`: the retry policy of the task sets the delay; without a policy the task is ready at once, at its
+        /// old place. `Some(0)`: ready at once. Otherwise the task is scheduled again, this delay from now (ms).
         delay_ms: Option<u64>,
-        /// Why.
+        /// The reason.
         how: How,
     },
-    /// Look at the task with this id, or do something to it; the key of the call is its key. Answered by `Task` to a get, by `Cancelled` to a
-    /// cancel, by `Stored` (not created) or `Ready` to a run, by `Delivered` to a lease; and by `NotFound`, `Leased` or `Live`.
+    /// Do `act` to the task with this id; the key of the call is the key of this task. Answered by `Task` to a get,
+    /// by `Cancelled` to a cancel, by `Stored` (not created) or `Ready` to a run, by `Delivered` to a lease; and by
+    /// `NotFound`, `Leased` or `Live`.
     ById {
         /// Its id.
         id: u64,
@@ -277,32 +281,32 @@ pub enum Verb {
     },
     /// The work takes longer. Answered by `Tokens`.
     Extend {
-        /// One task each.
+        /// The tokens of the leases, one for each task.
         tokens: Vec<String>,
         /// The lease's new length, counted from now.
         lease_ms: u64,
     },
     /// The delivery reached no worker, as the server knows. Answered by `Tokens`, all of them `Returned`.
     Return {
-        /// One task each.
+        /// The tokens of the leases, one for each task.
         tokens: Vec<String>,
     },
-    /// Set how many tasks may be in flight. Answered by `Laid`.
+    /// Set the limits of the queue. Answered by `Laid`.
     Settle(Limits),
-    /// Deliver nothing from now on, or deliver and accept new tasks again. Answered by `Laid`.
+    /// Pause the queue; or, with [`Pause::Off`], deliver and accept new tasks again. Answered by `Laid`.
     Pause(Pause),
     /// Take no new task, until a pause ends. Answered by `Laid`.
     Drain,
     /// Forget the queue and its settings. Answered by `Laid`, or by `NotEmpty` while it has a task.
     Delete,
-    /// All live tasks of the queue, every page of it. Answered by `Listed`.
+    /// List all live tasks of the queue, by reading every page. Answered by `Listed`.
     List,
-    /// How many tasks are in each state. Answered by `Counted`.
+    /// Count the tasks in each state. Answered by `Counted`.
     Counts,
 }
 
 impl Verb {
-    /// Whether it sets something that time ends by itself.
+    /// Whether the call sets a rate, or a pause that time ends.
     #[must_use]
     pub fn is_gate(&self) -> bool {
         match self {
@@ -335,7 +339,7 @@ pub enum Answer {
     Cancelled,
     /// Ended, and taken away from its worker.
     Revoked,
-    /// Refused: a worker holds it (409).
+    /// Refused: a worker holds the task (409).
     Leased,
     /// Absent, because its last task was acked (404 `done`).
     Done,
@@ -343,15 +347,15 @@ pub enum Answer {
     NotFound,
     /// `create` on a live key (409).
     Live,
-    /// Refused: the task was given up (409).
+    /// Refused: the task is dead (409).
     Dead,
-    /// Refused: it is ready, so there is nothing to do.
+    /// Refused: the task is ready, so there is nothing to do.
     Ready,
     /// `If-Match` failed (412).
     VersionMismatch,
     /// The tasks of a lease call, in the order of the answer.
     Delivered(Vec<Delivery>),
-    /// One for each token, in their order.
+    /// One answer for each token, in the order of the call.
     Tokens(Vec<TokenAnswer>),
     /// The settings were stored.
     Laid,
@@ -372,7 +376,7 @@ pub enum Answer {
     Draining,
     /// A new task was refused, because the queue has its `max_backlog` (429).
     BacklogFull,
-    /// The queue was not forgotten, because it has these (409).
+    /// The queue was not deleted, because it still has these (409).
     NotEmpty {
         /// Live tasks.
         live: usize,
@@ -392,40 +396,40 @@ pub enum Answer {
 pub enum TokenAnswer {
     /// The task is done.
     Acked,
-    /// The task went back.
+    /// The lease ended, and the task waits again or is dead.
     Nacked,
     /// The lease goes on.
     Extended,
-    /// The lease had ended, or there never was one.
+    /// The lease had ended before, or there never was one.
     Expired,
     /// The owner had taken the task away.
     Revoked,
-    /// If the lease was still there, it is as if it had not begun.
+    /// If the lease was still running, it has ended, and its attempt does not count.
     Returned,
 }
 
-/// A live task, as get, put, patch and list show it.
+/// A live or dead task, as an answer shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct View {
     /// Its key.
     pub key: String,
     /// The server's number of it.
     pub id: u64,
-    /// Number of the owner's last change.
+    /// The version: the number of the owner's last change.
     pub version: u64,
-    /// Where it stands.
+    /// Its state.
     pub state: State,
     /// Wall instant, ms.
     pub due_at: i64,
     /// Hash of its payload.
     pub payload: u64,
-    /// Leases begun so far (one that a crash cut off does not count).
+    /// The number of leases so far, the running one included (a lease that a crash ended does not count).
     pub attempt: u32,
-    /// When it is given up, wall instant, ms.
+    /// The instant at which the task expires (wall clock, ms).
     pub expire_at: Option<i64>,
 }
 
-/// The state of a live task.
+/// The state of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     /// Not due yet.
@@ -449,9 +453,9 @@ pub struct Delivery {
     pub due_at: i64,
     /// Hash of its payload.
     pub payload: u64,
-    /// Leases that ended before, plus one.
+    /// The number of leases that ended before, plus one.
     pub attempt: u32,
-    /// Proves the lease.
+    /// The token of the lease.
     pub token: String,
     /// Wall instant, ms, at which the lease ends unless it is extended.
     pub lease_until: i64,

@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-/// A place in the run between two changes of a clock; both clocks stand still inside it.
+/// The index of a reading: the part of a run between two changes of a clock. Inside it both clocks stand still.
 pub(super) type Moment = usize;
 
-/// Every reading, in order. Looking at a span costs its length.
+/// Every reading of the clocks, in order. The cost of a look at a span is proportional to its number of readings.
 #[derive(Clone, Debug)]
 pub(super) struct Clock {
     /// Monotonic ms, wall ms.
@@ -22,7 +22,7 @@ impl Clock {
         Clock { readings, alike_since: vec![0], apart_ns: wall_ns - i128::from(mono_ns) }
     }
 
-    /// One more reading, unless it is the last one again.
+    /// Adds a reading, unless it is equal to the last one.
     pub(super) fn read(&mut self, mono_ns: u64, wall_ns: i128) {
         let reading = in_ms(mono_ns, wall_ns);
         let apart_ns = wall_ns - i128::from(mono_ns);
@@ -53,19 +53,19 @@ impl Clock {
         self.readings[at.min(self.now())].1
     }
 
-    /// Whether both clocks advanced equally all the while.
+    /// Whether both clocks advanced equally from `from` to `to`.
     pub(super) fn ran_alike(&self, from: Moment, to: Moment) -> bool {
         self.alike_since[to.min(self.now())] <= from
     }
 
-    /// The lowest and the highest wall instant shown in `from..=to`; a `to` in the future means until now.
+    /// The lowest and the highest reading of the wall clock in `from..=to` (ms); a `to` in the future means now.
     pub(super) fn walls(&self, from: Moment, to: Moment) -> (i64, i64) {
         let span = &self.readings[from..=to.min(self.now()).max(from)];
         span.iter().fold((i64::MAX, i64::MIN), |(low, high), &(_, wall)| (low.min(wall), high.max(wall)))
     }
 }
 
-/// Both in milliseconds, rounded down.
+/// Both readings in milliseconds, rounded down.
 fn in_ms(mono_ns: u64, wall_ns: i128) -> (u64, i64) {
     let wall_ms = i64::try_from(wall_ns.div_euclid(1_000_000)).expect("runs end long before time does");
     (mono_ns / 1_000_000, wall_ms)

@@ -1,13 +1,14 @@
-//! Forecasts: how many tasks fall due when, counted by hand.
+//! Forecasts: how many tasks fall due in each bucket of time, counted from the possible worlds.
 
 use super::{Oracle, Verdict};
 
 impl Oracle {
-    /// A forecast of a queue, or of all, was taken while no call was open: from this instant on, in buckets of
-    /// `width_ms`.
+    /// Checks a forecast of one queue (or of all: `None`) that was taken while no call was open. It begins at the
+    /// instant `from`, in buckets of `width_ms`.
     ///
     /// # Errors
-    /// The forecast begins elsewhere, or counts tasks that cannot be, or does not count some that are.
+    /// The forecast begins at another instant than the bucket of now, counts tasks that cannot be there, or leaves
+    /// out tasks that certainly are there.
     pub fn forecast(&self, name: Option<&str>, from: i64, width_ms: u64, counts: &[u64]) -> Verdict {
         let wall = self.clock.last().1;
         let broken = |what| Err(self.broken(name.unwrap_or("(all)"), None, ("counts", what)));

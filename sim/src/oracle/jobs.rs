@@ -1,7 +1,9 @@
-//! Jobs: what is kept of each stands as it was kept last, a number is one job's for ever, and a full disk refuses none. Kept from what calls were
-//! told; like the rest of the oracle it knows nothing of the product.
+//! Jobs: each job has the value that was last written for it, no two jobs ever have the same number, and a full disk
+//! refuses no change of a job. The oracle of jobs is made from the answers to calls; like the rest of the oracle it
+//! knows nothing of the product.
 //!
-//! One client asks, one call at a time. What a crash leaves in doubt it looks up before it goes on.
+//! One client makes all calls, one at a time. After a crash that leaves a change in doubt, it reads all jobs before
+//! it goes on.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +31,7 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// Whether a change may have happened or not, so that only a look is of use.
+    /// Whether it is unknown if the last change happened. Then the client has to read all jobs first.
     #[must_use]
     pub fn is_in_doubt(&self) -> bool {
         self.open.is_some()
@@ -45,15 +47,15 @@ impl Ledger {
         self.open = Some(change);
     }
 
-    /// The change has not happened.
+    /// The change was refused and has not happened.
     pub fn refused(&mut self) {
         self.open = None;
     }
 
-    /// The change has happened, to the job with this number.
+    /// The change has happened; `id` is the number of its job.
     ///
     /// # Errors
-    /// The change cannot have happened like that.
+    /// The change cannot have happened to this job.
     pub fn done(&mut self, id: u64) -> Result<(), Violation> {
         match self.open.take() {
             Some(Change::Begin(value)) if id > self.highest => {
@@ -67,10 +69,11 @@ impl Ledger {
         Ok(())
     }
 
-    /// All jobs were shown. No change is under way but one that a crash left in doubt.
+    /// All jobs were read; `shown` has the value of each. No change may be under way, except one that a crash left in
+    /// doubt.
     ///
     /// # Errors
-    /// Others were to be shown.
+    /// Other jobs or values should have been shown.
     pub fn seen(&mut self, shown: &BTreeMap<u64, u64>) -> Result<(), Violation> {
         if *shown == self.jobs {
             self.open = None;

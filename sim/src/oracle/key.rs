@@ -8,8 +8,8 @@ use super::clock::Clock;
 use super::task::Task;
 use super::world::{Broken, Down, Op, World};
 
-/// With more worlds than this, or more calls in one knot, the oracle gives the key up, not the run. A workload that
-/// reaches it leaves too many calls unsettled.
+/// If a key has more worlds than this, or a knot has more calls than `KNOT_MAX`, the oracle gives up the key, not the
+/// run. A workload that reaches one of these limits leaves too many calls unsettled.
 const WORLDS_MAX: usize = 4_096;
 const KNOT_MAX: usize = 128;
 /// The number of refused calls that are remembered.
@@ -33,20 +33,20 @@ pub(super) enum Excuse {
 #[derive(Clone, Debug)]
 pub(super) struct Key {
     pub(super) worlds: Vec<World>,
-    /// Answered calls that are not judged yet because a call beside them is still open.
+    /// The knot: answered calls that are not judged yet, because another call that may concern the key is still open.
     pub(super) knot: Vec<Op>,
-    /// Never answered, but they may take effect any time.
+    /// Calls that got no answer and may still take effect.
     pub(super) lost: Vec<Op>,
-    /// The calls that have happened by now or never will.
+    /// Lost calls that took effect before now, or never will.
     pub(super) settled: BTreeSet<CallId>,
     pub(super) open: usize,
-    /// The latest calls that were refused: they must not have left a trace.
+    /// The latest calls that were refused: a refused call must change nothing.
     refused: Vec<Op>,
     pub(super) given_up: bool,
 }
 
 impl Key {
-    /// A key that never had a task. Lost leases may take a later task.
+    /// A key that never had a task. A lost lease may still take a task that the key gets later.
     pub(super) fn new(lost: Vec<Op>, settled: BTreeSet<CallId>) -> Self {
         let worlds = vec![World::default()];
         Key { worlds, knot: vec![], lost, settled, open: 0, refused: vec![], given_up: false }
@@ -60,8 +60,8 @@ impl Key {
         self.refused.push(op);
     }
 
-    /// Judges the knot, as [`judge_knot`](Self::judge_knot) does. If nothing explains it, tries whether a refused
-    /// call that took effect would.
+    /// Judges the knot, as [`judge_knot`](Self::judge_knot) does. If no order of its calls explains the answers,
+    /// tries whether they are explained when a refused call took effect.
     pub(super) fn judge(&mut self, clock: &Clock) -> Result<(), Broken> {
         let before = (!self.refused.is_empty() && !self.knot.is_empty()).then(|| self.clone());
         let broken = match (self.judge_knot(clock), before) {
@@ -77,8 +77,8 @@ impl Key {
         Err(broken)
     }
 
-    /// Judges the knot, unless a call is still open: some order of its calls, true to their intervals, with
-    /// lost calls in between where they help, must explain every answer.
+    /// Judges the knot, unless a call on the key is still open. One order of its calls must explain every answer: a
+    /// call that ended before another one began comes first, and lost calls may have taken effect in between.
     fn judge_knot(&mut self, clock: &Clock) -> Result<(), Broken> {
         if self.open > 0 || self.knot.is_empty() && self.settled.is_empty() {
             return Ok(());
@@ -91,7 +91,7 @@ impl Key {
             let (mut next, mut seen, mut why) = (Vec::new(), BTreeSet::new(), None);
             for (done, world) in layer {
                 let left = || knot.iter().enumerate().filter(|(at, _)| done >> at & 1 == 0);
-                // A call that had ended before another began comes before it.
+                // A call that ended before another one began comes before it.
                 let bound = left().map(|(_, op)| op.answered).min().unwrap_or(u64::MAX);
                 for world in self.with_lost(vec![world], bound, clock) {
                     for (at, op) in left().filter(|(_, op)| op.called < bound) {
@@ -120,7 +120,7 @@ impl Key {
         Ok(())
     }
 
-    /// The server crashed: each lost call happened before, or never will.
+    /// The server went down: each lost call took effect before that, or never will.
     pub(super) fn restart(&mut self, down: Down, clock: &Clock) {
         self.settled.extend(self.lost.iter().map(|op| op.id.0));
         self.settle(clock);
@@ -129,8 +129,8 @@ impl Key {
         self.merge(worlds.into_iter().flat_map(|world| world.restart(down, clock)));
     }
 
-    /// Whether everything is judged, and only the passing of time can change anything. Asked when a lease or a count
-    /// is answered, because calls beside it have not been judged yet.
+    /// Whether every call on this key is judged, so that only time can change its task. A check of a lease or a count
+    /// needs this, because it runs before the other calls of the moment are judged.
     pub(super) fn quiet(&self) -> bool {
         !self.given_up && self.open == 0 && self.knot.is_empty() && self.lost.is_empty()
     }
@@ -144,7 +144,7 @@ impl Key {
         self.worlds.iter().all(is_it).then_some(task)
     }
 
-    /// Whether its task may be leased by a call that named it by its id.
+    /// Whether its task may be in a lease of a call that named the task by its id.
     pub(super) fn may_be_taken_by_id(&self) -> bool {
         self.worlds.iter().filter_map(|world| world.task.as_ref()).any(Task::is_taken_by_id)
     }
@@ -181,20 +181,21 @@ impl Key {
         found.unwrap_or(0)
     }
 
-    /// A task that needs the server before these instants, until which it sleeps.
+    /// The task of this key, if it certainly falls due before the server wakes at `wall_ms` (`None`: the server has
+    /// no wake-up).
     pub(super) fn overslept(&self, wall_ms: Option<i64>, clock: &Clock) -> Option<&Task> {
         let task = self.certain(clock).filter(|task| task.waits_for_certain(clock))?;
         wall_ms.is_none_or(|wake| wake > task.due.1).then_some(task)
     }
 
-    /// Whether there is certainly a task that any worker may have by now.
+    /// Whether the key certainly has a task that is ready or due now.
     pub(super) fn must_be_ready(&self, clock: &Clock) -> bool {
         let wall = clock.last().1;
         let is_ready = |task: &Task| !task.leased && (task.ready == Some(true) || task.due.1 <= wall);
         self.certain(clock).is_some_and(is_ready)
     }
 
-    /// Whether its task had certainly expired when nothing of `op` had happened yet, if no worker had it.
+    /// Whether the task of this key, held by no worker, had certainly expired before `op` took effect.
     pub(super) fn had_expired(&self, op: &Op, clock: &Clock) -> bool {
         let low = clock.walls(op.from, op.to).0;
         let over = |world: &World| {
@@ -204,14 +205,15 @@ impl Key {
         self.quiet() && self.worlds.iter().all(over)
     }
 
-    /// Whether the key has a task that is due between these instants, both included: for certain, and at all.
+    /// Whether the key has a task that is due between these instants, both included. The first answer: certainly; the
+    /// second: possibly.
     pub(super) fn due_within(&self, low: i64, high: i64, clock: &Clock) -> (bool, bool) {
         if !self.quiet() {
             return (false, true);
         }
         let due = |world: &World| world.task.as_ref().map(|task| task.due);
         let may = |world: &World| due(world).is_some_and(|(first, last)| first <= high && low <= last);
-        // If its lease is over by now, that may have been its last attempt; and it may have expired.
+        // Not certain if time alone may have made the task dead: its last allowed lease ran out, or it expired.
         let must = |world: &World| {
             due(world).is_some_and(|(first, last)| low <= first && last <= high)
                 && world.in_time(clock.now(), clock).len() == 1
@@ -219,7 +221,8 @@ impl Key {
         (self.worlds.iter().all(must), self.worlds.iter().any(may))
     }
 
-    /// A task that in every world should have been delivered, or taken back, by now.
+    /// The task of this key, if in every world it should have been delivered before now, or its lease should have run
+    /// out.
     pub(super) fn overdue(&self, clock: &Clock) -> Option<&Task> {
         let wall = clock.last().1;
         let late = |world: &World| match &world.task {
@@ -230,7 +233,8 @@ impl Key {
         self.worlds.iter().all(late).then(|| self.worlds.first()?.task.as_ref())?
     }
 
-    /// Settled calls have happened in their worlds, and happen no more in the others.
+    /// Ends the doubt about the settled calls: each has taken effect in the worlds that used it, and takes no effect
+    /// in the others.
     fn settle(&mut self, clock: &Clock) {
         let settled = take(&mut self.settled);
         if !settled.is_empty() {
@@ -248,7 +252,7 @@ impl Key {
         self.worlds = worlds.collect::<BTreeSet<_>>().into_iter().collect();
     }
 
-    /// The worlds, and those in which lost calls that began before `bound` took effect too.
+    /// These worlds, and the worlds that follow if lost calls that began before `bound` took effect too.
     fn with_lost(&mut self, mut worlds: Vec<World>, bound: u64, clock: &Clock) -> Vec<World> {
         let mut seen: BTreeSet<World> = worlds.iter().cloned().collect();
         let mut at = 0;

@@ -1,4 +1,4 @@
-//! Limits of queues: no more tasks are in flight than the settings allow, and no task is held up that they allow.
+//! Limits of queues: no more tasks are in flight than the settings allow, and no task that they allow is kept back.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,8 +17,8 @@ pub(super) struct Hold {
 }
 
 impl Hold {
-    /// Nothing may be delivered from `op.from` to `op.to`. A pause that was over at any time since may have been
-    /// forgotten then.
+    /// Whether nothing may be delivered from `op.from` to `op.to`. If the wall clock has shown the end of the pause
+    /// since it was set, the server may have forgotten the pause, even if the clock was set back later.
     fn holds(&self, op: &Op, clock: &Clock) -> bool {
         let ms = match self.pause {
             Pause::Off => return false,
@@ -29,7 +29,7 @@ impl Hold {
         high < low.saturating_add_unsigned(ms)
     }
 
-    /// A task may stay behind from `op.from` to `op.to`.
+    /// Whether the pause may keep a task back at some moment from `op.from` to `op.to`.
     fn may_hold(&self, op: &Op, clock: &Clock) -> bool {
         let ms = match self.pause {
             Pause::Off => return false,
@@ -42,7 +42,7 @@ impl Hold {
 }
 
 impl Oracle {
-    /// Nothing is delivered while that is forbidden, and not more than is allowed.
+    /// Checks that nothing was delivered during a pause, and not more than the rate and the in-flight limits allow.
     pub(super) fn within_limits(&self, op: &Op, found: &[Delivery]) -> Verdict {
         let Some(first) = found.first() else { return Ok(()) };
         let (name, queue) = (&op.call.queue, &self.queues[&op.call.queue]);
@@ -51,7 +51,7 @@ impl Oracle {
             return broken(format!("handed out while the queue was paused: {found:?}"));
         }
         queue.handed.within_rate(op, &queue.limits, &self.clock).or_else(broken)?;
-        // Another lease beside this one may have changed the count, and a worker may have ended a task before.
+        // If another wide call, such as a lease, was open during this one, the number in flight is unknown: no check.
         if !queue.wide.is_empty() || queue.wide_closed[0] >= op.called {
             return Ok(());
         }
@@ -69,7 +69,8 @@ impl Oracle {
         }
         let most = queue.limits.since(op.called).map(|limits| limits.per_group.unwrap_or(usize::MAX)).max();
         let others = others.iter().filter_map(|(_, book)| book.certain(&self.clock)).map(|task| task.payload);
-        // A group may have had more before the limit was set; but then it gets no more.
+        // A group may have more tasks in flight than a limit that was set later, but then it gets no more: only
+        // groups that got a task here are checked.
         let given: BTreeSet<u64> = found.iter().filter_map(|one| group_of(one.payload)).collect();
         let mut groups: BTreeMap<u64, usize> = BTreeMap::new();
         let all = found.iter().map(|one| one.payload).chain(others).filter_map(group_of);
@@ -84,7 +85,7 @@ impl Oracle {
         }
     }
 
-    /// No expired task is delivered, unless there was no space to write the expiry down.
+    /// Checks that no expired task was delivered, unless the disk had no space to write the expiry down.
     pub(super) fn in_its_time(&self, op: &Op, found: &[Delivery]) -> Verdict {
         let queue = &self.queues[&op.call.queue];
         let late = found
@@ -99,7 +100,8 @@ impl Oracle {
         }
     }
 
-    /// A task was added, so the queue was not drained all the while, and it had not reached its backlog.
+    /// A task was added: checks that the queue was not drained during the whole call, and had not reached its largest
+    /// backlog.
     pub(super) fn may_be_added(&self, op: &Op, key: &str) -> Verdict {
         let (name, queue) = (&op.call.queue, &self.queues[&op.call.queue]);
         let broken = |what| Err(self.broken(name, Some(key), ("limits", what)));
@@ -109,12 +111,13 @@ impl Oracle {
         self.may_be_imported(op, key)
     }
 
-    /// A task was added that no drain refuses, so the queue had not reached its backlog.
+    /// A task was added by an import, which no drain refuses: checks that the queue had not reached its largest
+    /// backlog.
     pub(super) fn may_be_imported(&self, op: &Op, key: &str) -> Verdict {
         let (name, queue) = (&op.call.queue, &self.queues[&op.call.queue]);
         let broken = |what| Err(self.broken(name, Some(key), ("limits", what)));
         let most = queue.limits.since(op.called).map(|limits| limits.max_backlog.unwrap_or(usize::MAX)).max();
-        // Another call may have come before or after; the order is unknown.
+        // If another call was open at the same time, the order of both is unknown: no check.
         let others = || queue.keys.iter().filter(|(other, _)| *other != key).map(|(_, book)| book);
         if !op.alone || !queue.wide.is_empty() || !others().all(Key::quiet) {
             return Ok(());
@@ -128,7 +131,8 @@ impl Oracle {
         }
     }
 
-    /// A call that was refused because of a hold, a limit or an existing task was refused rightly.
+    /// Checks that a refusal has its reason: a drain, a limit of the backlog, or tasks in the queue.
+    /// [`Answer::Refused`] needs no reason here.
     pub(super) fn refused_by_right(&self, op: &Op, said: &Answer) -> Verdict {
         if let Answer::NotEmpty { live, dead, schedules } = *said {
             return self.not_empty(op, live, dead, schedules);
@@ -148,7 +152,8 @@ impl Oracle {
         }
     }
 
-    /// Whether more could have been delivered; `None` if a task may rightly be passed over.
+    /// Whether the limits allowed one more delivery. `None`: this is uncertain, because the settings may have
+    /// changed, groups have a limit, the queue may be paused, or a put without a key was lost.
     pub(super) fn room_for_more(&self, op: &Op, found: &[Delivery]) -> Option<bool> {
         let queue = &self.queues[&op.call.queue];
         let mut limits = queue.limits.since(op.called);
@@ -158,7 +163,7 @@ impl Oracle {
             return None;
         }
         if let Some(rate) = only.rate {
-            // A lost lease may still come and take ready tasks.
+            // A lost lease may still take effect, and take ready tasks.
             let there = queue.handed.at_least(rate, self.clock.mono(op.from));
             if !queue.lost_leases.is_empty() || there <= found.len() as u64 {
                 return Some(false);
@@ -175,15 +180,15 @@ impl Oracle {
         Some(found.len() + may_be_leased.count() < most)
     }
 
-    /// The server sleeps with nothing under way while these leases wait in it.
+    /// Checks a server that has nothing under way and sleeps while the lease calls `waiting` wait in it.
     ///
-    /// Returned: queue and key of a task that one of them should have been given.
+    /// Returns queue and key of a task that one of these calls should have got, if there is one.
     #[must_use]
     pub fn keeps_waiting(&self, waiting: &BTreeSet<CallId>) -> Option<(&str, &str)> {
         let now = self.clock.now();
         for (name, queue) in self.queues.iter().filter(|(_, queue)| queue.wide.is_subset(waiting)) {
             let Some(waits) = queue.wide.first() else { continue };
-            // A lease that comes only now.
+            // Treats the waiting lease as one that comes now.
             let op = Op { from: now, to: now, called: self.stamp + 1, ..self.open[waits].0.clone() };
             if self.room_for_more(&op, &[]) != Some(true) {
                 continue;

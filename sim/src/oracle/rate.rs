@@ -1,4 +1,5 @@
-//! The deliveries of a queue that has a rate: never more than the rate allows, in whatever order the calls came.
+//! The deliveries of a queue that has a rate: never more than the rate allows, in any order in which the calls may
+//! have taken effect.
 
 use super::call::{Limits, Rate};
 use super::clock::Clock;
@@ -36,8 +37,7 @@ impl Handed {
         self.may_be_empty(mono_ms);
     }
 
-    /// A lease was answered with these. The rest of the bucket is unknown: the answer does not say how many more it
-    /// held.
+    /// A lease was answered with these tokens. How many more deliveries the bucket allowed stays unknown.
     pub(super) fn granted(&mut self, op: &Op, tokens: Vec<String>, clock: &Clock) {
         if self.grants.len() == GRANTS_MAX {
             self.grants.remove(0);
@@ -52,11 +52,11 @@ impl Handed {
         }
     }
 
-    /// Whether the deliveries until the answer of `op` are within the rate, over every span that ends then and in
-    /// which only these limits were set.
+    /// Checks the deliveries until the answer of `op`, over each span that begins with an earlier grant, ends with
+    /// this answer, and had only one rate setting.
     ///
     /// # Errors
-    /// The error, if the grants exceed the rate.
+    /// The text of the violation, if there were more deliveries than the rate allows.
     pub(super) fn within_rate(
         &self,
         op: &Op,
@@ -72,7 +72,7 @@ impl Handed {
             }
             let within = self.grants.iter().filter(|grant| grant.called >= first.called);
             let handed: usize = within.map(|grant| grant.tokens.len()).sum();
-            // A millisecond more, for both instants were rounded down.
+            // One millisecond is added, because both instants were rounded down.
             let most = rate.burst.saturating_add(rate.come_back(to_ms - first.from_ms + 1));
             if handed as u64 > most {
                 let since = format!("between {} ms and {to_ms} ms", first.from_ms);
@@ -82,9 +82,9 @@ impl Handed {
         Ok(())
     }
 
-    /// The least number of tasks that a lease at this time may have.
+    /// The number of tasks that the rate certainly allows a lease at this time.
     pub(super) fn at_least(&self, rate: Rate, mono_ms: u64) -> u64 {
-        // A millisecond less, for both instants were rounded down.
+        // One millisecond is taken off, because both instants were rounded down.
         let ms = mono_ms.saturating_sub(self.taken_ms).saturating_sub(1);
         rate.come_back(ms).min(rate.burst)
     }

@@ -1,8 +1,10 @@
-//! A rehearsal. A small correct server plays random histories, which the oracle must accept. Then the same server has
-//! one fault, which the oracle must find and name. So the oracle is neither too strict nor too kind.
+//! A test of the oracle. A small correct server plays random histories, which the oracle must accept. Then the same
+//! server gets one fault, which the oracle must find and name. This shows that the oracle is neither too strict nor
+//! too tolerant.
 //!
-//! The server changes its memory at one instant per call, writes all of it down by commits that take time, and holds
-//! each reply until a commit covers it. A crash keeps the last commit, or the one under way.
+//! Each call changes the memory of the server at one instant. A commit takes time and writes down all of the memory.
+//! A reply is held until a commit covers it. After a crash the state is that of the last commit, or of the one under
+//! way.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -52,12 +54,12 @@ struct Task {
     cut_off: Option<String>,
 }
 
-/// The data that a commit writes (leases only so that a graceful stop and old tokens find them).
+/// The data that a commit writes. Leases are in it only for a graceful stop and for old tokens.
 #[derive(Clone, Debug, Default)]
 struct Memory {
     tasks: BTreeMap<String, Task>,
     done: BTreeMap<String, bool>,
-    /// Token to its key, and of the revoked ones which is the latest.
+    /// `tokens`: the key of each token. `revoked`: for each key, the token of the latest revoked lease.
     tokens: BTreeMap<String, String>,
     revoked: BTreeMap<String, String>,
     acked: BTreeSet<String>,
@@ -83,7 +85,7 @@ impl Random {
 #[derive(Debug)]
 enum Way {
     Sent,
-    /// Executed; the reply waits for the commit of this number.
+    /// The call was executed; the reply waits for the commit with this number.
     Held(Answer, u64),
     Replied(Answer),
 }
@@ -96,17 +98,17 @@ struct World {
     wall: i64,
     memory: Memory,
     durable: Memory,
-    /// The commit under way, and the number of the next.
+    /// The memory that the commit under way writes, and the number of the commit that ends next.
     writing: Option<Memory>,
     commit: u64,
-    /// Calls on their way, and those that a client still waits for.
+    /// `calls`: calls on their way. `waiting`: the calls whose answer a client still waits for.
     calls: BTreeMap<u64, (Call, Way)>,
     waiting: Vec<u64>,
     listing: bool,
     calls_made: u64,
     known_tokens: Vec<String>,
     known_versions: Vec<u64>,
-    /// Tasks whose end is not written down, by a fault.
+    /// Tasks whose end is not written down, because of a fault.
     graves: Vec<(String, Task)>,
     /// The number of answers of each kind.
     said: BTreeMap<String, u64>,
@@ -250,7 +252,7 @@ impl World {
         }
     }
 
-    /// Moves one of the calls one step on.
+    /// Moves one random call one step on.
     fn travel(&mut self) -> Result<(), Violation> {
         let index = self.random.below(self.calls.len().max(1) as u64) as usize;
         let Some(&id) = self.calls.keys().nth(index) else {
@@ -266,7 +268,7 @@ impl World {
                 let way = if self.has(Bug::ReplyBeforeSync) {
                     Way::Replied(answer)
                 } else {
-                    // The commit under way was filled before this call.
+                    // The commit under way was filled before this call, so it does not cover the call.
                     Way::Held(answer, self.commit + u64::from(self.writing.is_some()))
                 };
                 self.calls.insert(id, (call, way));
@@ -304,7 +306,7 @@ impl World {
         Ok(())
     }
 
-    /// A client stops waiting, or its request was lost on the way.
+    /// A client stops waiting for its answer. Its request may have been lost on the way.
     fn give_up_waiting(&mut self) -> Result<(), Violation> {
         if self.waiting.is_empty() || !self.random.one_in(6) {
             return Ok(());
@@ -320,7 +322,7 @@ impl World {
         Ok(())
     }
 
-    /// A commit begins, or ends and lets replies go.
+    /// Begins a commit; or ends the one under way, which sends the replies that it covers.
     fn commit(&mut self) -> Result<(), Violation> {
         let Some(written) = self.writing.take() else {
             self.writing = Some(self.memory.clone());
@@ -350,7 +352,7 @@ impl World {
         let now = std::mem::take(&mut self.memory);
         self.memory = written.unwrap_or(before);
         if self.has(Bug::AckNotWritten) || self.has(Bug::CancelNotWritten) {
-            // The task comes back as it was, if its key is free.
+            // The task comes back as it was before its end, if its key has no task.
             let acked = self.has(Bug::AckNotWritten);
             for (key, task) in std::mem::take(&mut self.graves) {
                 let ended = self.memory.done.get(&key).copied();
@@ -441,7 +443,7 @@ impl World {
         }
     }
 
-    /// The owner takes a task back.
+    /// The owner takes the task back: its lease ends and is revoked.
     fn take_back(&mut self, key: &str) {
         if let Some(task) = self.memory.tasks.get_mut(key) {
             task.cut_off = None;
@@ -670,7 +672,7 @@ impl World {
         }
     }
 
-    /// The delivery reached no worker.
+    /// Ends the lease of a delivery that reached no worker.
     fn give_back(&mut self, token: &String) {
         let key = self.memory.tokens.get(token);
         if let Some(task) = key.and_then(|key| self.memory.tasks.get_mut(key))
@@ -680,7 +682,7 @@ impl World {
         }
     }
 
-    /// Faults are over: every call is answered, and all that falls due is delivered and acked.
+    /// Ends the run without faults (except `NeverFires`): every task that falls due is delivered and acked.
     fn end(&mut self) -> Result<(), Violation> {
         self.bug = self.bug.filter(|bug| *bug == Bug::NeverFires);
         self.oracle.crashed()?;

@@ -1,20 +1,22 @@
-//! Schedules: each instant makes one task, at its time, and none is forgotten. There is a book for each name, made of
-//! the answers to calls and of the delivered tasks. Like the rest of the oracle it knows nothing of the product.
+//! Schedules: each instant makes one task, at its time, and no instant is forgotten. There is a book for each name of
+//! a schedule. The book is made from the answers to calls and from the delivered tasks. Like the rest of the oracle
+//! it knows nothing of the product.
 //!
-//! One client asks, one call at a time. After a crash it first looks up each call whose outcome is unknown.
+//! One client makes all calls, one at a time. After a crash it first reads each schedule whose last call has an
+//! unknown outcome.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Violation;
 
-/// The instants of a schedule (ms).
+/// The rule for the instants of a schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Beat {
-    /// With this distance, from an anchor on.
+    /// Instants at this distance (ms), counted from the anchor of the schedule.
     Every(u64),
-    /// With this distance, from the epoch on, as a cron expression says it.
+    /// Instants at this distance (ms), counted from the Unix epoch, as a cron expression gives them.
     Cron(u64),
-    /// This time after the end of the task before (milliseconds).
+    /// The next instant comes this time after the end of the task before (ms).
     Delay(u64),
 }
 
@@ -23,9 +25,9 @@ pub enum Beat {
 pub enum Missed {
     /// Missed instants are left out.
     Skip,
-    /// One is made up for.
+    /// One missed instant still makes its task.
     Once,
-    /// All are made up for.
+    /// Each missed instant still makes its task.
     All,
 }
 
@@ -34,7 +36,7 @@ pub enum Missed {
 pub enum Early {
     /// Such instants are left out.
     Skip,
-    /// Such instants wait.
+    /// Such instants wait until the task before has ended.
     Queue,
     /// Such instants make their tasks.
     Allow,
@@ -43,17 +45,17 @@ pub enum Early {
 /// A schedule, as a client puts it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// Plans that differ have different numbers; the payload of the tasks has the number.
+    /// The number of the plan; different plans have different numbers. The payload of each task contains it.
     pub number: u64,
-    /// When.
+    /// The rule for its instants.
     pub beat: Beat,
-    /// No instant before it.
+    /// The schedule has no instant before this one (wall clock, ms).
     pub start: Option<i64>,
-    /// No instant after it.
+    /// The schedule has no instant after this one (wall clock, ms).
     pub end: Option<i64>,
-    /// The number of tasks, if limited.
+    /// The largest number of tasks, if there is a limit.
     pub count: Option<u64>,
-    /// A task is due up to this much later (ms).
+    /// A task is due at its instant or at most this much later (ms).
     pub jitter_ms: u64,
     /// The rule for instants that are missed.
     pub missed: Missed,
@@ -64,11 +66,11 @@ pub struct Plan {
 /// A schedule, as an answer shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shown {
-    /// Whose plan it is.
+    /// The number of its plan.
     pub number: u64,
-    /// The number of the last put.
+    /// The version: it changes with each put of a different plan.
     pub version: u64,
-    /// From which instants are counted.
+    /// The instant from which the instants of [`Beat::Every`] are counted (wall clock, ms).
     pub anchor: i64,
     /// The next instant, if it is known.
     pub next: Option<i64>,
@@ -76,7 +78,7 @@ pub struct Shown {
     pub running: bool,
     /// Number of tasks made so far.
     pub made: u64,
-    /// Number of instants that wait for the end of that task.
+    /// Number of instants that wait for the end of the live task.
     pub waiting: usize,
 }
 
@@ -85,28 +87,29 @@ pub struct Shown {
 pub struct Made {
     /// The instant that its key names.
     pub at: i64,
-    /// The server's number of it.
+    /// The id of the task.
     pub id: u64,
-    /// When it was due.
+    /// The due instant (wall clock, ms).
     pub due_at: i64,
-    /// The plan that its payload names.
+    /// The number of the plan, from the payload.
     pub number: u64,
 }
 
 /// The knowledge about one name.
 #[derive(Clone, Debug, Default)]
 struct Book {
-    /// The plans that may be stored; with one entry, that one is.
+    /// The plans that may be stored now; `None` stands for no schedule. If there is one entry, it is certainly
+    /// stored.
     may_be: Vec<Option<Plan>>,
-    /// The version, of the one that stands, if it was shown.
+    /// The version of the stored schedule, if an answer has shown it.
     version: Option<u64>,
-    /// Plans of the schedule that stands, since it was made new.
+    /// The numbers of the plans that the stored schedule has had since it was created.
     numbers: BTreeSet<u64>,
-    /// Every plan there was, and what was shown of it first.
+    /// Every plan that a client put, by its number, and the first answer that showed it.
     plans: BTreeMap<u64, (Plan, Option<Shown>)>,
     /// Tasks that were delivered, by their instant.
     tasks: BTreeMap<i64, Task>,
-    /// How many were made at the least.
+    /// The least number of tasks that the stored schedule has made.
     made: u64,
 }
 
@@ -114,9 +117,9 @@ struct Book {
 struct Task {
     id: u64,
     number: u64,
-    /// The lowest wall clock of the call that acked it, once there was one.
+    /// The lowest reading of the wall clock (ms) while a call to ack the task was open; `None` before such a call.
     ended: Option<i64>,
-    /// Its ack was answered.
+    /// Whether a call to ack the task was answered.
     over: bool,
 }
 
@@ -124,19 +127,19 @@ struct Task {
 #[derive(Clone, Debug, Default)]
 pub struct Rota {
     books: BTreeMap<String, Book>,
-    /// The highest wall clock so far.
+    /// The highest reading of the wall clock so far (ms).
     high: i64,
 }
 
 type Verdict = Result<(), Violation>;
 
 impl Rota {
-    /// The wall clock shows this.
+    /// Takes a reading of the wall clock (ms).
     pub fn time(&mut self, wall_ms: i64) {
         self.high = self.high.max(wall_ms);
     }
 
-    /// The stored plan, if it is known.
+    /// The stored plan. `Some(None)`: no schedule is stored. `None`: it is unknown which plan is stored.
     #[must_use]
     pub fn stands(&self, name: &str) -> Option<Option<Plan>> {
         match self.books.get(name).map(|book| &book.may_be[..]) {
@@ -146,7 +149,8 @@ impl Rota {
         }
     }
 
-    /// A put or the end of a schedule is under way: either may stand by now.
+    /// A client puts the plan `wanted`, or deletes the schedule (`None`). Until the answer, the old or the new plan
+    /// may be stored.
     pub fn called(&mut self, name: &str, wanted: Option<Plan>) {
         let book = self.books.entry(name.to_owned()).or_default();
         if book.may_be.is_empty() {
@@ -158,15 +162,15 @@ impl Rota {
         }
     }
 
-    /// The call was refused: nothing has happened.
+    /// The call was refused and has changed nothing.
     pub fn refused(&mut self, name: &str) {
         self.books.get_mut(name).expect("it was called").may_be.pop();
     }
 
-    /// A put was taken.
+    /// A put was accepted.
     ///
     /// # Errors
-    /// The answer shows another schedule.
+    /// The answer shows another plan, has a wrong version, or is wrong about whether there was a schedule before.
     pub fn stored(&mut self, name: &str, created: bool, shown: &Shown) -> Verdict {
         let book = self.books.get_mut(name).expect("it was called");
         let wanted = book.may_be.pop().flatten().expect("a put wants something");
@@ -181,7 +185,7 @@ impl Rota {
         if created {
             book.begin();
         }
-        // The same again has the same version.
+        // A put of the plan that is already stored keeps the version.
         let same = before.is_some_and(|before| before.number == wanted.number);
         if same != (book.version == Some(shown.version)) && book.version.is_some() {
             return Err(broken("P6", name, format!("version {:?} is now {shown:?}", book.version)));
@@ -190,10 +194,10 @@ impl Rota {
         Ok(())
     }
 
-    /// A schedule was given up, or there was none.
+    /// A delete was answered. `was_there`: the answer says that there was a schedule.
     ///
     /// # Errors
-    /// The other was so.
+    /// `was_there` is wrong.
     pub fn deleted(&mut self, name: &str, was_there: bool) -> Verdict {
         let book = self.books.get_mut(name).expect("it was called");
         book.may_be.pop();
@@ -206,10 +210,11 @@ impl Rota {
         Ok(())
     }
 
-    /// A look at a schedule was answered.
+    /// A read of a schedule was answered with `shown`; `None`: there is no schedule.
     ///
     /// # Errors
-    /// The schedule is none of those that may be stored, or has made fewer tasks than there are.
+    /// The shown schedule is none of those that may be stored, has another version than before, or has made fewer
+    /// tasks than were shown or delivered before.
     pub fn seen(&mut self, name: &str, shown: Option<&Shown>) -> Verdict {
         let book = self.books.entry(name.to_owned()).or_default();
         if book.may_be.is_empty() {
@@ -245,7 +250,8 @@ impl Rota {
     /// A task was delivered.
     ///
     /// # Errors
-    /// The task has no instant of the schedule, came too early or twice, or its turn has not come.
+    /// The task has no instant of its plan, came too early, is due too late after its instant, is a second task of
+    /// one instant, exceeds the number of tasks of the plan, or came before the task before it had ended.
     pub fn delivered(&mut self, name: &str, made: &Made) -> Verdict {
         let high = self.high;
         let book = self.books.entry(name.to_owned()).or_default();
@@ -276,7 +282,8 @@ impl Rota {
             return bad("P6", "of no instant of its plan");
         }
         match book.tasks.get(&made.at) {
-            // With a schedule it is forgotten what it made: another of its name may meet the same instant where the clock was set back.
+            // A deleted schedule forgets which tasks it made. If the clock was set back, a new schedule of this name
+            // may make a task of the same instant.
             Some(task)
                 if task.id != made.id && (book.numbers.contains(&task.number) || task.ended.is_none()) =>
             {
@@ -306,39 +313,41 @@ impl Rota {
         Ok(())
     }
 
-    /// A worker acks, and the wall clock shows this.
+    /// A call to ack the task of the instant `at` is open while the wall clock shows `wall_ms`.
     pub fn acks(&mut self, name: &str, at: i64, wall_ms: i64) {
         if let Some(task) = self.books.get_mut(name).and_then(|book| book.tasks.get_mut(&at)) {
             task.ended = Some(task.ended.map_or(wall_ms, |ended| ended.min(wall_ms)));
         }
     }
 
-    /// The ack was answered: the task is done.
+    /// The ack of the task of the instant `at` was answered: the task is done.
     pub fn acked(&mut self, name: &str, at: i64) {
         if let Some(task) = self.books.get_mut(name).and_then(|book| book.tasks.get_mut(&at)) {
             task.over = true;
         }
     }
 
-    /// All that is due was delivered, the wall clock shows this, and the schedule is shown so.
+    /// Checks the schedule `shown`, at this reading of the wall clock (ms), after all tasks that were due have been
+    /// delivered.
     ///
     /// # Errors
-    /// The schedule stands still.
+    /// The schedule stands still, or its next instant is outside of its start and end.
     pub fn caught_up(&self, name: &str, shown: &Shown, wall_ms: i64) -> Verdict {
         let plan = self.books[name].plans[&shown.number].0;
         let is_over = plan.count.is_some_and(|count| shown.made + shown.waiting as u64 >= count);
         let (Beat::Every(step) | Beat::Cron(step) | Beat::Delay(step)) = plan.beat;
         let last = plan.end.unwrap_or(i64::MAX);
         let ends = matches!(plan.beat, Beat::Cron(_)) && wall_ms > LAST_CRON_MS
-            // A decision by a clock that was set back since stays.
+            // The server may have ended the schedule at a higher reading, before the clock was set back. The schedule
+            // stays ended.
             || last <= self.high.max(plan.start.unwrap_or(i64::MIN)).saturating_add_unsigned(step);
-        // Whatever has been made is over, so none of it can stand in the way.
+        // If all tasks that were made are done, no task is live that the next one has to wait for.
         let over = self.books[name].tasks_of_this().filter(|(_, task)| task.over).count() as u64;
         if shown.running && over == shown.made {
             return Err(broken("P3", name, format!("all {over} tasks are done, and still {shown:?}")));
         }
         match shown.next {
-            // An instant that waits for a task to end is not the next one.
+            // While a task is live, the instant that waits for its end is not shown as the next one.
             None if shown.running => Ok(()),
             Some(next) if next > last || plan.start.is_some_and(|start| next < start) => {
                 Err(broken("limits", name, format!("outside of its start and end: {plan:?}, {shown:?}")))
@@ -353,10 +362,11 @@ impl Rota {
         }
     }
 
-    /// The schedule was deleted with `made` tasks made, and all of them have been delivered.
+    /// Checks a schedule that was deleted after it had made `made` tasks, when all of them should have been
+    /// delivered.
     ///
     /// # Errors
-    /// There were more or fewer, or instants between them are missing.
+    /// More or fewer tasks were delivered, or instants between them are missing.
     pub fn complete(&self, name: &str, made: u64) -> Verdict {
         let book = &self.books[name];
         let there: Vec<(i64, u64)> = book.tasks_of_this().map(|(at, task)| (*at, task.number)).collect();
@@ -376,7 +386,8 @@ impl Rota {
                 }
                 _ => continue,
             };
-            // Another plan decided the earlier ones, and some may have waited for their turn.
+            // Instants before the first one that this plan was shown with are left out: an earlier plan decided them,
+            // or they waited for the end of a task.
             let first = first.and_then(|first| first.next).unwrap_or(i64::MAX);
             let of_plan: Vec<i64> =
                 there.iter().filter(|(at, of)| of == number && *at >= first).map(|(at, _)| *at).collect();
@@ -390,11 +401,11 @@ impl Rota {
     }
 }
 
-/// Expressions are followed to the year 5000.
+/// The server computes instants of cron expressions up to this one, about the year 5000 (ms since the Unix epoch).
 const LAST_CRON_MS: i64 = 95_600_000_000_000;
 
 impl Book {
-    /// Another schedule of this name begins, or none.
+    /// Forgets what belongs to the stored schedule: another schedule of this name begins, or there is none any more.
     fn begin(&mut self) {
         self.numbers.clear();
         (self.version, self.made) = (None, 0);

@@ -4,43 +4,44 @@ use super::call::{BACKOFF_MS_MAX, CallId, Delivery, Due, backoff_of, steps_of};
 use super::clock::{Clock, Moment};
 use super::world::{Broken, Op};
 
-/// A live task. `None` is what no answer has shown yet.
+/// A live task. `None` in `id` or `version`: no answer has shown it yet.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Task {
     pub(super) id: Option<u64>,
     pub(super) version: Option<u64>,
-    /// The earliest and the latest instant it can be; equal once seen.
+    /// The earliest and the latest possible due instant (wall clock, ms); equal once an answer has shown it.
     pub(super) due: (i64, i64),
-    /// The nearest instant, yet to come then, that its owner has replaced by another.
+    /// The earliest of the due instants that its owner replaced before they came.
     pub(super) was_due: Option<i64>,
     /// The instants of its timeline that come after this one.
     pub(super) steps: Vec<i64>,
     /// The token by which the instant of its timeline before this one was acked.
     pub(super) stepped: Option<String>,
-    /// When the first of a row of debounced puts came, the earliest and the latest.
+    /// The earliest and the latest possible instant of the first of the debounced puts (wall clock, ms).
     pub(super) put_at: (i64, i64),
-    /// When it is given up, the earliest and the latest.
+    /// The earliest and the latest possible instant at which the task expires (wall clock, ms); `None`: never.
     pub(super) expires: Option<(i64, i64)>,
-    /// When that was set at the earliest.
+    /// The earliest moment at which `expires` may have been set.
     pub(super) born: Moment,
-    /// When it was due before its last attempt was given back: if it had expired by then it died as it was.
+    /// The possible due instants before the last nack with a delay. If the task had already expired at that nack, it
+    /// died with one of these.
     pub(super) was_due_before: Option<(i64, i64)>,
-    /// When `due` was set at the earliest, or the restart since then.
+    /// The earliest moment at which `due` may have been set, or the last restart after that.
     pub(super) since: Moment,
     pub(super) payload: u64,
     pub(super) leases_ended: u32,
-    /// The put that gave it its place among tasks of one instant.
+    /// The put that gave the task its place among tasks of equal priority and due instant.
     pub(super) put_by: CallId,
-    /// Ready for certain; `Some(false)`: as the wall clock says; `None`: either.
+    /// `Some(true)`: certainly ready. `Some(false)`: ready if the wall clock has shown `due`. `None`: ready or not.
     pub(super) ready: Option<bool>,
     pub(super) leased: bool,
-    /// The lease; while not leased, the one that a crash ended, if no other worker got the task since.
+    /// The lease. If the task is not leased: the lease that a crash ended, if no other worker has got the task since.
     pub(super) lease: Option<Lease>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Lease {
-    /// `None` if the answer with it never came.
+    /// `None` if no answer has shown the token.
     pub(super) token: Option<String>,
     /// The earliest end by the monotonic clock (ms).
     pub(super) until: u64,
@@ -56,25 +57,26 @@ pub(super) struct Lease {
     /// Number of restarts since a crash ended the lease. After two restarts the server may have forgotten that no other
     /// worker got the task since.
     pub(super) restarts: u8,
-    /// Its worker named the task by its id, so no limit applied.
+    /// The lease call named the task by its id, so no limit applied.
     pub(super) by_id: bool,
 }
 
 impl Task {
-    /// Back to waiting, without a lease.
+    /// Ends the lease: the task waits again.
     pub(super) fn wait(&mut self, leases_ended: u32, ready: Option<bool>) {
         self.leases_ended += leases_ended;
         (self.leased, self.lease, self.ready) = (false, None, ready);
     }
 
-    /// A new instant for a waiting task.
+    /// Sets a new due instant of a waiting task.
     pub(super) fn due_again(&mut self, due: Due, op: &Op, clock: &Clock) {
         (self.due, self.since, self.ready) = (instant(due, op, clock), op.from, Some(false));
         self.was_due_before = None;
     }
 
     pub(super) fn grant(&mut self, token: Option<String>, lease_ms: u64, op: &Op, clock: &Clock) {
-        // A crash may bring back what a stop wrote: then the earlier end counts.
+        // If a stop wrote the lease down, a crash may bring back the end that was written: then the earlier end
+        // counts.
         let written = self.lease.take().filter(|lease| lease.written);
         let wall_until = clock.walls(op.from, op.to).0.saturating_add_unsigned(lease_ms);
         self.lease = Some(Lease {
@@ -90,39 +92,41 @@ impl Task {
         (self.leased, self.ready) = (true, None);
     }
 
-    /// The task is leased, and if the answer came, its worker was told until when.
+    /// The task is leased. If the answer came, it told the worker when the lease ends.
     pub(super) fn grant_found(&mut self, found: Option<&Delivery>, lease_ms: u64, op: &Op, clock: &Clock) {
         self.grant(found.map(|found| found.token.clone()), lease_ms, op, clock);
         let lease = self.lease.as_mut().expect("it was just granted");
         lease.told = found.map(|found| found.lease_until);
     }
 
-    /// Whether its lease goes on for certain: both clocks ran alike since it began, and the wall clock does not show yet what
-    /// its worker was told.
+    /// Whether the lease certainly goes on at `to`: both clocks have advanced equally since it began, and the wall
+    /// clock has not reached the end that the worker was told.
     pub(super) fn is_as_told(&self, to: Moment, clock: &Clock) -> bool {
         let told =
             self.lease.as_ref().filter(|_| self.leased).and_then(|lease| Some((lease.since, lease.told?)));
         told.is_some_and(|(since, told)| clock.ran_alike(since, to) && clock.wall(to) < told)
     }
 
-    /// The nearest instant that a change takes back, of those that had yet to come.
+    /// The earliest of the due instants that have not come before this change and are replaced by it, or were
+    /// replaced before.
     pub(super) fn taken_back(&self, op: &Op, clock: &Clock) -> Option<i64> {
         let low = clock.walls(op.from, op.to).0;
         let mine = Some(self.due.1).filter(|due| self.ready == Some(false) && *due > low);
         [mine, self.was_due.filter(|old| *old > low)].into_iter().flatten().min()
     }
 
-    /// Whether its instant has not come yet, for certain: a wall clock that went back may have shown it before.
+    /// Whether the due instant has certainly not come yet. The highest reading of the wall clock counts, because the
+    /// clock may have gone back.
     pub(super) fn waits_for_certain(&self, clock: &Clock) -> bool {
         self.ready == Some(false) && !self.leased && clock.walls(self.since, clock.now()).1 < self.due.0
     }
 
-    /// Whether it was taken by its id.
+    /// Whether its lease comes from a call that named the task by its id.
     pub(super) fn is_taken_by_id(&self) -> bool {
         self.lease.as_ref().is_some_and(|lease| lease.by_id)
     }
 
-    /// Whether its lease, which goes on, would be over if the wall clock had a say in it.
+    /// Whether the lease still runs by the monotonic clock, and would have run out by the wall clock.
     pub(super) fn ended_by_wall(&self, to: Moment, clock: &Clock) -> bool {
         let lease = self.lease.as_ref().filter(|_| self.leased);
         lease.is_some_and(|lease| {
@@ -130,7 +134,7 @@ impl Task {
         })
     }
 
-    /// A view shows when it is given up.
+    /// Compares the expiry that a view shows with what is known, and learns it.
     pub(super) fn expires_at(&mut self, shown: Option<i64>) -> Result<(), Broken> {
         match (self.expires, shown) {
             (None, None) => {}
@@ -140,7 +144,7 @@ impl Task {
         Ok(())
     }
 
-    /// How long it waits after an attempt that was given back, by its policy.
+    /// The delay after a nack without a delay, by the retry policy of the task (ms); `None`: no delay.
     pub(super) fn backoff_ms(&self) -> Option<u64> {
         let (base_ms, doubles) = backoff_of(self.payload)?;
         let times = if doubles { self.leases_ended.saturating_sub(1).min(30) } else { 0 };
@@ -157,7 +161,8 @@ impl Task {
         }
     }
 
-    /// Ready, or able to be by `to`: the wall clock must have shown the instant since it was set.
+    /// Makes the task ready, if it can be ready at `to`: it is ready already, or the wall clock has shown the due
+    /// instant since it was set.
     pub(super) fn become_ready(&mut self, to: Moment, clock: &Clock) -> Result<(), Broken> {
         let high = clock.walls(self.since, to).1;
         if self.ready == Some(false) && high < self.due.0 {
@@ -176,13 +181,13 @@ pub(super) fn steps_from(first: Due, payload: u64) -> Vec<i64> {
     (1..count).map(|step| at.saturating_add_unsigned(step * gap_ms)).collect()
 }
 
-/// The span in which `due` falls.
+/// The earliest and the latest instant that `due` may mean (wall clock, ms).
 pub(super) fn instant(due: Due, op: &Op, clock: &Clock) -> (i64, i64) {
     match due {
         Due::At(at) => (at, at),
         Due::In(ms) => {
             let (low, high) = clock.walls(op.from, op.to);
-            // Rounded up to the millisecond once, from an instant inside one.
+            // The server reads the clock inside a millisecond, and rounds the sum up to the next one.
             (low.saturating_add_unsigned(ms), high.saturating_add_unsigned(ms).saturating_add(1))
         }
     }

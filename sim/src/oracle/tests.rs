@@ -41,7 +41,7 @@ impl Play {
         id
     }
 
-    /// A call and its answer; the commit takes 2 ms.
+    /// Makes a call and answers it; the commit takes 2 ms.
     fn call(&mut self, key: Option<&str>, verb: Verb, answer: Answer) -> Result<(), Violation> {
         let id = self.send(key, verb);
         self.pass(2);
@@ -138,7 +138,7 @@ fn ready(key: &str, id: u64, version: u64, due_at: i64) -> View {
     View { state: State::Ready, ..view(key, id, version, due_at) }
 }
 
-/// Its first delivery; `lease_until` is filled in by `Play::lease`.
+/// The first delivery of such a task; `lease_until` is filled in by `Play::lease`.
 fn found(key: &str, id: u64, due_at: i64, token: &str) -> Delivery {
     let (key, token) = (key.to_owned(), token.to_owned());
     Delivery { key, id, due_at, payload: id * 100, attempt: 1, token, lease_until: 0 }
@@ -157,7 +157,7 @@ fn holds(story: impl FnOnce(&mut Play) -> Result<(), Violation>) {
     assert_eq!(play.oracle.given_up(), 0);
 }
 
-/// The last step, and only that, breaks `promise`.
+/// Only the last step of the story breaks `promise`.
 #[track_caller]
 fn breaks(promise: &str, story: impl FnOnce(&mut Play) -> Result<Result<(), Violation>, Violation>) {
     let mut play = Play::new();

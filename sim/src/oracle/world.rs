@@ -23,10 +23,10 @@ pub(super) struct Op {
     /// The call took effect, if ever, in `from..=to`.
     pub(super) from: Moment,
     pub(super) to: Moment,
-    /// Both ends in the order of the history; `answered` is `u64::MAX` if no answer came.
+    /// The stamps of the begin and of the answer of the call; `answered` is `u64::MAX` if no answer came.
     pub(super) called: u64,
     pub(super) answered: u64,
-    /// Whether a limit may have stood in its way.
+    /// Whether the queue may have had a limit (in flight, backlog or rate) during the call.
     pub(super) limited: bool,
     /// No other call of its queue began or ended while it was open.
     pub(super) alone: bool,
@@ -40,20 +40,22 @@ pub(super) struct World {
     pub(super) task: Option<Task>,
     /// The dead task that the key leads to, while there is no live one.
     dead: Option<Task>,
-    /// Dead tasks whose key another task has had since.
+    /// Dead tasks whose key a later task has had, so that the key does not lead to them any more.
     buried: Vec<Task>,
-    /// How the last task ended, if there was one: by an ack?
+    /// How the last task that was acked or cancelled ended: `Some(true)` by an ack, `Some(false)` by a cancel; `None`
+    /// if there was none.
     acked: Option<bool>,
     /// Tokens whose acks ended tasks: a second ack answers `acked`.
     acked_by: Vec<String>,
     /// The highest version seen; the next one must be higher.
     version_floor: u64,
     ids_ended: Vec<u64>,
-    /// Token of the latest revoked lease: answers `revoked`.
+    /// Token of the lease that was revoked last: a call with it is answered `revoked`.
     revoked: Option<String>,
-    /// Older revoked leases: `revoked` or `expired`.
+    /// Tokens of older revoked leases, and of leases that a crash ended before their task was taken back: a call with
+    /// one of them is answered `revoked` or `expired`.
     revoked_before: Vec<String>,
-    /// Calls without an answer that took effect in this world.
+    /// The calls without an answer that have taken effect in this world.
     pub(super) used: BTreeSet<(CallId, usize)>,
 }
 
@@ -66,8 +68,9 @@ pub(super) enum Down {
 }
 
 impl World {
-    /// The worlds in which `op` took effect next, a lease's end before it included; or why its
-    /// answer cannot be. Without an answer: only the worlds that it changes.
+    /// Applies `op` to this world, and to each world that time alone may have made of this one before. For each of
+    /// them: the world after `op`, or the promise that the answer breaks. If `op` has no answer, only worlds that it
+    /// changes are returned.
     pub(super) fn step(&self, op: &Op, clock: &Clock) -> Vec<Result<World, Broken>> {
         let after = self.in_time(op.to, clock).into_iter().map(|base| {
             let mut world = base.clone();
@@ -85,7 +88,8 @@ impl World {
         after.flatten().collect()
     }
 
-    /// This world, and those that time alone may have made of it by `to`.
+    /// This world, and the worlds that time alone may have made of it until `to`: a lease ran out, or the task
+    /// expired.
     pub(super) fn in_time(&self, to: Moment, clock: &Clock) -> Vec<World> {
         let mut worlds = vec![self.clone()];
         worlds.extend(self.after_expiry(to, clock));
@@ -94,7 +98,8 @@ impl World {
         worlds
     }
 
-    /// This world after its task was given up because it had expired, if that can have happened by `to`. What is in a worker's hands is not.
+    /// This world after its task was given up because it had expired, if that may have happened until `to`. A leased
+    /// task does not expire.
     pub(super) fn after_death(&self, to: Moment, clock: &Clock) -> Option<World> {
         let task = self.task.as_ref().filter(|task| !task.leased)?;
         let (first, _) = task.expires?;
@@ -105,7 +110,7 @@ impl World {
         })
     }
 
-    /// This world after its lease ended by time, if that can have happened by `to`.
+    /// This world after the lease of its task ran out, if that may have happened until `to`.
     pub(super) fn after_expiry(&self, to: Moment, clock: &Clock) -> Option<World> {
         let mut world = self.clone();
         let task = world.task.as_mut().filter(|task| task.leased && !task.is_as_told(to, clock))?;
@@ -121,7 +126,7 @@ impl World {
         self.buried.len() + usize::from(self.dead.is_some())
     }
 
-    /// An attempt failed: it may have been the last that is allowed.
+    /// An attempt failed: makes the task dead if that was the last attempt that is allowed.
     fn give_up(&mut self) {
         let is_over =
             |task: &mut Task| max_attempts_of(task.payload).is_some_and(|max| task.leases_ended >= max);
@@ -130,7 +135,7 @@ impl World {
         }
     }
 
-    /// The worlds that may come up again after the server went `down`.
+    /// The worlds that are possible at the next start, after the server went `down`.
     pub(super) fn restart(mut self, down: Down, clock: &Clock) -> Vec<World> {
         self.used.clear();
         let mut kept = self.clone();
@@ -151,7 +156,8 @@ impl World {
         let (mono, wall) = clock.last();
         let wall_until = wall.saturating_add_unsigned(lease.until).saturating_sub_unsigned(mono);
         lease.wall_until = lease.wall_until.min(wall_until);
-        // A crash may bring back the lease as it was when an earlier stop wrote it.
+        // A crash may bring back the lease as an earlier stop wrote it. The worker may have been told another end
+        // since.
         lease.told = lease.told.filter(|_| down == Down::Stop);
         match (down, std::mem::replace(&mut lease.written, true)) {
             _ if !was_leased => vec![self],
@@ -161,7 +167,8 @@ impl World {
         }
     }
 
-    /// A restart is over: `due_at` alone decides, and written leases go on by what is left of them.
+    /// The server was started again: for a waiting task only `due_at` decides whether it is ready, and a lease that
+    /// was written down goes on for the rest of its time by the wall clock.
     pub(super) fn recovered(&mut self, clock: &Clock) {
         let Some(task) = &mut self.task else { return };
         task.since = clock.now();
@@ -171,7 +178,8 @@ impl World {
         }
     }
 
-    /// The call takes effect; does its answer fit?
+    /// Lets the call take effect in this world. Returns whether its answer is possible here (`true` without an
+    /// answer).
     fn take(&mut self, op: &Op, clock: &Clock) -> Result<bool, Broken> {
         let leased = self.task.as_ref().is_some_and(|task| task.leased);
         let version = self.task.as_ref().and_then(|task| task.version);
@@ -247,7 +255,8 @@ impl World {
                 (Some(Answer::Task(view)), Some(_)) => self.see(view, op, clock),
                 (said, task) => Ok(task.is_none() && *said == Some(Answer::NotFound) || said.is_none()),
             },
-            // A patch may tell `done` apart, as a cancel must.
+            // A patch without a live task may say `Done` if the last task was acked, as a cancel must; or it says
+            // `NotFound`.
             Verb::Patch { .. } if self.task.is_none() => Ok(is(Answer::NotFound)? || is(self.absent())?),
             Verb::Cancel { .. } if self.task.is_none() => is(self.absent()),
             Verb::Patch { if_match, .. } | Verb::Cancel { if_match, .. } if odd(*if_match) => {
@@ -292,7 +301,8 @@ impl World {
         }
     }
 
-    /// A task comes from elsewhere, where it was put before all that happened here.
+    /// Applies an import of a task from another store. For a later debounce, its put counts as made at wall instant
+    /// 0.
     fn import(&mut self, op: &Op, clock: &Clock) -> Result<bool, Broken> {
         let Verb::Import { due, payload, attempts, there, revoke } = op.call.verb else {
             unreachable!("it was just looked at")
@@ -335,21 +345,24 @@ impl World {
         }
     }
 
-    /// Whether this may be the task with this id.
+    /// Whether `task` may be the task with this id.
     fn may_be(&self, task: &Task, id: u64) -> bool {
         let is_it = |task: &Task| task.id == Some(id);
-        // A task whose put was never answered has an unknown number; but not one that another task is known to have.
+        // The id of a task is unknown until an answer shows it. It is not an id that another task of this key is
+        // known to have.
         let known = self.had(id) || self.task.iter().chain(&self.dead).any(is_it);
         is_it(task) || !known && task.id.is_none()
     }
 
-    /// Where the dead task with this id is, if it is none that the key leads to.
+    /// The index in `buried` of the dead task with this id; `None` if the key leads to that task, or if there is
+    /// none.
     fn keyless(&self, id: u64) -> Option<usize> {
         let keyed = self.dead.as_ref().is_some_and(|dead| self.may_be(dead, id));
         self.buried.iter().position(|task| self.may_be(task, id)).filter(|_| !keyed)
     }
 
-    /// The dead task with this id lives again, if there is one and no live task has the key.
+    /// Applies a redrive: the dead task with this id becomes live again, unless there is none or a live task has the
+    /// key.
     fn redrive(&mut self, id: u64, op: &Op, clock: &Clock) -> Result<bool, Broken> {
         let is = |answer| Ok(op.said.as_ref().is_none_or(|said| *said == answer));
         if !self.revives(id) {
@@ -367,7 +380,7 @@ impl World {
         self.dead.as_ref().is_some_and(|dead| self.may_be(dead, id)) || self.keyless(id).is_some()
     }
 
-    /// The dead task with this id lives again.
+    /// Makes the dead task with this id live again.
     fn revive(&mut self, id: u64, op: &Op, clock: &Clock) {
         let mut task = match self.keyless(id) {
             Some(at) => self.buried.remove(at),
@@ -457,7 +470,7 @@ impl World {
             task.was_due = task.taken_back(op, clock);
             task.due_again(Due::In(0), op, clock);
             if found.is_none() && was_ready {
-                // The task was due by then, or it was made due.
+                // Both are possible: the task was due before the call and keeps its instant, or the call made it due.
                 task.due = (before.0.min(now.0), before.1.max(now.1));
             }
         }
@@ -471,12 +484,13 @@ impl World {
         task.attempt(found.map(|found| found.attempt))
     }
 
-    /// A view of a dead task, whether or not the key leads to it.
+    /// Compares a view of a dead task, whether or not the key leads to this task.
     fn see_any_dead(&mut self, id: u64, view: &View) -> Result<bool, Broken> {
         let Some(at) = self.keyless(id) else { return self.see_dead(view) };
         let keyless = self.buried.remove(at);
         let keyed = self.dead.replace(keyless);
-        // Its version may never have been seen, and that of the task which has its key now is higher.
+        // The floor does not apply: no answer may have shown the version of this task, and the task that has the key
+        // now has a higher one.
         let floor = std::mem::take(&mut self.version_floor);
         let seen = self.see_dead(view);
         self.version_floor = floor;
@@ -502,11 +516,12 @@ impl World {
         task.attempt(found.map(|found| found.attempt))
     }
 
-    /// Ack, nack or extend by one token; what it may be told.
+    /// Applies an ack, nack, extend or return by one token. Returns the answers that are possible.
     fn token(&mut self, token: &String, op: &Op, clock: &Clock) -> &'static [TokenAnswer] {
         use TokenAnswer::{Acked, Expired, Extended, Nacked, Returned, Revoked};
         let told_expired = op.said == Some(Answer::Tokens(vec![Expired]));
-        // Who would go on with what a crash cut off needs a place among those that are in flight.
+        // An extend of a lease that a crash ended counts against the in-flight limits again, so a limit may refuse
+        // it.
         let extends = matches!(op.call.verb, Verb::Extend { .. });
         let no_place =
             told_expired && extends && op.limited && self.task.as_ref().is_some_and(|task| !task.leased);
@@ -519,7 +534,7 @@ impl World {
         let task = self.task.as_mut().filter(|task| task.lease.as_ref().is_some_and(works));
         match (task, &op.call.verb) {
             (Some(task), Verb::Return { .. }) => {
-                // A lease that was cut off is not running any more.
+                // If a crash has ended the lease, the task waits already and a return changes nothing.
                 if task.leased {
                     task.wait(0, Some(true));
                 }
@@ -545,7 +560,7 @@ impl World {
                     let before = task.due;
                     task.due_again(Due::In(ms), op, clock);
                     task.was_due_before = task.expires.map(|_| before);
-                    // The task is not put off beyond the moment of its expiry.
+                    // A delay does not go beyond the instant at which the task expires.
                     let last = task.expires.unwrap_or((i64::MAX, i64::MAX));
                     task.due = (task.due.0.min(last.0), task.due.1.min(last.1));
                 }
@@ -560,7 +575,8 @@ impl World {
                     self.end(true);
                     self.acked_by.push(token.clone());
                 } else {
-                    // The work of one instant is done: the next begins anew.
+                    // The ack ends one instant of the timeline. The next instant begins with its attempts counted
+                    // from zero.
                     let next = task.steps.remove(0);
                     task.wait(0, Some(false));
                     task.stepped = Some(token.clone());
@@ -578,7 +594,8 @@ impl World {
         self.acked_by.contains(token) || tasks.any(|task| task.stepped.as_ref() == Some(token))
     }
 
-    /// The owner takes the task back: its lease, if any, ends and its token answers `revoked`.
+    /// The owner takes the task back: its lease ends, if there is one, and the token is answered `revoked` from then
+    /// on.
     fn take_back(&mut self, revoke: bool) {
         let Some(task) = &mut self.task else { return };
         let token = task.lease.take().and_then(|lease| lease.token);
@@ -600,7 +617,7 @@ impl World {
         if self.acked == Some(true) { Answer::Done } else { Answer::NotFound }
     }
 
-    /// A view of the live task: compare what is known, learn what is not.
+    /// Compares a view of the live task with what is known, and learns what was unknown.
     fn see(&mut self, view: &View, op: &Op, clock: &Clock) -> Result<bool, Broken> {
         self.learn(view.id, Some(view.version), view.due_at, view.payload, "P1")?;
         self.task.as_mut().expect("it was compared").expires_at(view.expire_at)?;
@@ -619,7 +636,7 @@ impl World {
         task.attempt(Some(view.attempt))
     }
 
-    /// A view of the dead task: compare what is known, learn what is not.
+    /// Compares a view of the dead task with what is known, and learns what was unknown.
     fn see_dead(&mut self, view: &View) -> Result<bool, Broken> {
         let mut dead = self.dead.take().expect("it is dead");
         let as_before = |(first, last): &(i64, i64)| (*first..=*last).contains(&view.due_at);
@@ -632,7 +649,8 @@ impl World {
         dead.attempt(Some(view.attempt))
     }
 
-    /// Another due instant than the task's breaks the promise `wrong_due`.
+    /// Compares these members with the live task, and learns what was unknown. A wrong due instant breaks the promise
+    /// `wrong_due`.
     fn learn(
         &mut self,
         id: u64,
@@ -661,12 +679,12 @@ impl World {
         Err((what.0, format!("{}, but {task:?}", what.1)))
     }
 
-    /// Whether another task of this key has the id, or had it.
+    /// Whether an ended or dead task of this key, which the key does not lead to any more, has this id.
     fn had(&self, id: u64) -> bool {
         self.ids_ended.contains(&id) || self.buried.iter().any(|task| task.id == Some(id))
     }
 
-    /// Which promise an answer of the wrong kind breaks.
+    /// The promise that an answer breaks which is not possible in this world.
     fn blame(&self, op: &Op, clock: &Clock) -> Broken {
         let said = op.said.as_ref();
         let tokens = match &op.call.verb {

@@ -54,7 +54,7 @@ fn p2_ready_or_delivered_one_millisecond_early() {
         play.put("a", DUE, view("a", 1, 5, DUE))?;
         Ok(play.lease(1, vec![found("a", 1, DUE, "t1")]))
     });
-    // After a restart the instant alone decides.
+    // After a restart only the due instant decides.
     breaks("P2", |play| {
         play.put("a", WALL, ready("a", 1, 5, WALL))?;
         play.step(-1_000);
@@ -123,7 +123,7 @@ fn p4_an_attempt_is_not_counted() {
         play.nack("t1", TokenAnswer::Nacked)?;
         Ok(play.lease(1, vec![found("a", 1, DUE, "t2")]))
     });
-    // Seen as expired, so durable; a restart must not forget it.
+    // A call has seen that the lease ran out, so this is durable: a restart must not forget it.
     breaks("P4", |play| {
         delivered(play)?;
         play.pass(1_000);
@@ -206,8 +206,8 @@ fn p4_the_lease_answer_itself_is_wrong() {
     });
 }
 
-/// The clocks show different parts of their milliseconds, so by one of them the lease is over and by the other, which its worker was told,
-/// it is not.
+/// The two clocks stand at different fractions of a millisecond. So the lease is over by one of them, but not by the
+/// clock whose end its worker was told.
 #[test]
 fn p4_a_lease_is_handed_on_before_its_worker_was_told() {
     let story = |play: &mut Play, passed_ns: u64| {
@@ -233,7 +233,8 @@ fn p4_a_lease_is_handed_on_before_its_worker_was_told() {
     holds(|play| story(play, 1_000_300_000)?);
 }
 
-/// The wall clock was slower for a while, so it does not show yet what the worker was told: leases run by the other one.
+/// The wall clock was slower for a time, so it does not show yet the end that the worker was told. Leases run by the
+/// monotonic clock.
 #[test]
 fn a_lease_ends_though_the_wall_clock_is_behind() {
     holds(|play| {
@@ -252,7 +253,7 @@ fn p4_a_ready_task_is_kept_back() {
         play.put("a", WALL, ready("a", 1, 5, WALL))?;
         Ok(play.lease(1, vec![]))
     });
-    // An old lease that is settled takes nothing any more.
+    // An old lease call that is settled takes no more task.
     breaks("P4", |play| {
         let lease = play.send(None, Verb::Lease { max: 1, lease_ms: 1_000 });
         play.oracle.lost(lease)?;
@@ -260,7 +261,7 @@ fn p4_a_ready_task_is_kept_back() {
         play.put("a", WALL, ready("a", 1, 5, WALL))?;
         Ok(play.lease(1, vec![]))
     });
-    // Another lease call beside it may have taken the task, so this one proves nothing yet.
+    // Another lease call that is open may have taken the task, so the missing task proves nothing yet.
     holds(|play| {
         play.put("a", WALL, ready("a", 1, 5, WALL))?;
         let beside = play.send(None, Verb::Lease { max: 1, lease_ms: 1_000 });
@@ -319,7 +320,7 @@ fn p5_the_old_instant_fires_after_a_reschedule() {
         play.pass(10_000);
         Ok(play.lease(1, vec![found("a", 1, DUE, "t1")]))
     });
-    // The instant in the answer is the new one, but the moment is the old one.
+    // The answer shows the new due instant, but the task was delivered at the old one.
     breaks("P5", |play| {
         play.put("a", DUE, view("a", 1, 5, DUE))?;
         play.patch("a", DUE + 60_000, view("a", 1, 6, DUE + 60_000))?;
@@ -358,7 +359,7 @@ fn p6_two_tasks_on_one_key() {
         play.put("a", WALL, ready("a", 1, 5, WALL))?;
         Ok(play.lease(2, vec![found("a", 1, WALL, "t1"), found("a", 2, WALL, "t2")]))
     });
-    // A retry after an unanswered put made a second one.
+    // A retry after an unanswered put made a second task.
     breaks("P6", |play| {
         let id = play.send(Some("a"), put(DUE, 100));
         play.oracle.lost(id)?;
@@ -444,7 +445,7 @@ fn order_is_due_then_put() {
             Ok(play.lease(wrong.len(), wrong))
         });
     }
-    // A put anew goes to the end of its instant; a patch keeps the place.
+    // A put of a live key moves the task behind the others of its instant; a patch keeps its place.
     holds(|play| {
         three(play)?;
         let verb = Verb::Patch { due: None, payload: Some(200), if_match: None, revoke: false };
@@ -467,7 +468,7 @@ fn counts_must_add_up() {
         (2, 0, 1, Some("counts")),
         (1, 1, 0, Some("counts")),
         (1, 2, 1, Some("counts")),
-        // Ready before its time, by the look of it.
+        // It looks like a task that is ready before its time.
         (0, 2, 1, Some("P2")),
         (1, 0, 2, Some("counts")),
     ] {
@@ -514,7 +515,7 @@ fn p4_a_crash_leaves_a_task_leased() {
     });
 }
 
-// A call beside them holds the verdict back; then calls keep the order in which they came and went.
+// An open call holds the verdict back; then the order in which calls began and ended must still be right.
 
 #[test]
 fn p5_a_cancelled_task_is_seen_by_a_later_call() {

@@ -67,7 +67,7 @@ fn a_delay_counts_from_the_receipt() {
         if_match: None,
         revoke: false,
     };
-    // The commit takes 2 ms, and the delay is rounded up to the next one.
+    // The commit takes 2 ms, and the end of the delay is rounded up to the next millisecond.
     for (late_ms, promise) in [(-1, Some("P1")), (0, None), (2, None), (3, None), (4, Some("P1"))] {
         let mut play = Play::new();
         let task = view("a", 1, 5, WALL + 500 + late_ms);
@@ -177,7 +177,7 @@ fn leases_live_through_a_graceful_stop_by_the_wall_clock() {
         play.restart(200)?;
         Ok(play.ack("t1", TokenAnswer::Expired))
     });
-    // Died while it stopped: the lease is written down or it is not.
+    // The server died while it stopped: the lease is written down or it is not.
     for found in [vec![], vec![found("a", 1, DUE, "t2")]] {
         holds(|play| {
             delivered(play)?;
@@ -323,7 +323,7 @@ fn a_key_made_by_the_server_is_recognised() {
         play.oracle.answered(id, Answer::Stored { created: true, task: task() })?;
         play.get("7", Answer::Task(task()))
     });
-    // Its answer is lost, or comes after the delivery.
+    // The answer to the put is lost, or comes after the delivery.
     for lost in [true, false] {
         holds(|play| {
             let id = play.send(None, verb());
@@ -365,7 +365,7 @@ fn a_written_lease_may_end_by_a_step_of_the_wall_clock() {
         play.step(1_000);
         play.lease(1, vec![again(2, found("a", 1, DUE, "t2"))])
     });
-    // An extension is not written: a crash may bring back the end that the stop wrote down.
+    // An extension is not written down: a crash may bring back the end that the stop wrote down.
     holds(|play| {
         delivered(play)?;
         play.restart(200)?;
@@ -404,7 +404,7 @@ fn a_second_ack_must_be_told_what_the_first_was() {
         play.ack("t1", TokenAnswer::Acked)?;
         Ok(play.ack("t1", TokenAnswer::Expired))
     });
-    // Another worker had the task by then.
+    // Another worker got the task after the lease ran out.
     breaks("P4", |play| {
         delivered(play)?;
         play.pass(1_000);
@@ -417,14 +417,14 @@ fn a_second_ack_must_be_told_what_the_first_was() {
 #[test]
 fn only_the_latest_revoked_lease_must_be_remembered() {
     for said in [TokenAnswer::Revoked, TokenAnswer::Expired] {
-        // Its key has a new task.
+        // The key has a new task.
         holds(|play| {
             delivered(play)?;
             play.cancel("a", true, Answer::Revoked)?;
             play.put("a", DUE, ready("a", 2, 7, DUE))?;
             play.ack("t1", said)
         });
-        // Another lease of its task was revoked since.
+        // A later lease of the same task was revoked.
         holds(|play| {
             delivered(play)?;
             let verb =
@@ -438,7 +438,7 @@ fn only_the_latest_revoked_lease_must_be_remembered() {
             play.ack("t2", TokenAnswer::Revoked)?;
             play.ack("t1", said)
         });
-        // The lease had been cut off by a crash when its owner took the task back.
+        // A crash had ended the lease before the owner took the task back.
         holds(|play| {
             delivered(play)?;
             play.crash()?;
@@ -457,7 +457,7 @@ fn a_lost_lease_may_take_a_task_that_is_put_later() {
         play.lease(1, vec![])?;
         play.get("a", Answer::Task(View { state: State::Leased, attempt: 1, ..view("a", 1, 5, WALL) }))
     });
-    // Settled before the put was answered, but not before it took effect.
+    // The lost lease took the task of a put before the put was answered, and was settled before that too.
     holds(|play| {
         let made = Verb::Put { due: None, payload: 700, mode: Mode::Upsert, if_match: None, revoke: false };
         let id = play.send(None, made);
@@ -478,7 +478,7 @@ fn a_queue_is_forgotten_with_what_was_laid_down_once_it_is_empty() {
         play.put("a", DUE, view("a", 1, 5, DUE))?;
         let one = Answer::NotEmpty { live: 1, dead: 0, schedules: 0 };
         play.call(None, Verb::Delete, one)?;
-        // The put may have come before or after it; the order is unknown.
+        // The put may have taken effect before or after the delete; the order is unknown.
         let put = play.send(Some("b"), put(DUE, 200));
         play.call(None, Verb::Delete, Answer::NotEmpty { live: 2, dead: 0, schedules: 0 })?;
         play.oracle.answered(put, Answer::Stored { created: true, task: view("b", 2, 8, DUE) })?;
