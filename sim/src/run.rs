@@ -1,4 +1,4 @@
-//! One run: a seed's world from its first call to its last.
+//! One run of the simulator: everything that follows from one seed, from the first call to the last.
 
 mod calm;
 mod clients;
@@ -40,26 +40,26 @@ type Step = Result<(), Violation>;
 /// How a run ended.
 #[derive(Debug)]
 pub struct Outcome {
-    /// The broken promise, if one was.
+    /// The broken promise, if the run found one.
     pub violation: Option<Violation>,
     /// The hash of all that happened.
     pub trace_hash: u64,
-    /// Steps it took.
+    /// The number of steps of the run.
     pub steps: u64,
-    /// Virtual wall time at its end, milliseconds.
+    /// The wall clock at the end of the run (simulated, ms).
     pub wall_ms: i64,
     /// The situations that the run met.
     pub coverage: Coverage,
-    /// The files of the store at its end.
+    /// The files of the store at the end of the run, with their lengths (bytes).
     pub files: Vec<(String, usize)>,
 }
 
-/// Wishes besides running.
+/// Options of one run that do not change its choices.
 #[derive(Copy, Clone, Debug, Default)]
 pub struct Watch {
     /// Print every event.
     pub trace: bool,
-    /// End after this step.
+    /// End the run after this step.
     pub until_step: Option<u64>,
 }
 
@@ -103,7 +103,8 @@ struct World {
     forecasts: Rng,
     /// Draws for glitches of the wall clock, so that the rest of a run is the same without them.
     glitches: Rng,
-    /// Draws for the disks of its lives, so that the rest of a run is the same whether their lanes slip or not.
+    /// Draws for the I/O of each server process, so that the rest of a run is the same with or without slips of its
+    /// lanes.
     slips: Rng,
     bounds: Bounds,
     options: Options,
@@ -122,7 +123,7 @@ struct World {
     waiting: BTreeSet<CallId>,
     /// Calls on their way to the server, and the step at which they arrive.
     wire: Vec<(u64, Input)>,
-    /// Deliveries on their way back, each a call of the oracle and how many tokens it has.
+    /// Calls of the oracle that return deliveries which reached no worker; with each the number of its tokens.
     returning: Vec<(CallId, usize)>,
     next_call: u64,
     inputs: Vec<Input>,
@@ -135,7 +136,7 @@ struct World {
     starved: bool,
     /// A graceful stop is under way.
     stopping: bool,
-    /// Steps until the server is killed because its store has failed.
+    /// Steps until the driver kills the server because its store has failed.
     doomed: Option<u64>,
 }
 
@@ -211,7 +212,7 @@ impl World {
         match self.rng.below(1_000) {
             0..4 => return self.crashed("killed"),
             4..7 => return self.stop_gracefully(),
-            // A failed store lists what it is sure of, which the oracle cannot tell from what there is.
+            // No list from a failed store: it shows its durable state only, and the oracle cannot see the difference.
             7..12 if self.nobody_waits() && self.doomed.is_none() => return self.list_one(),
             _ => {}
         }
@@ -305,7 +306,7 @@ impl World {
         self.planner.time(wall_ms);
     }
 
-    /// How long until the server wants to be woken.
+    /// The time until the next instant at which the server wants to be woken (ns).
     fn until_wake_ns(&self) -> Option<u64> {
         let wake = self.server.as_ref()?.next_wake();
         let by_wall = wake.wall.map(|at| self.clocks.until_wall(at));
@@ -313,7 +314,8 @@ impl World {
         [by_wall, by_mono].into_iter().flatten().min()
     }
 
-    /// The disk has no more space than what is used, and a little; or all it wants again.
+    /// Leaves the disk only the space in use and 0 to 60,000 bytes more; or, if the disk was full, takes the limit
+    /// away.
     fn fill_disk(&mut self) {
         self.starved = !self.starved;
         let spare = self.rng.pick(&[0, 0, 4_096, 20_000, 60_000]);

@@ -245,7 +245,7 @@ pub enum Verb {
     /// Redrive the dead task with this id; the key of the call is its key. Answered by `Stored` (not created),
     /// `NotFound` or `Live`.
     Redrive {
-        /// Its id.
+        /// The id of the task.
         id: u64,
     },
     /// Take ready tasks, without waiting. Answered by `Delivered`.
@@ -274,7 +274,7 @@ pub enum Verb {
     /// by `Cancelled` to a cancel, by `Stored` (not created) or `Ready` to a run, by `Delivered` to a lease; and by
     /// `NotFound`, `Leased` or `Live`.
     ById {
-        /// Its id.
+        /// The id of the task.
         id: u64,
         /// The action.
         act: Act,
@@ -413,15 +413,15 @@ pub enum TokenAnswer {
 pub struct View {
     /// Its key.
     pub key: String,
-    /// The server's number of it.
+    /// The id of the task.
     pub id: u64,
     /// The version: the number of the owner's last change.
     pub version: u64,
-    /// Its state.
+    /// The state of the task.
     pub state: State,
     /// Wall instant, ms.
     pub due_at: i64,
-    /// Hash of its payload.
+    /// The number that stands for the payload.
     pub payload: u64,
     /// The number of leases so far, the running one included (a lease that a crash ended does not count).
     pub attempt: u32,
@@ -447,11 +447,11 @@ pub enum State {
 pub struct Delivery {
     /// Its key.
     pub key: String,
-    /// The server's number of it.
+    /// The id of the task.
     pub id: u64,
     /// Wall instant, ms.
     pub due_at: i64,
-    /// Hash of its payload.
+    /// The number that stands for the payload.
     pub payload: u64,
     /// The number of leases that ended before, plus one.
     pub attempt: u32,

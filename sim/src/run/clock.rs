@@ -1,4 +1,4 @@
-//! The clocks of a run: what they show, and what the server believes.
+//! The clocks of a run: what they show, and what the server believes of the wall clock.
 
 use std::collections::VecDeque;
 
@@ -9,50 +9,54 @@ use crate::edges;
 use crate::rng::Rng;
 
 const MS_NS: i128 = 1_000_000;
-/// The wall clock never shows less than this: a day in 1970.
+/// The wall clock never goes back below this: a day in 2001 (ns since the Unix epoch).
 const WALL_MIN_NS: i128 = 1_000_000_000 * MS_NS;
-/// Nor more than this: a day in 2128, so that a hundred years from then still fit into what a task may be due at.
+/// No jump sets the wall clock above this: a day in 2128 (ns since the Unix epoch), so that an instant a hundred
+/// years later is still a valid due instant.
 const WALL_MAX_NS: i128 = 5_000_000_000_000 * MS_NS;
-/// A step forward of more than this is not believed at once.
+/// The guard does not believe a step forward of more than this at once (ns).
 const GUARD_NS: i128 = 300_000 * MS_NS;
 
-/// A step forward of more than this is believed after this time on the monotonic clock.
+/// The guard believes a longer step forward after this time on the monotonic clock (ns).
 const STANDS_NS: u64 = 60_000 * 1_000_000;
-/// A wall clock that returns is believed for no longer than this.
+/// A return of the wall clock to an earlier course has to be believed at once for this time after it left that course
+/// (ns).
 const RETURN_NS: u64 = 3_600_000 * 1_000_000;
-/// The wall clock was set if it is further than this from where the others say.
+/// A wall clock that differs by more than this from the course of the boot-time clock was set (ns).
 const STEP_NS: i128 = 500 * MS_NS;
 
-/// Three clocks that need not agree.
+/// The monotonic, the boot-time and the wall clock of a run, which need not agree.
 #[derive(Clone, Debug)]
 pub(super) struct Clocks {
     reading: Reading,
     guard: Option<WallGuard>,
     /// The reading that the server gets.
     now: Now,
-    /// The number of readings during which the wall clock stands still.
+    /// The number of passes of time during which the wall clock still stands still.
     frozen: u64,
     glitch: Option<Glitch>,
-    /// By the boot-time clock: since when the wall clock has gone as it does, and was believed.
+    /// The instant of the boot-time clock since which the wall clock has advanced like it and was believed (ns).
     steady_since_ns: u64,
-    /// How far the wall clock was ahead of the boot-time clock at the last reading.
+    /// The wall clock minus the boot-time clock at the last reading (ns).
     shown_ns: i128,
-    /// By the monotonic clock: when the wall clock was last set.
+    /// The instant of the monotonic clock at which the wall clock was last set (ns).
     set_at_ns: u64,
-    /// The belief of the last hour: until when by the boot-time clock, and how far ahead of it.
+    /// The believed wall clock of the last hour. Each entry: the instant of the boot-time clock until which it was
+    /// believed (ns), and the distance from the boot-time clock (ns).
     believed: VecDeque<(u64, i128)>,
-    /// The fault of the guard, if there was one.
+    /// The fault of the guard, if one was found.
     broken: Option<String>,
 }
 
-/// The wall clock shows less for a while, and returns.
+/// A glitch: the wall clock goes back, and returns to its course later.
 #[derive(Copy, Clone, Debug)]
 struct Glitch {
     less_ns: i128,
-    /// By the boot-time clock.
+    /// The begin of the glitch, and its planned end, by the boot-time clock.
     since_ns: u64,
     until_ns: u64,
-    /// A return by then has to be believed, unless something else happens to the clocks.
+    /// A return until this instant of the boot-time clock has to be believed at once. It is 0 if another fault of the
+    /// wall clock came in between.
     trusted_until_ns: u64,
 }
 
@@ -82,7 +86,7 @@ impl Clocks {
         self.now
     }
 
-    /// A new process knows no earlier reading.
+    /// A new server process starts with a new guard, which knows no earlier reading.
     pub(super) fn restart(&mut self) {
         if let Some(guard) = &mut self.guard {
             *guard = WallGuard::new(self.reading);
@@ -92,12 +96,12 @@ impl Clocks {
         }
     }
 
-    /// Whether the machine may run for `ns` more: no clock counts the nanoseconds of 300 years and more.
+    /// Whether `ns` more may pass: the nanoseconds of the boot-time clock stay below 2^63, about 292 years.
     pub(super) fn may_pass(&self, ns: u64) -> bool {
         self.reading.boot_ns.saturating_add(ns) < 1 << 63
     }
 
-    /// Time passes, for the wall clock `slew` thousandths faster or slower.
+    /// Lets `ns` pass. The wall clock advances faster or slower by `slew_permille` thousandths.
     pub(super) fn pass(&mut self, ns: u64, slew_permille: i64) {
         self.reading.mono_ns += ns;
         self.reading.boot_ns += ns;
@@ -114,7 +118,7 @@ impl Clocks {
         self.go_on();
     }
 
-    /// The machine sleeps: the monotonic clock stands still.
+    /// The machine is suspended for `ns`: the boot-time and the wall clock advance, the monotonic clock stands still.
     pub(super) fn suspend(&mut self, ns: u64) {
         self.reading.boot_ns += ns;
         self.reading.wall_ns += i128::from(ns);
@@ -125,7 +129,7 @@ impl Clocks {
         self.frozen = readings;
     }
 
-    /// The wall clock goes to another instant.
+    /// Sets the wall clock forward or back by a random length.
     pub(super) fn jump(&mut self, rng: &mut Rng) {
         let size = i128::from(edges::any_length(rng)) * MS_NS;
         let to = if rng.chance(50) { size } else { -size };
@@ -133,13 +137,14 @@ impl Clocks {
         self.set_wall(within_bounds(self.reading.wall_ns + to));
     }
 
-    /// The wall clock goes back for a while, unless it does so already. Whether it did.
+    /// Begins a glitch, unless one is under way, the wall clock is frozen or it is not believed now. Returns whether
+    /// it did.
     pub(super) fn glitch(&mut self, rng: &mut Rng) -> bool {
         let room_ns = self.reading.wall_ns - WALL_MIN_NS;
         let less_ns = (i128::from(edges::any_length(rng)) * MS_NS).min(room_ns);
         let since_ns = self.reading.boot_ns;
         let held_ns = (since_ns - self.steady_since_ns).min(RETURN_NS);
-        // Most of them are over before the place where the clock was is forgotten.
+        // Most glitches end while the guard still has to know the course before them.
         let lasts_ns = rng.pick(&[1_000_000, 1_000_000_000, held_ns / 2, held_ns, 2 * held_ns]).max(1);
         if self.glitch.is_some() || self.frozen > 0 || self.believed_ns() != self.reading.wall_ns {
             return false;
@@ -150,18 +155,18 @@ impl Clocks {
         true
     }
 
-    /// All clocks agree from here on.
+    /// Ends a freeze and a glitch: from now on all clocks advance equally.
     pub(super) fn calm(&mut self) {
         self.frozen = 0;
         self.end_glitch();
     }
 
-    /// The fault of the guard, if there was one.
+    /// The fault of the guard, if one was found.
     pub(super) fn verdict(&mut self) -> Result<(), String> {
         self.broken.take().map_or(Ok(()), Err)
     }
 
-    /// Time has passed. A glitch may be over.
+    /// Time has passed: ends a glitch whose time is over, and reads the clocks.
     fn go_on(&mut self) {
         match self.glitch {
             Some(glitch) if glitch.until_ns <= self.reading.boot_ns => self.end_glitch(),
@@ -169,15 +174,17 @@ impl Clocks {
         }
     }
 
-    /// The wall clock returns.
+    /// Ends the glitch: the wall clock returns to its course, and the guard has to believe it, if the return is in
+    /// time.
     fn end_glitch(&mut self) {
         let Some(glitch) = self.glitch.take() else { return };
-        // Before the guard says what it thinks of the return.
+        // Decided before the guard reads the return, because that reading may change `trusted_until_ns`.
         let trusted = self.reading.boot_ns <= glitch.trusted_until_ns;
-        // The time in the glitch does not count as time at this place.
+        // The time of the glitch does not count as time on this course.
         let held_ns = if trusted { glitch.since_ns - self.steady_since_ns } else { 0 };
         self.steady_since_ns = self.reading.boot_ns - held_ns;
-        // Time that passes takes the clock over its bound, too. A return that is cut there would be none.
+        // A return that has to be believed must not be cut at the bound, because it would then end at another place.
+        // Time that passes may take the clock above the bound too.
         let back_ns = self.reading.wall_ns + glitch.less_ns;
         self.set_wall(if trusted { back_ns } else { within_bounds(back_ns) });
         if self.guard.is_some() && trusted && self.believed_ns() != self.reading.wall_ns {
@@ -187,13 +194,14 @@ impl Clocks {
         }
     }
 
-    /// The wall clock is set.
+    /// Sets the wall clock, and reads the clocks.
     fn set_wall(&mut self, to_ns: i128) {
         self.reading.wall_ns = to_ns;
         self.read();
     }
 
-    /// The wall clock does not go as the others do, or its guard is a new one.
+    /// The wall clock does not advance like the boot-time clock, is not believed, or has a new guard: the time on its
+    /// course begins anew, and a glitch under way need not be believed at its end.
     fn unsteady(&mut self) {
         self.steady_since_ns = self.reading.boot_ns;
         if let Some(glitch) = &mut self.glitch {
@@ -201,7 +209,7 @@ impl Clocks {
         }
     }
 
-    /// Nanoseconds until the wall clock shows `at`, if it goes as the others do.
+    /// Nanoseconds until the believed wall clock shows `at`, if all clocks advance equally.
     pub(super) fn until_wall(&self, at: Timestamp) -> u64 {
         let left_ns = i128::from(at.as_ms()) * MS_NS - self.believed_ns();
         u64::try_from(left_ns.max(0)).unwrap_or(u64::MAX)
@@ -235,7 +243,8 @@ impl Clocks {
         self.believe(believed_ns);
     }
 
-    /// A step forward is believed if it is small, if it has stood, or if the clock was believed there before.
+    /// Judges the guard. A step forward may be believed if it is small, if the clock was set long enough ago, or if
+    /// the clock was believed there within the last hour.
     fn judge(&mut self, ahead_ns: i128) {
         let boot_ns = self.reading.boot_ns;
         self.believed.retain(|(until_ns, _)| until_ns + RETURN_NS >= boot_ns);
@@ -262,7 +271,7 @@ impl Clocks {
     }
 }
 
-/// A time of the wall clock to set it to.
+/// The nearest instant to which a jump may set the wall clock.
 fn within_bounds(wall_ns: i128) -> i128 {
     wall_ns.clamp(WALL_MIN_NS, WALL_MAX_NS)
 }
@@ -314,7 +323,8 @@ mod tests {
         }
     }
 
-    /// The checks of this file are no promises of the guard: a guard that believes all of it at once, or nothing of it, is found.
+    /// Tests the checks of this file: they find a guard that believes a step at once, and a guard that does not
+    /// believe a return.
     #[test]
     fn a_guard_that_believes_too_much_or_too_little_is_found() {
         let mut clocks = Clocks::new(1_500_000_000_000, 0, true);

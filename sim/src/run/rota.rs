@@ -1,4 +1,4 @@
-//! One client that has schedules and a queue of its own, and works on the tasks that they make.
+//! The planner: one client that puts schedules in a queue of its own, and works on the tasks that they make.
 
 use std::sync::Arc;
 
@@ -11,26 +11,26 @@ use crate::oracle::Violation;
 use crate::oracle::rota::{Beat, Early, Made, Missed, Plan, Rota, Shown};
 use crate::rng::Rng;
 
-/// The queue of its tasks. No other client uses it.
+/// The queue of the planner. No other client uses it.
 const QUEUE: &str = "rota";
 const NAMES: [&str; 3] = ["a", "b", "c"];
-/// The longest jitter.
+/// The longest jitter of a schedule (ms).
 const JITTER_MS_MAX: u64 = 30;
 const LEASE_MS: u64 = 3_600_000;
 
-/// The client.
+/// The planner, with its oracle of schedules.
 pub(super) struct Planner {
     rng: Rng,
     percent: u64,
     bounds_percent: u64,
     wall_ms: i64,
     oracle: Rota,
-    /// The call that it waits for.
+    /// The number of the call that the planner waits for, and what it asked.
     open: Option<(u64, Asked)>,
-    /// Its running leases: a token, and which task.
+    /// The running leases of the planner: the token, the name of the schedule, and the instant of the task.
     held: Vec<(product::Token, &'static str, i64)>,
     numbers: u64,
-    /// The number of tasks that each schedule had made that was there at the end.
+    /// For each schedule that existed at the end of the run: its name, and the number of tasks that it had made.
     made: Vec<(&'static str, u64)>,
 }
 
@@ -72,7 +72,7 @@ impl Planner {
         self.open.is_some()
     }
 
-    /// Its connection is closed.
+    /// The connection of the planner is closed.
     pub(super) fn forget(&mut self) {
         self.open = None;
         self.held.clear();
@@ -103,7 +103,8 @@ impl Planner {
         }
         self.numbers += 1;
         let missed = self.rng.pick(&[Missed::Skip, Missed::Once, Missed::All]);
-        // Years may be missed at once.
+        // The clock may jump by years, so a plan that makes up for all missed instants always has a limit on its
+        // tasks.
         let ms = self.rng.pick(&[1_000, 60_000, 3_600_000, 86_400_000]);
         let beat = match stands.filter(|_| self.rng.chance(40)) {
             Some(before) => before.beat,
@@ -123,7 +124,8 @@ impl Planner {
         }
     }
 
-    /// The begin and the end of a schedule, in steps of its own: some have begun, and some are over.
+    /// Draws the start and the end of a schedule, at a distance of some intervals from now: some schedules have begun
+    /// already, and some are over.
     fn bounds(&mut self, step_ms: u64) -> (Option<i64>, Option<i64>) {
         if self.bounds_percent == 0 || !self.rng.chance(self.bounds_percent) {
             return (None, None);
@@ -172,7 +174,8 @@ impl Planner {
         }
     }
 
-    /// The result of an answer. `None`: nothing certain.
+    /// Takes an answer to what was asked. Returns what the answer shows; `None` if the outcome of the call is
+    /// unknown.
     fn answered(&mut self, asked: &Asked, answer: product::Answer) -> Result<Option<Seen>, Violation> {
         use product::{Answer as A, ScheduleError as E, Unavailable as U};
         match (asked, answer) {
@@ -276,7 +279,7 @@ impl World {
         self.trace.event(format_args!("call {id} of the planner is answered {answer:?}"));
         let failed = self.has_failed();
         match self.planner.answered(&asked, answer.clone()) {
-            // A store that has failed shows only its durable state.
+            // A failed store shows only its durable state, so what it shows is not judged.
             Err(_) if failed && matches!(asked, Asked::Look(_)) => Ok(true),
             other => other.map(|_| true),
         }
@@ -287,13 +290,14 @@ impl World {
         if self.planner.percent == 0 {
             return Ok(());
         }
-        // Without space for a task, the server looks for space once a second, and may still have the result of the last look.
+        // A server that had no space for a task looks for space once a second, and may still use the result of the
+        // last look.
         for _ in 0..5 {
             self.advance(1_100_000_000);
             self.turn()?;
         }
         while self.work_off_rota()? {}
-        // The next instant is looked at when the last result of the schedule is durable.
+        // The server looks at the next instant of a schedule only when the last change of the schedule is durable.
         self.settle()?;
         for name in NAMES {
             if let Seen::Schedule(shown) = self.finish_rota(Asked::Look(name))? {
@@ -306,7 +310,7 @@ impl World {
         Ok(())
     }
 
-    /// Checks that all tasks that the schedules made were delivered. No task is left that falls due.
+    /// Checks that all tasks that the schedules made were delivered. At this point no more tasks fall due.
     pub(super) fn all_made_came(&self) -> Step {
         let Planner { oracle, made, .. } = &self.planner;
         made.iter().try_for_each(|(name, made)| oracle.complete(name, *made))
@@ -333,7 +337,7 @@ impl World {
         }
         let Seen::Tasks(count) = self.finish_rota(Asked::Lease)? else { unreachable!("a lease shows tasks") };
         let held = std::mem::take(&mut self.planner.held);
-        // The end of an earlier lease also counts, and may allow another task.
+        // The ack of a task that was leased earlier also counts as work: the schedule may then make another task.
         let ends = !held.is_empty();
         if ends {
             self.finish_rota(Asked::Ack(held))?;
@@ -411,7 +415,8 @@ fn shown(view: &product::ScheduleView) -> Shown {
     }
 }
 
-/// The schedule and the instant of a task. The product writes the key, so its text is compared with the expected one.
+/// Returns the schedule and the instant of a task. The product writes the key from both, so the key is compared with
+/// the expected one.
 fn made_of(one: &product::Leased) -> Result<(&'static str, Made), Violation> {
     let of = NAMES.into_iter().find(|of| one.key.as_str().starts_with(&format!("{of}@")));
     let instants = (0..=JITTER_MS_MAX)
