@@ -1,4 +1,4 @@
-//! [`SimDisk`]: a disk that forgets unsynced changes, in every way that a disk may.
+//! [`SimDisk`]: a disk in memory that may lose unsynced changes at a crash, in every way that a real disk may.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -18,20 +18,21 @@ pub use self::crash::LastWrite;
 pub use self::fault::Fault;
 use self::fault::Schedule;
 
-/// The bytes of a disk that are written, or lost, together.
+/// The size of a sector (bytes). A sector is written or lost as a whole.
 const SECTOR: usize = 512;
 
-/// A disk in memory that knows what is durable and what a crash may still take.
+/// A disk in memory that knows what is durable and what a crash may still lose.
 ///
-/// For each file it keeps the durable bytes and the list of writes since the last sync, for each directory the durable
-/// names and the list of changes since the last sync. [`crash`](Self::crash) keeps any subset of what was not synced, in
-/// any order, some of it torn. Clones are the same disk; [`image`](Self::image) makes another one.
+/// For each file it keeps the durable bytes and the list of writes since the last sync; for each directory the
+/// durable names and the list of changes since the last sync. [`crash`](Self::crash) keeps any subset of the unsynced
+/// changes, in any order, some of them torn. A clone is the same disk; [`image`](Self::image) makes an independent
+/// copy.
 #[derive(Clone, Debug, Default)]
 pub struct SimDisk {
     state: Arc<Mutex<State>>,
 }
 
-/// How many calls of each kind there were, for reports.
+/// The number of calls of each kind, for reports.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub struct Calls {
     /// Writes and changes of length.
@@ -55,10 +56,10 @@ struct State {
     durable_dirs: Vec<String>,
     next_inode: Inode,
     schedule: Schedule,
-    /// Bytes that all files may have together; `None` for no bound.
+    /// The largest sum of the lengths of all files (bytes); `None`: no bound.
     space: Option<u64>,
     crashed: bool,
-    /// The number of changes that may still be made until the test looks; `None`: any number.
+    /// The number of changes that may still be made. At the next one the machine dies. `None`: any number.
     changes_left: Option<u64>,
     calls: Calls,
 }
@@ -70,23 +71,24 @@ struct File {
     live: Vec<u8>,
     durable: Vec<u8>,
     unsynced: Vec<Write>,
-    /// The writes that the last sync covered: for these alone, nothing later on the disk can tell that they were
-    /// there.
+    /// The ranges of the writes that the last sync covered. If one of them is damaged, nothing later on the disk can
+    /// show that it had been written.
     last_synced: Vec<Range<usize>>,
     lie: Option<Lie>,
 }
 
-/// A sync of a file that lied.
+/// A sync of a file that lied: it reported success, and [`SimDisk::after_lies`] shows the disk without its writes.
 #[derive(Clone, Debug)]
 struct Lie {
     /// The durable bytes without the writes that the sync covered.
     before: Vec<u8>,
     /// The writes that later syncs covered.
     after: Vec<Write>,
-    /// Whether the file is a log file: later frames tell that its frames were there, and nothing else does for
-    /// certain.
+    /// Whether the file is a log file. Only later frames can certainly show that the lost frames of a log file had
+    /// been there.
     is_log: bool,
-    /// Syncs of frames since then, or of anything if it is no log file. The zeroes of a spare file tell nothing.
+    /// The number of later syncs: for a log file only those that covered frames, because the zeroes of a spare file
+    /// show nothing.
     syncs: u64,
 }
 
@@ -104,7 +106,7 @@ impl SimDisk {
         disk
     }
 
-    /// Another disk with the same content, without faults.
+    /// Another disk with the same content, without planned faults.
     #[must_use]
     pub fn image(&self) -> Self {
         let mut state = self.lock_state().clone();
@@ -112,13 +114,13 @@ impl SimDisk {
         Self { state: Arc::new(Mutex::new(state)) }
     }
 
-    /// Limits the bytes of all files together, or removes the limit. A write beyond it fails for want of space and
-    /// changes nothing. Existing bytes stay, even if they are more.
+    /// Limits the sum of the lengths of all files (bytes), or removes the limit. A write beyond the limit fails
+    /// because there is no space, and changes nothing. Existing bytes stay, even if the limit is below their sum.
     pub fn set_space(&self, bytes: Option<u64>) {
         self.lock_state().space = bytes;
     }
 
-    /// Bytes that all files have together.
+    /// The sum of the lengths of all files (bytes).
     #[must_use]
     pub fn used_bytes(&self) -> u64 {
         self.lock_state().used_bytes()
@@ -141,20 +143,20 @@ impl SimDisk {
         self.lock_state().crashed
     }
 
-    /// Calls by kind.
+    /// The number of calls of each kind so far.
     #[must_use]
     pub fn calls(&self) -> Calls {
         self.lock_state().calls
     }
 
-    /// The files there are, with their lengths, for reports.
+    /// The names of all files, with their lengths (bytes), for reports.
     #[must_use]
     pub fn files(&self) -> Vec<(String, usize)> {
         let state = self.lock_state();
         state.names.iter().map(|(name, inode)| (name.clone(), state.files[inode].live.len())).collect()
     }
 
-    /// Whether the last sync of a file covered something of this range.
+    /// Whether the last sync of a file covered a part of this range.
     ///
     /// # Panics
     /// If there is no such file.
@@ -178,7 +180,7 @@ impl SimDisk {
         }
     }
 
-    /// A person deletes a file, and the deletion is durable.
+    /// Deletes a file from outside of the store. The deletion is durable.
     ///
     /// # Panics
     /// If there is no such file.
@@ -188,9 +190,9 @@ impl SimDisk {
         state.durable_names.remove(file);
     }
 
-    /// Replaces a sector of a file by the one before or after it, in the live and in the durable bytes: a write that
-    /// went astray. Returns whether that changed anything. A sector of zeroes is not replaced, because the end of a
-    /// log would be lost.
+    /// Replaces a sector of a file by the sector before it (for the first one: after it), in the live and in the
+    /// durable bytes, like a write to a wrong place. Returns whether that changed anything. A sector of zeroes is not
+    /// replaced, because the end of a log would be lost.
     ///
     /// # Panics
     /// If there is no such file.
@@ -213,7 +215,7 @@ impl SimDisk {
         self.state.lock().expect("no thread panics while it holds the disk")
     }
 
-    /// Counts a changing call and carries out the fault that was set for it.
+    /// Counts a call that changes something, and carries out the fault that was planned for it.
     fn change<T>(
         &mut self,
         op: DiskOp,
@@ -236,8 +238,8 @@ impl SimDisk {
         match state.schedule.next(op) {
             Some(Fault::Crash) => {
                 state.crashed = true;
-                // The crash came in the middle: the change is among those that may stay. A sync has then promised
-                // nothing.
+                // The crash came in the middle of the call: its change is one of those that may stay. A sync has
+                // promised nothing then.
                 if !matches!(op, DiskOp::Sync | DiskOp::SyncDir) {
                     let _ = effect(&mut state);
                 }
@@ -261,7 +263,7 @@ impl SimDisk {
                 {
                     file.lie =
                         Some(Lie { before: file.durable.clone(), after: Vec::new(), is_log, syncs: 0 });
-                    // These writes are not among those that later syncs cover.
+                    // These writes must not count as writes that a later sync covers.
                     file.sync(false);
                 }
                 effect(&mut state).map_err(|source| DiskError::new(op, file, source))
@@ -272,7 +274,8 @@ impl SimDisk {
         }
     }
 
-    /// A call that changes nothing, and the fault that is due at it, if its caller has to carry that out.
+    /// Counts a call that changes nothing. Returns the fault that was planned for it, if the caller has to carry it
+    /// out.
     fn look<T>(
         &self,
         op: DiskOp,
@@ -306,7 +309,8 @@ impl File {
         self.last_synced.iter().any(|last| last.start < range.end && range.start < last.end)
     }
 
-    /// The written bytes become durable.
+    /// Makes the unsynced writes durable. If an earlier sync of the file lied, an honest sync also keeps its writes
+    /// as later ones.
     fn sync(&mut self, honest: bool) {
         if !self.unsynced.is_empty() {
             self.last_synced = self.unsynced.iter().map(Write::range).collect();
@@ -324,12 +328,12 @@ fn is_log(file: &str) -> bool {
     file.contains("/log-")
 }
 
-/// The bytes of a sector.
+/// The range of the bytes of a sector, in a file of `len` bytes.
 fn byte_range(sector: usize, len: usize) -> Range<usize> {
     (sector * SECTOR).min(len)..((sector + 1) * SECTOR).min(len)
 }
 
-/// Copies the sector before this one, or after the first, over it.
+/// Copies the sector before this one over it; for the first sector, the one after it.
 fn neighbour(bytes: &mut [u8], sector: usize) {
     let other = if sector == 0 { 1 } else { sector - 1 };
     let (from, to) = (other * SECTOR, sector * SECTOR);
@@ -370,7 +374,7 @@ impl Disk for SimDisk {
         Ok(())
     }
 
-    /// No other process ever has this disk, so there is nothing to check, and a check cannot fail.
+    /// No other process can use this disk, so there is no lock to check and the check cannot fail.
     fn check_lock(&mut self) -> Result<(), DiskError> {
         Ok(())
     }

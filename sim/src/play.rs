@@ -1,4 +1,5 @@
-//! A small world without chance: one caller, one call at a time, and the same operations give the same calls of the disk.
+//! A small world without random numbers: one caller makes one call at a time, and equal operations give equal calls
+//! of the disk.
 
 use std::fmt;
 
@@ -14,7 +15,7 @@ const WALL_START_MS: i64 = 1_500_000_000_000;
 const QUEUE: &str = "q";
 const LEASE_MS: u64 = 1_000;
 const FAR_MS: u64 = 864_000_000;
-/// More turns than anything takes.
+/// A number of turns that no operation of a correct server needs.
 const TURNS_MAX: usize = 200;
 
 type Server = Shard<DiskStore<SimDisk, InlineIo<SimDisk>>>;
@@ -26,20 +27,20 @@ pub(crate) enum Operation {
     Put,
     /// Puts `b`, due in ten days: beyond the horizon.
     PutFar,
-    /// Cancels what was put last.
+    /// Cancels the task that was put last.
     Cancel,
-    /// Moves what was put last: what is far comes near, what is near becomes far.
+    /// Moves the task that was put last: a far one becomes near, a near one far.
     Reschedule,
-    /// Time goes on to the next wake.
+    /// Lets time pass until the server wants to be woken.
     Wake,
     Lease,
     /// Acks the last lease.
     Ack,
-    /// The background gets as much time as it wants.
+    /// Runs 20 turns, which give the background work of the store as much time as it wants.
     Checkpoint,
 }
 
-/// All there are.
+/// All operations.
 pub(crate) const OPERATIONS: [Operation; 8] = [
     Operation::Put,
     Operation::PutFar,
@@ -56,7 +57,7 @@ pub(crate) const OPERATIONS: [Operation; 8] = [
 pub(crate) enum Stopped {
     /// The machine died.
     Died,
-    /// The store has failed, or refuses to open, and why.
+    /// The store has failed or refuses to open; the text says why.
     Failed(String),
     Broken(Violation),
 }
@@ -88,15 +89,15 @@ pub(crate) struct Play {
     pub(crate) oracle: Oracle,
     now: Now,
     calls: u64,
-    /// Calls under way; there is more than one only after a crash.
+    /// Calls that have no answer yet. There is more than one only after a crash.
     open: Vec<CallId>,
     token: Option<String>,
-    /// The last put, and whether it is far.
+    /// The key of the last put, and whether its task is far.
     last: Option<(&'static str, bool)>,
 }
 
 impl Play {
-    /// A world whose server has to be started.
+    /// A world whose server is not started yet.
     pub(crate) fn new(disk: SimDisk) -> Self {
         let wall = Timestamp::from_ms(WALL_START_MS).expect("after 1970");
         Self {
@@ -111,7 +112,7 @@ impl Play {
         }
     }
 
-    /// The same world at the moment of a crash, on another disk.
+    /// A copy of this world at the moment of a crash, on the disk `disk`.
     pub(crate) fn crashed_on(&self, disk: SimDisk) -> Result<Self, Violation> {
         let mut oracle = self.oracle.clone();
         oracle.crashed()?;
@@ -127,14 +128,14 @@ impl Play {
         })
     }
 
-    /// The process dies; the machine lives on.
+    /// Ends the process of the server. The machine goes on, so no unsynced change is lost.
     pub(crate) fn kill(&mut self) -> Result<(), Violation> {
         self.server = None;
         self.open.clear();
         self.oracle.crashed()
     }
 
-    /// Brings the server up.
+    /// Starts the server.
     pub(crate) fn start(&mut self) -> Result<(), Stopped> {
         let opened = DiskStore::open(self.disk.clone(), InlineIo::new(), options());
         let store = opened.map_err(|error| self.stopped(&error.to_string()))?;
@@ -163,7 +164,7 @@ impl Play {
         Err(Stopped::Failed("the server does not load".to_owned()))
     }
 
-    /// Does one thing. `false`: there was nothing to do, so a shorter play is the same.
+    /// Does one operation. `false`: the operation had nothing to do, so a play without it is the same.
     pub(crate) fn act(&mut self, operation: Operation) -> Result<bool, Stopped> {
         let payload = 2 * (self.calls + 1);
         let put = |ms| Verb::Put {
@@ -205,7 +206,7 @@ impl Play {
         Ok(true)
     }
 
-    /// Takes the list, then lets time pass until all is delivered, acks it, and looks whether anything is left.
+    /// Reads the list, then lets time pass until every task is delivered and acked, and checks that no task is left.
     pub(crate) fn finish(&mut self) -> Result<(), Stopped> {
         self.list()?;
         for _ in 0..TURNS_MAX {
@@ -236,7 +237,8 @@ impl Play {
         }
     }
 
-    /// Time goes to the next instant at which the server wants to be woken. `false`: there is none.
+    /// Lets time pass until the next instant at which the server wants to be woken. `false`: there is no such
+    /// instant.
     fn wake(&mut self) -> Result<bool, Stopped> {
         for _ in 0..TURNS_MAX {
             if self.server.as_ref().is_some_and(|server| server.is_idle()) {
@@ -315,7 +317,7 @@ impl Play {
     }
 }
 
-/// Small files, and a checkpoint whenever there is time for one.
+/// Options with small files, and with a checkpoint whenever there is time for one.
 fn options() -> StoreOptions {
     let mut options = StoreOptions::new(*b"a small world...");
     options.history = HistoryLimits::last(10_000);

@@ -1,5 +1,5 @@
-//! Translates the product's words to the oracle's and back. The oracle knows nothing of the product, so this module
-//! stands between.
+//! Translates the types of the product to those of the oracle and back. The oracle knows nothing of the product, so
+//! this module stands between them.
 
 use std::sync::Arc;
 
@@ -9,8 +9,8 @@ use tickwheel_queue as product;
 use crate::oracle::{self, TokenAnswer, Verb, View};
 use crate::rng::Rng;
 
-/// The members of a task that its owner chose, beside its instant. All follow from one number, so that the oracle
-/// keeps only that number.
+/// The members of a task that its owner chose, except the due instant. All of them follow from one number, so the
+/// oracle keeps that number only.
 #[derive(PartialEq, Eq)]
 struct Given {
     body: product::Body,
@@ -36,7 +36,8 @@ impl Given {
     }
 }
 
-/// The payload for this number: the number, and for an odd one more than 4 KiB that follow from it.
+/// The payload that stands for a number: the number itself, and for an odd number more than 4 KiB of bytes that
+/// follow from it.
 fn payload(number: u64) -> Vec<u8> {
     let mut bytes = number.to_be_bytes().to_vec();
     if number % 2 == 1 {
@@ -46,7 +47,7 @@ fn payload(number: u64) -> Vec<u8> {
     bytes
 }
 
-/// The timeline that begins at this instant. Each instant has the same payload.
+/// The timeline of the task with this number, beginning at the instant `first`. All instants have the same payload.
 fn timeline(first: i64, number: u64) -> Vec<product::Moment> {
     let (count, gap_ms) = oracle::steps_of(number).unwrap_or((0, 0));
     let at = |step: u64| first.saturating_add_unsigned(step * gap_ms);
@@ -58,12 +59,12 @@ fn timeline(first: i64, number: u64) -> Vec<product::Moment> {
     moments.collect()
 }
 
-/// Whether there is no timeline, or that of a task with this number.
+/// Whether `moments` is empty, or is the timeline of a task with this number.
 fn is_timeline(moments: &[product::Moment], number: u64) -> bool {
     moments.first().is_none_or(|first| moments == timeline(first.at.as_ms(), number))
 }
 
-/// The policy has no random part, so the oracle knows the length of each wait.
+/// The retry policy of the task with this number. It has no random part, so the oracle knows the length of each wait.
 fn retry(number: u64) -> Option<product::Retry> {
     let backoff = oracle::backoff_of(number).map(|(base_ms, doubles)| product::Backoff {
         doubles,
@@ -75,14 +76,15 @@ fn retry(number: u64) -> Option<product::Retry> {
     (backoff.is_some() || max_attempts.is_some()).then_some(product::Retry { max_attempts, backoff })
 }
 
-/// The trace context of every put of this key: half of them have one.
+/// The trace context of every put of this key: keys with an odd number have one.
 fn trace_of(key: &str) -> Option<Arc<str>> {
     let traced =
         key.strip_prefix('k').and_then(|number| number.parse::<u64>().ok()).is_some_and(|n| n % 2 == 1);
     traced.then(|| format!("trace of {key}").into())
 }
 
-/// `traced`: the key, and the trace that is shown with it; `shown`: the retry policy, which a delivery does not show.
+/// The number from which the members of a task follow. `traced`: the key, and the trace that is shown with it.
+/// `shown`: the retry policy, if the answer shows it; a delivery does not.
 fn number(
     traced: (&product::Key, Option<&Arc<str>>),
     body: &product::Body,
@@ -99,7 +101,7 @@ fn number(
         retry: shown.unwrap_or_else(|| retry(number)),
         ..product::Terms::default()
     };
-    // Any other task was never put: a number that no call has says so.
+    // No call put any other task. For such a task the result is a number that no call has.
     let (key, trace) = traced;
     let traced_well = trace_of(key.as_str()).as_ref() == trace;
     let is_it = |number: u64| {
@@ -132,7 +134,7 @@ pub(crate) fn is_full(answer: &product::Answer) -> bool {
     matches!(why, product::Unavailable::Full { .. })
 }
 
-/// The input that says that these deliveries reached no worker.
+/// The input that tells the server that these deliveries reached no worker.
 pub(crate) fn undelivered(texts: &[String]) -> Input {
     let tokens =
         texts.iter().map(|text| product::Token::parse(text).expect("the server gave this token")).collect();
@@ -180,7 +182,8 @@ pub(crate) fn command(call: &oracle::Call) -> product::Command {
                 body.timeline = timeline(*first, *number);
             }
             terms.expire_after_ms = oracle::expire_after_of(*number);
-            // A mode that may add no task replaces one, too.
+            // The oracle's `Replace` is one of two puts of the product, chosen by the number: with that mode, or with
+            // one that must not add a task.
             let may_add = *mode != oracle::Mode::Replace || number & 4 == 0;
             product::Command::Put(product::Put {
                 queue,
@@ -303,7 +306,7 @@ pub(crate) fn command(call: &oracle::Call) -> product::Command {
     }
 }
 
-/// A live task that was put elsewhere, at the beginning of time.
+/// The command that imports a live task which was put in another store, at the Unix epoch.
 fn imported(
     queue: product::QueueName,
     key: product::Key,
@@ -461,7 +464,7 @@ pub(crate) fn answer(call: &oracle::Call, answer: product::Answer) -> oracle::An
     }
 }
 
-/// The answer about the one task of an import.
+/// The answer of the oracle for an import of one task.
 fn of_import(imported: &product::Imported) -> oracle::Answer {
     use oracle::Answer as A;
     match (imported.outcomes.first(), &imported.refused) {

@@ -1,4 +1,4 @@
-//! The calls of clients: drawn near the edges where time goes wrong.
+//! The calls of clients, drawn near the edges of time: the instants at which errors are likely.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -7,9 +7,9 @@ use crate::options::Options;
 use crate::oracle::{Act, Call, Due, How, Limits, Mode, Pause, Rate, State, There, Verb, View};
 use crate::rng::Rng;
 
-/// The number of tasks that are remembered to be named by their ids.
+/// The number of tasks that are remembered, so that calls can name them by their ids.
 const SEEN_MAX: usize = 30;
-/// Keys in a crowd.
+/// The number of keys of the crowd: tasks that fall due close together.
 const CROWD: u64 = 120;
 
 /// Draws calls. It remembers what answers showed, because clients use that, but predicts nothing.
@@ -35,11 +35,11 @@ pub(crate) struct Workload {
     /// Tokens given out, newest last, and their queues.
     tokens: Vec<(String, String)>,
     versions: BTreeMap<(String, String), u64>,
-    /// When each key is due, as the last answer showed it.
+    /// The due instant of the task of each key, as the last answer showed it (ms).
     due: BTreeMap<(String, String), i64>,
     /// Dead tasks that answers showed: queue, key, id.
     dead: Vec<(String, String, u64)>,
-    /// The tasks that answers showed last, dead or alive.
+    /// The tasks that answers showed last, dead or alive: queue, key, id.
     seen: VecDeque<(String, String, u64)>,
 }
 
@@ -92,14 +92,14 @@ impl Workload {
         self.versions.insert(place, task.version);
     }
 
-    /// How far from now the task of a call's key is due, as far as is known.
+    /// The distance between now and the due instant of the task that the call names (ms), if an answer has shown it.
     #[must_use]
     pub(crate) fn distance_of(&self, call: &Call, wall_ms: i64) -> Option<u64> {
         let place = (call.queue.clone(), call.key.clone()?);
         self.due.get(&place).map(|due| due.abs_diff(wall_ms))
     }
 
-    /// An answer gave a token out.
+    /// An answer showed the token of a new lease.
     pub(crate) fn saw_token(&mut self, queue: &str, token: &str) {
         self.tokens.push((queue.to_owned(), token.to_owned()));
     }
@@ -154,7 +154,7 @@ impl Workload {
         }
     }
 
-    /// New settings or a hold of a queue; a pause does not last.
+    /// A call that sets limits, pauses, drains or deletes a queue. A pause does not last long.
     fn hold(&mut self, queue: String) -> Call {
         let few = |rng: &mut Rng| Some(rng.pick(&[1, 1, 2, 3, 10])).filter(|_| rng.chance(70));
         if self.delete_percent > 0 && self.rng.chance(self.delete_percent) {
@@ -195,7 +195,7 @@ impl Workload {
         Call { queue, key: None, verb }
     }
 
-    /// A task that is due with many others, so that a wheel needs more than its smallest form.
+    /// A put of a task that falls due close to many others, so that a wheel needs more than its smallest form.
     fn one_of_crowd(&mut self, queue: String, wall_ms: i64) -> Call {
         if self.crowd_due_ms <= wall_ms || self.rng.chance(2) {
             let ahead = self.rng.pick(&[300, 2_000, 70_000, 1_000_000]);
@@ -212,7 +212,7 @@ impl Workload {
         }
     }
 
-    /// A key that is due about now.
+    /// The key whose task is due nearest to now, at most 2 s away.
     fn nearest(&self, wall_ms: i64) -> Option<(String, String)> {
         let near = self.due.iter().filter(|(_, due)| due.abs_diff(wall_ms) <= 2_000);
         near.min_by_key(|(_, due)| due.abs_diff(wall_ms)).map(|(place, _)| place.clone())
@@ -257,7 +257,7 @@ impl Workload {
         Call { queue, key, verb: Verb::Import { due, payload, attempts, there, revoke } }
     }
 
-    /// Any task that was shown lately, whatever its present state.
+    /// A call that names one of the tasks that were shown last by its id, in whatever state it is now.
     fn by_id(&mut self) -> Call {
         let (queue, key, id) = self.seen[self.rng.index(self.seen.len())].clone();
         let act = match self.rng.below(8) {
@@ -269,7 +269,8 @@ impl Workload {
         Call { queue, key: Some(key), verb: Verb::ById { id, act } }
     }
 
-    /// Any dead task that was shown, which may have been redriven or lost its key since.
+    /// A redrive of a dead task that an answer showed. The task may have been redriven since, or its key may lead to
+    /// another task.
     fn redrive(&mut self, queue: String, key: Option<String>) -> Call {
         if self.dead.is_empty() {
             return Call { queue, key, verb: Verb::Get };
@@ -299,7 +300,7 @@ impl Workload {
         }
         let twice = tokens[0].clone();
         let verb = match self.rng.below(18) {
-            // If one call has two acks by one token, each does what it would do alone.
+            // One call may have the same token twice: each of the two acks then does what it would do alone.
             0..2 => Verb::Ack { tokens: tokens.into_iter().chain([twice]).collect() },
             2..11 => Verb::Ack { tokens },
             11..15 => {
@@ -320,13 +321,13 @@ impl Workload {
             return None;
         }
         let seen = key.as_ref().and_then(|key| self.versions.get(&(queue.to_owned(), key.clone())));
-        // A client knows a version from an answer, or has a wrong one.
+        // The version from an answer; or a wrong one if no answer showed any.
         Some(seen.copied().unwrap_or(u64::MAX))
     }
 
     fn payload(&mut self) -> u64 {
         self.payloads += 1;
-        // Some may fail once or twice only.
+        // Some tasks are dead after one or two failed attempts.
         let max_attempts = match self.payloads % 8 {
             3 => 1,
             5 => 2,
@@ -341,7 +342,7 @@ impl Workload {
         }
     }
 
-    /// Draws nothing where the result is not used.
+    /// Draws whether a put gets such terms. If they are switched off, no number is drawn.
     fn draws_terms(&mut self) -> bool {
         self.terms_percent > 0 && self.rng.chance(self.terms_percent)
     }
@@ -366,7 +367,7 @@ impl Workload {
         }
     }
 
-    /// Near the edges of slots, levels and the horizon, and mostly near.
+    /// A distance in time (ms), mostly short, and often near the edges of slots, levels and the horizon.
     fn distance(&mut self) -> u64 {
         let near = self.rng.below(30);
         match self.rng.below(20) {
@@ -381,7 +382,7 @@ impl Workload {
     }
 }
 
-/// A token that no lease has.
+/// A token like this one that belongs to no lease.
 fn forged(token: &str) -> String {
     let (first, rest) = token.split_at(1);
     format!("{}{rest}", if first == "A" { "B" } else { "A" })

@@ -22,7 +22,7 @@ pub(super) enum NameChange {
     Rename { from: String, to: String, inode: Inode },
 }
 
-/// The bytes in the lost part of a torn write.
+/// The content of the lost part of a torn write.
 #[derive(Copy, Clone, PartialEq, Eq)]
 enum Lost {
     /// The bytes that were there before the write.
@@ -58,7 +58,7 @@ impl Write {
         }
     }
 
-    /// Applies the first `unit` bytes, or half of a shorter write.
+    /// Applies the first `unit` bytes of the write; of a write that is not longer, the first half.
     pub(super) fn apply_beginning(&self, unit: usize, durable: &mut Vec<u8>) {
         match self {
             Self::Bytes { offset, bytes } => {
@@ -69,7 +69,7 @@ impl Write {
         }
     }
 
-    /// Applies a part of the write, or all of it. Returns whether it was a part.
+    /// Applies a random part of the write, or all of it. Returns whether it was torn.
     pub(super) fn apply_torn(&self, durable: &mut Vec<u8>, rng: &mut Rng) -> bool {
         let Self::Bytes { offset, bytes } = self else {
             self.apply(durable);
@@ -101,7 +101,7 @@ impl Write {
             Self::Bytes { offset: offset + at * unit, bytes: stands }.apply(durable);
         }
         if rng.chance(20) && old_len < offset + bytes.len() && durable.len() < offset + bytes.len() {
-            // The length grew, the data did not arrive.
+            // The file has its new length, but the data was not written.
             durable.resize(offset + bytes.len(), 0);
         }
         true
@@ -109,7 +109,8 @@ impl Write {
 }
 
 impl NameChange {
-    /// Applies the change to names, which may differ from those it was made for, because an earlier change was lost.
+    /// Applies the change to `names` and `dirs`. They may differ from the names at the time of the change, because an
+    /// earlier change was lost.
     pub(super) fn apply(self, names: &mut BTreeMap<String, Inode>, dirs: &mut Vec<String>) {
         match self {
             Self::Dir(name) => {

@@ -3,23 +3,24 @@
 use super::{SimDisk, State};
 use crate::rng::Rng;
 
-/// The outcome of the last write that a chosen crash keeps.
+/// What a chosen crash makes of the last write that it keeps.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum LastWrite {
-    /// As it was written.
+    /// The whole write stays.
     Whole,
-    /// The first bytes of it, in this number, or half of a shorter one.
+    /// Only this number of bytes stays, from the beginning of the write; of a write that is not longer, the first
+    /// half.
     Torn(usize),
 }
 
 impl SimDisk {
-    /// Cuts the power: any part of the unsynced changes stays, in any order, some of it torn. The disk can be used
-    /// again.
+    /// Cuts the power: any subset of the unsynced changes stays, in any order, some of them torn. The disk can be
+    /// used again.
     pub fn crash(&self, rng: &mut Rng) {
         let mut state = self.lock_state();
         let State { files, durable_names, dirs, durable_dirs, calls, .. } = &mut *state;
         for dir in dirs.values_mut() {
-            // Some file systems keep the order of such changes, others promise nothing.
+            // Some file systems keep the order of changes of names, others promise nothing.
             let keep_percent = rng.pick(&[0, 50, 90, 100]);
             for change in std::mem::take(&mut dir.unsynced) {
                 if rng.chance(keep_percent) {
@@ -45,7 +46,8 @@ impl SimDisk {
         state.come_back();
     }
 
-    /// The number of changes that a crash may take or keep: names first, then writes, in a fixed order.
+    /// The number of changes that a crash may lose or keep: first the changes of names, then the writes, in a fixed
+    /// order.
     #[must_use]
     pub fn unsynced(&self) -> usize {
         let state = self.lock_state();
@@ -53,8 +55,8 @@ impl SimDisk {
         names + state.files.values().map(|file| file.unsynced.len()).sum::<usize>()
     }
 
-    /// Cuts the power. Of the changes that [`unsynced`](Self::unsynced) counts, those stay whose bit is set in
-    /// `kept`, and all beyond the 64th. `last` is the outcome of the last write that stays.
+    /// Cuts the power. A change that [`unsynced`](Self::unsynced) counts stays if its bit in `kept` is set; all
+    /// changes after the 64th stay. `last` says what becomes of the last write that stays.
     pub fn crash_keeping(&self, kept: u64, last: LastWrite) {
         let mut state = self.lock_state();
         let mut number = 0_u32;
@@ -85,8 +87,8 @@ impl SimDisk {
         state.come_back();
     }
 
-    /// The number of syncs that lied, of files that still exist, and the number of calls since the last of them that
-    /// synced something which might reveal it.
+    /// The number of files that still exist and of which a sync lied; and the least number of later syncs, among
+    /// these files, that may show the lie.
     #[must_use]
     pub fn lies(&self) -> (usize, u64) {
         let state = self.lock_state();
@@ -94,8 +96,7 @@ impl SimDisk {
         (lies.clone().count(), lies.map(|lie| lie.syncs).min().unwrap_or(0))
     }
 
-    /// A copy of the disk as a power cut leaves it, if the writes that lying syncs covered never reached it, and all
-    /// others did.
+    /// A copy of the disk after a power cut, without the writes that lying syncs covered, and with all others.
     #[must_use]
     pub fn after_lies(&self) -> Self {
         let image = self.image();
@@ -114,7 +115,7 @@ impl SimDisk {
 }
 
 impl State {
-    /// Only the durable state is left.
+    /// Starts the machine again: only the durable state is left.
     fn come_back(&mut self) {
         let Self { files, names, durable_names, dirs, durable_dirs, schedule, crashed, .. } = self;
         for file in files.values_mut() {

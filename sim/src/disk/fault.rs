@@ -4,8 +4,8 @@ use tickwheel_store::DiskOp;
 
 use super::SimDisk;
 
-/// A fault that happens at a call. A short read is not among them: a [`Disk`](tickwheel_store::Disk) reads on until
-/// the file ends.
+/// A fault of one call. Short reads are not among the faults: a [`Disk`](tickwheel_store::Disk) reads on until the
+/// file ends.
 ///
 /// | fault | what a store may do | promises it voids |
 /// |---|---|---|
@@ -19,24 +19,24 @@ pub enum Fault {
     Crash,
     /// The call fails and changes nothing; after a failed sync, the changes it covered stay unsynced.
     Error,
-    /// A sync fails, and the changes it covered are gone from the disk though reads still show them: the next sync
+    /// A sync fails, and the changes that it covered are lost, though reads still show them and the next sync
     /// succeeds. A call that is no sync fails like [`Fault::Error`].
     LosingSync,
     /// The call fails because there is no space.
     Full,
-    /// A sync reports success, but the changes it covered are lost if [`SimDisk::after_lies`] is asked. Any other
-    /// call works.
+    /// A sync reports success, but [`SimDisk::after_lies`] shows the disk without the changes that it covered. Any
+    /// other call works.
     LyingSync,
-    /// One bit of the bytes read is wrong. Any other call works.
+    /// A read returns one wrong bit. Any other call works.
     FlippedRead,
-    /// A sector of 512 bytes of the bytes read is the one next to it. Any other call works.
+    /// A read returns one sector (512 bytes) that is a copy of its neighbour. Any other call works.
     NeighbourRead,
 }
 
-/// Counts calls and knows at which of them a fault is due.
+/// Counts the calls and keeps the planned faults.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Schedule {
-    /// Calls that change something.
+    /// The number of calls so far that change something.
     pub(super) changes: u64,
     counts: Vec<(DiskOp, u64)>,
     at_change: Vec<(u64, Fault)>,
@@ -111,13 +111,13 @@ impl SimDisk {
         !self.lock_state().schedule.at_kind.is_empty()
     }
 
-    /// Calls that changed something so far.
+    /// The number of calls so far that change something.
     #[must_use]
     pub fn changes(&self) -> u64 {
         self.lock_state().schedule.changes
     }
 
-    /// Calls of one kind so far.
+    /// The number of calls of one kind so far.
     #[must_use]
     pub fn calls_of(&self, op: DiskOp) -> u64 {
         self.lock_state().schedule.count(op)

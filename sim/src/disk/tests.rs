@@ -1,4 +1,4 @@
-//! The promises of the disk to the tests that use it.
+//! What the simulated disk promises to the tests that use it.
 
 use super::*;
 use crate::rng::Rng;

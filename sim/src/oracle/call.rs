@@ -411,7 +411,7 @@ pub enum TokenAnswer {
 /// A live or dead task, as an answer shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct View {
-    /// Its key.
+    /// The key of the task.
     pub key: String,
     /// The id of the task.
     pub id: u64,
@@ -445,7 +445,7 @@ pub enum State {
 /// A task in a lease answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Delivery {
-    /// Its key.
+    /// The key of the task.
     pub key: String,
     /// The id of the task.
     pub id: u64,

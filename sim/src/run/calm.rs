@@ -1,4 +1,4 @@
-//! The liveness phase: faults are over, and all that is due has to come out in bounded time.
+//! The liveness phase: no more faults happen, and every task that is due has to be delivered in bounded time.
 
 use tickwheel_engine::{Answer as ProductAnswer, CallId as ProductCall, Command, Input};
 
@@ -20,7 +20,8 @@ impl World {
         self.switch.set(true);
         self.inputs.extend(std::mem::take(&mut self.wire).into_iter().map(|(_, input)| input));
         for _ in 0..2_000 {
-            // The store may have met its last fault, and not reported it before its commit is done.
+            // The last fault may have hit the store already, and the store may report it only when its commit is
+            // done.
             if self.has_failed() {
                 self.crashed("killed, for its store has failed")?;
                 self.switch.set(true);
@@ -34,8 +35,8 @@ impl World {
         Err(self.hang("calls are not answered"))
     }
 
-    /// There is space again, and no client puts anything: the server has to notice it by itself, by its looks within
-    /// about a second.
+    /// Checks that the server notices by itself that there is space again, while no client puts anything. The server
+    /// looks for space about once a second.
     fn learn_of_room(&mut self) -> Step {
         for _ in 0..20 {
             let Some(server) = &self.server else { return Ok(()) };
@@ -50,8 +51,8 @@ impl World {
         Err(Violation { promise: "P8", what, story: Vec::new() })
     }
 
-    /// Whatever is due comes out, until nothing is left. Time goes from one instant at which the server wants to be woken to
-    /// the next, so whatever needs another one is late.
+    /// Delivers and acks all tasks that fall due, until none is left. Time goes only from one instant at which the
+    /// server wants to be woken to the next, so a task that needs another instant is late.
     pub(super) fn drain(&mut self) -> Step {
         self.let_go()?;
         self.all_jobs_are_kept()?;
@@ -63,7 +64,7 @@ impl World {
             }
             self.settle()?;
             match self.until_wake_ns() {
-                // The remaining tasks are due after the end of the machine's clocks.
+                // The remaining tasks fall due after the largest instant that the clocks of a run can show.
                 Some(by_ns) if !self.clocks.may_pass(by_ns.saturating_add(LONG_MS * 1_000_000)) => {
                     self.list_all()?;
                     return self.oracle.finish();
@@ -84,14 +85,16 @@ impl World {
         self.oracle.finish()
     }
 
-    /// Nothing is held up for ever. Some limits stay: what they hold up comes out none the less.
+    /// Ends every pause and most limits. Some queues keep limits, or get new limits of the tasks in flight: all of
+    /// their tasks have to be delivered with these limits too.
     fn let_go(&mut self) -> Step {
         for queue in self.workload.queues().to_vec() {
             self.insist(&queue, Verb::Pause(Pause::Off))?;
             if self.rng.chance(70) {
                 self.insist(&queue, Verb::Settle(Limits::default()))?;
             } else if self.options.rate_percent > 0 {
-                // No lease waits at a rate now, so the end of a rate's wait would wake none.
+                // The limits set here have no rate: no lease call waits now, so the next instant of a rate would wake
+                // no call.
                 let limits = Limits { in_flight: Some(2), per_group: Some(1), ..Limits::default() };
                 self.insist(&queue, Verb::Settle(limits))?;
             }
@@ -99,7 +102,7 @@ impl World {
         Ok(())
     }
 
-    /// Lays something down. The server has learned that there is room, so it is not refused.
+    /// Makes a call that changes settings. The server knows that there is space again, so it must not refuse.
     fn insist(&mut self, queue: &str, verb: Verb) -> Step {
         if self.finish_call(queue, None, verb.clone())? == Answer::Laid {
             return Ok(());
@@ -112,7 +115,7 @@ impl World {
         self.workload.queues().to_vec().iter().try_for_each(|queue| self.list(queue))
     }
 
-    /// Lets the server end what is under way: only then it knows when it has to be woken.
+    /// Runs turns until the server is idle. Only then it knows the next instant at which it has to be woken.
     pub(super) fn settle(&mut self) -> Step {
         for _ in 0..1_000 {
             if self.server.as_ref().is_some_and(|server| server.is_idle()) {
@@ -130,7 +133,7 @@ impl World {
         Ok(())
     }
 
-    /// Growth is taken again, whatever the disk has been through.
+    /// Checks that the server accepts a put again, whatever faults the disk has had.
     fn sign_of_life(&mut self) -> Step {
         let queue = self.workload.queues()[0].clone();
         let verb = Verb::Put {
@@ -156,7 +159,7 @@ impl World {
         Ok(busy | self.work_off_rota()?)
     }
 
-    /// Leases what is ready in a queue and acks it. Whether there was something.
+    /// Leases the ready tasks of a queue and acks them. Returns whether there were any.
     fn work_off(&mut self, queue: &str) -> Result<bool, Violation> {
         let verb = Verb::Lease { max: 1_000, lease_ms: 1_000 };
         let Answer::Delivered(found) = self.finish_call(queue, None, verb)? else {
@@ -182,7 +185,7 @@ impl World {
         Ok(answer)
     }
 
-    /// Makes a call while no other client does.
+    /// Makes a call while no other call is open, and waits for its answer.
     pub(super) fn ask_calmly(
         &mut self,
         call: ProductCall,

@@ -8,7 +8,7 @@ use super::{Step, World};
 use crate::oracle::{Call, CallId, Verb};
 use crate::words;
 
-/// So often a client makes a call again that got no answer.
+/// The largest number of times that a client repeats a call that got no answer.
 const TRIES_MAX: u64 = 2;
 
 /// One client, with one call at a time.
@@ -16,14 +16,14 @@ const TRIES_MAX: u64 = 2;
 pub(super) struct Client {
     /// The call that the client waits for.
     pub(super) waits: Option<CallId>,
-    /// The call that it will repeat, because it got no answer.
+    /// The call that the client will repeat, because it got no answer.
     again: Option<Call>,
-    /// How often it has asked that already.
+    /// The number of times that the client has repeated this call.
     pub(super) tries: u64,
 }
 
 impl World {
-    /// A client that waits for nothing makes a call.
+    /// Makes a call of the client, unless the client waits for an answer.
     pub(super) fn send(&mut self, client: usize) -> Step {
         if self.clients[client].waits.is_some() {
             return Ok(());
@@ -47,10 +47,10 @@ impl World {
         Ok(())
     }
 
-    /// Something happens to a call on its way.
+    /// Lets the network lose, repeat or delay a call on its way to the server.
     fn mishap(&mut self, client: usize, id: CallId) -> Step {
         self.coverage.mishaps += 1;
-        // Two tasks of one put that leaves the key to the server are two tasks.
+        // A put that leaves the key to the server must not arrive twice: it would make two tasks.
         let twice = self.open[&id].key.is_some();
         match self.rng.below(3) {
             0 => {
@@ -84,7 +84,7 @@ impl World {
         self.wire.push((arrives, input));
     }
 
-    /// Calls that have arrived go to the server.
+    /// Gives the server the calls that have arrived at this step.
     pub(super) fn receive(&mut self) {
         let now = self.trace.steps();
         let (here, there) = std::mem::take(&mut self.wire).into_iter().partition(|(at, _)| *at <= now);
@@ -97,14 +97,14 @@ impl World {
         if let Command::Lease(lease) = &mut command
             && self.rng.chance(30)
         {
-            // To the oracle a lease that waits is one that takes its time.
+            // For the oracle, a lease call that waits in the server is a call that is open for a longer time.
             lease.wait = true;
             self.waiting.insert(id);
         }
         Input::Call { call: ProductCall(id.0), command }
     }
 
-    /// Some waits have lasted long enough.
+    /// Ends the wait of each lease call that waits in the server, with this probability (percent).
     pub(super) fn end_waits(&mut self, percent: u64) {
         for id in self.arrived_waits() {
             if self.rng.chance(percent) {
@@ -115,7 +115,7 @@ impl World {
         }
     }
 
-    /// The leases that wait in the server.
+    /// The lease calls that wait in the server. Calls that are still on their way are left out.
     pub(super) fn arrived_waits(&self) -> BTreeSet<CallId> {
         let on_wire = |id: CallId| self.wire.iter().any(|(_, input)| call_of(input) == Some(id.0));
         self.waiting.iter().copied().filter(|id| !on_wire(*id)).collect()
@@ -132,7 +132,7 @@ impl World {
         id
     }
 
-    /// A call got no answer: its client may make it again.
+    /// A call got no answer: the client that waited for it may repeat it.
     pub(super) fn ask_again(&mut self, id: CallId, call: &Call) {
         if let Some(client) = self.clients.iter().position(|client| client.waits == Some(id)) {
             self.clients[client].waits = None;
@@ -141,7 +141,8 @@ impl World {
     }
 
     fn retry(&mut self, client: usize, call: &Call) {
-        // A task without a known key is recognised by its payload, so no two of them may have the same.
+        // A client does not repeat a put that leaves the key to the server: two of its tasks would have the same
+        // payload.
         let knows = call.key.is_some() || !matches!(call.verb, Verb::Put { .. });
         let wants = self.rng.chance(self.options.retry_percent);
         let client = &mut self.clients[client];
@@ -153,7 +154,7 @@ impl World {
         }
     }
 
-    /// The deliveries of an answer reached no worker, and the server is told.
+    /// Tells the server that the deliveries of an answer reached no worker.
     pub(super) fn return_undelivered(&mut self, queue: &str, tokens: Vec<String>) {
         self.coverage.undelivered += 1;
         self.inputs.push(words::undelivered(&tokens));
@@ -162,7 +163,7 @@ impl World {
         self.returning.push((id, count));
     }
 
-    /// All connections are gone.
+    /// The server process has ended: all connections and everything on its way are gone.
     pub(super) fn forget_clients(&mut self) {
         for (id, call) in std::mem::take(&mut self.open) {
             self.ask_again(id, &call);

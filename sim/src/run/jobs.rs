@@ -1,4 +1,4 @@
-//! One client that keeps jobs: it begins them, writes down how far they are, and forgets them.
+//! The keeper: one client that begins jobs, writes down how far they are, and forgets them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,15 +12,16 @@ use crate::oracle::Violation;
 use crate::oracle::jobs::{Change, Ledger};
 use crate::rng::Rng;
 
-/// With this number of older jobs, the next change forgets one and begins none.
+/// If there are this many jobs besides the newest one, the next change forgets a job and begins none.
 const JOBS_MAX: usize = 6;
 
-/// The client.
+/// The keeper, with its ledger of jobs.
 pub(super) struct Keeper {
     rng: Rng,
     percent: u64,
     ledger: Ledger,
-    /// The call that it waits for; `None` in it: a look at all jobs.
+    /// The number of the call that the keeper waits for, and the change that it asked for (`None`: a read of all
+    /// jobs).
     open: Option<(u64, Option<Change>)>,
     values: u64,
 }
@@ -39,7 +40,7 @@ impl Keeper {
         self.open = None;
     }
 
-    /// The next change that the keeper asks for; `None`: a look at all jobs.
+    /// The next change that the keeper asks for; `None`: a read of all jobs.
     fn next(&mut self) -> Option<Change> {
         if self.ledger.is_in_doubt() || self.rng.chance(20) {
             return None;
@@ -57,7 +58,7 @@ impl Keeper {
         Some(change)
     }
 
-    /// Takes an answer in.
+    /// Takes the answer to what was asked, and checks it.
     fn answered(&mut self, asked: Option<Change>, answer: product::Answer) -> Step {
         use product::{Answer as A, JobError as E, Unavailable as U};
         match (asked, answer) {
@@ -134,14 +135,14 @@ fn command(asked: Option<Change>) -> product::Command {
     product::Command::ChangeJob(change)
 }
 
-/// A value for each number; the lengths differ.
+/// The value that stands for a number. Values of different numbers may have different lengths.
 fn value(number: u64) -> Arc<[u8]> {
     let mut bytes = number.to_be_bytes().to_vec();
     bytes.resize(8 + (number * 37 % 250) as usize, number as u8);
     bytes.into()
 }
 
-/// Anything else was never kept: a number that no call has says so.
+/// The number of a value. Bytes that no call has written give `u64::MAX`, which is the number of no call.
 fn number(bytes: &Arc<[u8]>) -> u64 {
     let number = bytes.first_chunk().copied().map(u64::from_be_bytes);
     number.filter(|&number| value(number) == *bytes).unwrap_or(u64::MAX)

@@ -1,4 +1,4 @@
-//! Lives of the server: how they begin, and how they end.
+//! Server processes: how each starts, and how it ends by a stop, a kill or a power cut.
 
 use tickwheel_engine::{EngineConfig, Input};
 use tickwheel_queue::Shard;
@@ -21,7 +21,8 @@ impl World {
         self.start()
     }
 
-    /// Each unsynced change may be lost or kept.
+    /// Cuts the power: each unsynced change may be lost or kept. Some power cuts also probe how a store handles
+    /// damage.
     fn power_off(&mut self) -> Step {
         let probes = self.hostile && self.rng.chance(self.options.probe_percent);
         if probes {
@@ -41,7 +42,7 @@ impl World {
         self.switch.set(true);
         for turn in 0..1_000 {
             if turn == 500 && self.starved {
-                // The frame that writes the leases down waits for space: others took what was kept for it.
+                // The frame with the leases waits for space: other writes have taken the space that was kept for it.
                 self.fill_disk();
             }
             let lives = self.coverage.crashes;
@@ -50,7 +51,7 @@ impl World {
                 return Ok(());
             }
             if self.has_failed() {
-                // A failed store writes no lease down: such a stop is as good as a crash.
+                // A failed store writes no leases down, so to the oracle this stop is a crash.
                 return self.crashed("killed while it stopped with a failed store");
             }
             if self.server.as_ref().is_some_and(|server| server.is_released()) {
@@ -58,7 +59,7 @@ impl World {
                 self.forget_clients();
                 self.oracle.stopped()?;
                 if self.rng.chance(50) {
-                    // Leases that a stop promised to have written down have to survive a power cut.
+                    // After a stop the leases are written down, so they have to survive a power cut.
                     self.power_off()?;
                 }
                 return self.start();
@@ -67,7 +68,7 @@ impl World {
         Err(self.hang("a graceful stop does not end"))
     }
 
-    /// Starts the server, as often as it takes: it may die while it recovers.
+    /// Starts the server, again and again until it is up, because it may die during its recovery.
     pub(super) fn start(&mut self) -> Step {
         for depth in 0..20_u64 {
             self.disk.forget_faults();
@@ -116,7 +117,7 @@ impl World {
         Err(self.hang("the server does not come up"))
     }
 
-    /// Whether the server may refuse to start: because a read failed, or the disk is full. What it says has to name the file.
+    /// Checks a refusal to start. It is allowed if the disk is full, or if a read failed and the text names the file.
     fn excuse(&mut self, why: &str, misreads: bool) -> Step {
         self.trace.event(format_args!("refuses to start: {why}"));
         if self.starved && why.contains("no storage space") {
@@ -134,7 +135,7 @@ impl World {
         Err(Violation { promise: "P8", what, story: Vec::new() })
     }
 
-    /// Chooses what is to go wrong with the disk in this life.
+    /// Chooses the faults of the disk until the next start.
     fn plan_fault(&mut self) {
         if self.hostile && self.rng.chance(self.options.error_percent) {
             let nth = self.rng.between(1, 60);
@@ -151,13 +152,13 @@ impl World {
         }
     }
 
-    /// Brings a store's server up. `false`: it died on the way.
+    /// Makes a server of the store and runs it until it has loaded. `false`: the server died or refused to load.
     fn load(&mut self, store: DiskStore<SimDisk, SimIo>, misreads: bool) -> Result<bool, Violation> {
         let config = EngineConfig {
             horizon_ms: self.options.horizon_ms.max(2),
             near_bytes_max: self.options.near_bytes.max(512),
             scan_max: self.rng.pick(&[1, 3, 1_024]),
-            // Time leaps by years here, so no dead task may be forgotten.
+            // The clock jumps by years in a run, so the retention of dead tasks must have no end.
             dead_ms: u64::MAX,
             history_ms: u64::MAX,
             bounds: self.bounds.engine.clone(),
@@ -196,7 +197,7 @@ impl World {
     }
 }
 
-/// Whether the text has the name of a file or of a directory of the disk.
+/// Whether the text contains the name of a file or of a directory of the disk.
 pub(super) fn names_a_file(disk: &SimDisk, text: &str) -> bool {
     let files = disk.files();
     let dirs = files.iter().filter_map(|(name, _)| name.split_once('/')).map(|(dir, _)| dir);
@@ -205,6 +206,6 @@ pub(super) fn names_a_file(disk: &SimDisk, text: &str) -> bool {
 
 fn refused(why: &str) -> Violation {
     let what = format!("refuses to start, though nothing that was synced is damaged: {why}");
-    // A task that the server acknowledged is neither delivered nor listed any more.
+    // `P1`, because a task that the server acknowledged is neither delivered nor listed any more.
     Violation { promise: "P1", what, story: Vec::new() }
 }

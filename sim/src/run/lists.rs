@@ -1,4 +1,4 @@
-//! Lists, taken page by page, and forecasts, while nothing else goes on.
+//! Lists, read page by page, and forecasts, both while no other call is open.
 
 use tickwheel_engine::{Answer as ProductAnswer, CallId as ProductCall, Command, Forecast, Input};
 use tickwheel_queue::{List, State, TaskFilter};
@@ -14,7 +14,7 @@ impl World {
         self.list(&queue)
     }
 
-    /// Takes the whole list of a queue, in one go or state by state.
+    /// Reads the whole list of a queue, either all states together or one state after the other.
     pub(super) fn list(&mut self, queue: &str) -> Step {
         assert!(self.open.is_empty(), "a list is taken alone");
         let id = self.open_call(Call { queue: queue.to_owned(), key: None, verb: Verb::List });
@@ -51,7 +51,8 @@ impl World {
         self.oracle.answered(id, Answer::Listed(rows))
     }
 
-    /// Has a forecast made of a queue, or of all: the planner's tasks are in none of the oracle's.
+    /// Asks for a forecast of one queue, or of all queues if there is no planner: the oracle does not count the tasks
+    /// of the planner.
     pub(super) fn forecast_one(&mut self) -> Step {
         let queues = self.workload.queues();
         let queue = queues[self.forecasts.index(queues.len())].clone();
@@ -75,7 +76,7 @@ impl World {
         self.oracle.forecast(queue.as_deref(), seen.from.as_ms(), width_ms, &seen.counts)
     }
 
-    /// Makes one call that the oracle does not see, and waits for its answer. `None`: the server died.
+    /// Makes one call of which the oracle is not told, and waits for its answer. `None`: the server died.
     fn call_through(&mut self, command: Command) -> Result<Option<ProductAnswer>, Violation> {
         self.next_call += 1;
         let call = ProductCall(self.next_call);
@@ -83,7 +84,8 @@ impl World {
         self.switch.set(true);
         for turn in 0..1_000 {
             if turn == 500 && self.starved {
-                // The list may wait for a commit, and that for space: another program has taken even the reserve.
+                // The list may wait for a commit, and the commit for space, if other writes have taken even the
+                // reserve.
                 self.fill_disk();
             }
             let Some(server) = &mut self.server else { return Ok(None) };

@@ -37,7 +37,7 @@ impl World {
             };
             let Some(story) = story else { continue };
             self.coverage.damages += 1;
-            // A fault of a read is forgotten with the copy; damage stays.
+            // A fault of a read belongs to this copy only; damage of the bytes is in the copy of the copy too.
             let damaged = copy.image();
             self.judge(&whole, &copy, &story, true)?;
             self.judge_salvage(&whole, damaged, &story)?;
@@ -45,8 +45,9 @@ impl World {
         self.probe_deletions(&whole)
     }
 
-    /// Deletes each log file, and the note of the newest one. A report of a loss is no excuse here: a store that
-    /// opens has everything. The probe draws no number, so older seeds stay the same.
+    /// Deletes each log file, and the file that names the newest one. Here a store that opens must have everything;
+    /// it may not leave something out and report it. The probe draws no random number, so older seeds keep their
+    /// runs.
     fn probe_deletions(&mut self, whole: &Dump) -> Step {
         let there: Vec<String> = self.disk.files().into_iter().map(|(name, _)| name).collect();
         let is_of_log = |file: &&String| file.contains("/log-") || file.ends_with("/newest-log");
@@ -61,10 +62,10 @@ impl World {
         Ok(())
     }
 
-    /// The writes that lying syncs covered are gone, and those after them are not.
+    /// Opens a copy in which the writes that lying syncs covered are missing, and the later writes are there.
     pub(super) fn probe_lies(&mut self) -> Step {
         let (lies, syncs_since) = self.disk.lies();
-        // Nothing later on the disk can tell that the very last sync had happened.
+        // Without later syncs, nothing on the disk can show that the last sync had happened.
         if lies == 0 || syncs_since < 3 {
             return Ok(());
         }
@@ -75,7 +76,8 @@ impl World {
         self.judge(&whole, &self.disk.after_lies(), "a sync lied", true)
     }
 
-    /// `may_report` says whether a store may leave something out if its report names it.
+    /// Opens the damaged copy and compares its state with `whole`. `may_report`: whether the store may leave
+    /// something out if its report says so.
     fn judge(&mut self, whole: &Dump, copy: &SimDisk, story: &str, may_report: bool) -> Step {
         let opened = dump(copy, self.store_options());
         self.trace.event(format_args!("{story}: {:?}", opened.as_ref().map(|dump| &dump.reported)));
@@ -98,14 +100,14 @@ impl World {
         Err(Violation { promise: "P8", what, story: Vec::new() })
     }
 
-    /// A salvage changes nothing in the damaged copy, its output opens, and an output that it calls whole has
-    /// everything. The check draws no number.
+    /// Salvages the damaged copy. The output has to open, and an output that is called whole must have everything.
+    /// The check draws no random number.
     fn judge_salvage(&mut self, whole: &Dump, mut damaged: SimDisk, story: &str) -> Step {
         self.coverage.salvages += 1;
         let violation = |what: String| Err(Violation { promise: "P8", what, story: Vec::new() });
         let found = match read(&mut damaged, &mut |_| {}) {
             Ok(found) => found,
-            // Nothing can be read without `meta`.
+            // Without the file `meta` nothing can be read.
             Err(error) if error.to_string().contains("meta") => return Ok(()),
             Err(error) => return violation(format!("{story}, and nothing is salvaged: {error}")),
         };
@@ -147,7 +149,7 @@ impl World {
 
     fn flip(&mut self, copy: &SimDisk) -> Option<String> {
         let (file, len) = self.some_file(copy)?;
-        // Half of the time within the header or the first frame.
+        // Half of the flips hit the first 6,000 bytes, where the header and the first frames are.
         let within = if self.rng.chance(50) { len } else { len.min(6_000) };
         let byte = self.rng.index(within);
         let bit = self.rng.below(8) as u8;

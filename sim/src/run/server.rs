@@ -7,8 +7,8 @@ use super::{Server, Step, World};
 use crate::oracle::{Act, Answer, Call, CallId, TokenAnswer, Verb, Violation};
 use crate::words;
 
-/// A turn that changes the disk more often than this hangs: the longest turns, after years with a schedule, make some
-/// thousands of changes.
+/// If a turn makes more changes of the disk than this, it hangs. The longest turns, after years with a schedule, make
+/// some thousands of changes.
 const CHANGES_OF_TURN_MAX: u64 = 200_000;
 
 impl World {
@@ -33,7 +33,8 @@ impl World {
         self.look_at_server()
     }
 
-    /// The work of a driver several times a second while there is little space: the server asks how much there is.
+    /// Does what the shard thread does several times a second while there is little space: it lets the server ask how
+    /// much space there is.
     pub(super) fn look_for_room(&mut self) {
         let asks = self.server.as_ref().is_some_and(|server| server.asks_for_room());
         if asks && !self.stopping {
@@ -59,7 +60,7 @@ impl World {
             self.coverage.poisoned += 1;
             self.doomed = Some(self.rng.below(30));
         }
-        // The rest of an input's work is done by the turn that takes it.
+        // With an input waiting, the server is not idle: the turn that takes the input does the rest of its work.
         if self.server.as_ref().is_some_and(|server| server.is_idle())
             && self.inputs.is_empty()
             && self.doomed.is_none()
@@ -79,7 +80,8 @@ impl World {
         Ok(())
     }
 
-    /// The server has no wake-up for a task: the task is ready already, which is too early, or will be too late.
+    /// The server has no wake-up for a task. A get shows which promise that breaks: the task is ready already, which
+    /// is too early, or it will be too late.
     fn overslept(&mut self, queue: &str, key: &str, wake: Option<i64>) -> Violation {
         let command =
             words::command(&Call { queue: queue.to_owned(), key: Some(key.to_owned()), verb: Verb::Get });
@@ -158,7 +160,7 @@ impl World {
         self.trace.event(format_args!("the answer to {id:?} is lost: {answer:?}"));
         self.coverage.lost += 1;
         self.oracle.lost(id)?;
-        // A failed store may hold it or not; the next start shows it.
+        // If the store has failed, the change may be durable or not; the next start shows it.
         if self.has_failed() || self.server.is_none() { Ok(()) } else { self.oracle.settled(id) }
     }
 }
