@@ -1,11 +1,11 @@
 //! The bugs that are planted in the product, and the promises on which each of them has to be found.
 
-/// A bug and what it breaks.
+/// A planted bug, and the promises that it breaks.
 #[derive(Copy, Clone, Debug)]
 pub struct Bug {
-    /// Its name, as `planted::is` in the product asks for it.
+    /// The name of the bug, as `planted::is` in the product asks for it.
     pub name: &'static str,
-    /// The promises it breaks; a bug found on another promise is not understood.
+    /// The promises that the bug breaks. If it is found on others, its effect is not understood.
     pub breaks: &'static [&'static str],
 }
 
@@ -13,16 +13,16 @@ const fn bug(name: &'static str, breaks: &'static [&'static str]) -> Bug {
     Bug { name, breaks }
 }
 
-/// All of them.
+/// All planted bugs.
 ///
-/// A task that comes back breaks P5 if it was cancelled and P4 if it was acked; the seed decides which comes first. A
-/// task that is lost and put again looks like a second task (P6).
+/// A task that comes back breaks P5 if it was cancelled and P4 if it was acked; the seed decides which of the two
+/// comes first. A task that is lost and put again looks like a second task (P6).
 pub const BUGS: [Bug; 50] = [
     // In the store.
     bug("reply-before-sync", &["P1", "P4", "P5", "P6"]),
     bug("no-dir-sync", &["P1"]),
     bug("retry-failed-sync", &["P1", "P8"]),
-    // The cut part was answered: a put, a cancel or an ack, as for a reply before the sync.
+    // The cut part had been acknowledged: a put, a cancel or an ack, as with a reply before the sync.
     bug("cut-acked-tail", &["P1", "P4", "P5", "P6", "P8"]),
     bug("accept-stale-frame", &["P1", "P6", "P8"]),
     bug("log-freed-before-checkpoint-durable", &["P1"]),
@@ -41,7 +41,7 @@ pub const BUGS: [Bug; 50] = [
     bug("wall-clock-wait", &["P7"]),
     bug("lost-wake-up", &["P3"]),
     bug("cancel-after-grant", &["P5"]),
-    // The old instant's place in the wheel may belong to another task by then, which is then early.
+    // The old slot of the task may belong to another task when it is opened, and that task then fires early.
     bug("old-instant-fires", &["P5", "P2"]),
     bug("two-tasks-after-retry", &["P6"]),
     bug("ack-by-old-token", &["P4"]),
@@ -76,16 +76,16 @@ pub const BUGS: [Bug; 50] = [
     bug("job-in-memory-only", &["P1"]),
 ];
 
-/// The number of seeds that have to fail before it is said on which promise a bug was found.
+/// The number of seeds that have to fail before the verdict about the promises is given.
 pub const FAILURES: usize = 20;
 
 impl Bug {
-    /// The verdict on the promises on which some seeds failed: at least a third has to be of those that the bug
-    /// breaks. The rest follows from the bug: a task that fires too early, for example, soon has a state that no
-    /// world explains.
+    /// The verdict on the promises that were found broken, one for each failed seed: at least a third of them has to
+    /// be promises that the bug breaks. The others may follow from the bug: a task that fires too early, for example,
+    /// soon has a state that no world explains.
     ///
     /// # Errors
-    /// A sentence: the bug escaped, or was found on other promises.
+    /// A sentence: the bug was not found, or was found on other promises.
     pub fn found_on(&self, promises: &[&str]) -> Result<String, String> {
         let mut counts: Vec<(&str, usize)> = Vec::new();
         for promise in promises {
@@ -122,7 +122,7 @@ pub fn find(name: &str) -> Result<Bug, String> {
 /// Switches the bug on for the rest of the process.
 ///
 /// # Errors
-/// A sentence: there is no such bug, or this build has none.
+/// A sentence: there is no such bug, or this build has no planted bugs.
 #[cfg(tickwheel_sim)]
 pub fn plant(bug: Bug) -> Result<(), String> {
     let (core, engine) = (tickwheel_core::planted::NAMES, tickwheel_engine::planted::NAMES);
@@ -140,7 +140,7 @@ pub fn plant(bug: Bug) -> Result<(), String> {
 /// Switches the bug on for the rest of the process.
 ///
 /// # Errors
-/// A sentence: this build has no bugs.
+/// A sentence: this build has no planted bugs.
 #[cfg(not(tickwheel_sim))]
 pub fn plant(bug: Bug) -> Result<(), String> {
     Err(format!("this build has no bug `{}`; build with RUSTFLAGS='--cfg tickwheel_sim'", bug.name))

@@ -1,4 +1,4 @@
-//! Many seeds on some threads, up to the first that fails.
+//! Runs many seeds on some threads, until a number of them have failed.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -13,13 +13,14 @@ use crate::run::{Outcome, PANIC, Watch, run};
 pub struct Campaign {
     /// The seeds, in this order.
     pub seeds: Vec<u64>,
-    /// Options set over those of each seed.
+    /// Options that replace those of each seed.
     pub set: String,
-    /// Threads.
+    /// The number of threads.
     pub jobs: usize,
-    /// Further wishes, such as a trace.
+    /// Further options of each run, such as a trace.
     pub watch: Watch,
-    /// A panic is no failure: the oracle has to find it, too.
+    /// Whether a run that ended with a panic of the product is not counted as a failure, because the oracle has to
+    /// find the bug.
     pub past_panics: bool,
     /// Stop after this number of failures.
     pub failures_max: usize,
@@ -30,11 +31,11 @@ pub struct Campaign {
 pub struct Failure {
     /// The seed.
     pub seed: u64,
-    /// How its first run ended.
+    /// How the first of its two runs ended.
     pub outcome: Outcome,
-    /// The broken promise, or another broken rule.
+    /// The broken promise, or `determinism` or `coverage`.
     pub promise: &'static str,
-    /// A sentence.
+    /// A sentence that says what went wrong.
     pub why: String,
 }
 
@@ -43,11 +44,11 @@ pub struct Failure {
 pub struct Verdict {
     /// The failures, the lowest seed first.
     pub failures: Vec<Failure>,
-    /// Seeds that were run.
+    /// The number of seeds that were run.
     pub runs: u64,
     /// The situations that the runs met.
     pub coverage: Coverage,
-    /// Seeds that tripped an assertion of the product and were not counted as failures.
+    /// The number of seeds that ended with a panic of the product and were not counted as failures.
     pub panics: u64,
 }
 
@@ -61,10 +62,11 @@ pub fn options_of(seed: u64, set: &str) -> Result<Options, String> {
     Ok(options)
 }
 
-/// Runs a seed twice.
+/// Runs a seed twice and compares the runs. With `whole`, the run also has to meet the situations that every run has
+/// to meet.
 ///
 /// # Errors
-/// The failure.
+/// The failure of the seed.
 pub fn run_twice(seed: u64, options: &Options, watch: Watch, whole: bool) -> Result<Outcome, Box<Failure>> {
     let first = run(seed, options, watch);
     let second = run(seed, options, Watch { trace: false, ..watch });
@@ -83,7 +85,7 @@ pub fn run_twice(seed: u64, options: &Options, watch: Watch, whole: bool) -> Res
 }
 
 impl Campaign {
-    /// Runs it. `progress` is called after each seed with the number of runs so far.
+    /// Runs the campaign. `progress` is called after each seed with the number of seeds so far.
     ///
     /// # Panics
     /// If a thread panicked, which is a fault of the simulator.

@@ -1,4 +1,5 @@
-//! The situations that runs have met: a pass is worth only as much as this list.
+//! Counts of the situations that runs have met. A run that passes proves nothing about a situation that it has not
+//! met.
 
 use std::fmt;
 use std::ops::AddAssign;
@@ -8,7 +9,7 @@ use crate::disk::Calls;
 /// Counts over one run, or over many.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub struct Coverage {
-    /// Runs.
+    /// The number of runs.
     pub seeds: u64,
     /// Steps of all runs.
     pub steps: u64,
@@ -20,15 +21,15 @@ pub struct Coverage {
     pub kept: u64,
     /// Calls repeated because no answer came.
     pub retries: u64,
-    /// Calls that came late, twice or not at all.
+    /// Calls that the network delayed, repeated or lost.
     pub mishaps: u64,
-    /// Deliveries that reached no worker, as the server was told.
+    /// Lease answers that reached no worker, of which the server was told.
     pub undelivered: u64,
     /// Tasks delivered before the faults ended.
     pub delivered: u64,
-    /// Cancels.
+    /// Calls that cancel a task by its key.
     pub cancels: u64,
-    /// Cancels that came within 5 ms of the task's instant.
+    /// Cancels that were sent at most 5 ms before or after the due instant of the task.
     pub cancels_near_due: u64,
     /// Crashes of a running server.
     pub crashes: u64,
@@ -42,7 +43,7 @@ pub struct Coverage {
     pub checkpoints: u64,
     /// Torn tails that recovery cut.
     pub torn: u64,
-    /// Stores that failed and were read-only until killed.
+    /// Stores that failed, and were read-only until the server was killed.
     pub poisoned: u64,
     /// Starts refused because a read failed.
     pub refused_reads: u64,
@@ -54,11 +55,11 @@ pub struct Coverage {
     pub lost: u64,
     /// Jumps of the wall clock.
     pub jumps: u64,
-    /// Times that it went back for a while.
+    /// Times that the wall clock went back, to return later.
     pub glitches: u64,
     /// Times the wall clock stood still.
     pub freezes: u64,
-    /// Times nothing ran for long.
+    /// Times that a long time passed (up to 30 days) without a turn of the server.
     pub stalls: u64,
     /// Whole lists compared.
     pub lists: u64,
@@ -66,11 +67,11 @@ pub struct Coverage {
     pub forecasts: u64,
     /// Rates that were configured, and pauses that end by themselves.
     pub gates: u64,
-    /// Times a queue was forgotten, and times it was not because it had a task.
+    /// Queues that were deleted.
     pub forgotten: u64,
-    /// See `forgotten`.
+    /// Deletes that were refused because the queue had a task.
     pub not_empty: u64,
-    /// Looks at a sleeping server while a lease waited in it.
+    /// Checks of a sleeping server while a lease call waited in it.
     pub waits: u64,
     /// Pairs of recoveries compared.
     pub twins: u64,
@@ -78,30 +79,30 @@ pub struct Coverage {
     pub damages: u64,
     /// Copies opened in which a sync had lied.
     pub lies: u64,
-    /// Damages of both kinds that were refused by name.
+    /// Damaged copies and copies with a lying sync that the store refused to open, naming the file.
     pub damages_refused: u64,
-    /// Damages that were opened with a report of what is missing.
+    /// Such copies that were opened with a report of what is missing.
     pub damages_reported: u64,
-    /// Damages after which nothing was missing.
+    /// Such copies of which nothing was missing.
     pub damages_harmless: u64,
     /// Damaged copies that were salvaged.
     pub salvages: u64,
     /// Salvages that lost nothing.
     pub salvages_whole: u64,
-    /// Keys that the oracle could not follow to the end.
+    /// Keys that the oracle gave up.
     pub given_up: u64,
-    /// Calls of the disk.
+    /// Calls of the disk, by kind.
     pub disk: Calls,
 }
 
 impl Coverage {
-    /// Whether one run met the minimum of every run: 200 calls, 2 crashes, a checkpoint.
+    /// Whether the run met what every run has to meet: 200 calls, 2 crashes, a checkpoint.
     #[must_use]
     pub fn is_enough(&self) -> bool {
         self.calls >= 200 && self.crashes >= 2 && self.checkpoints >= 1
     }
 
-    /// How many faults of every kind there were.
+    /// The number of faults of all kinds together.
     #[must_use]
     pub fn faults(&self) -> u64 {
         self.crashes

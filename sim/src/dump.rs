@@ -1,23 +1,24 @@
-//! The content of a store on a disk, asked for as its owner would.
+//! The content of a store on a disk, read by the requests that an engine makes.
 
 use tickwheel_engine::{Place, Reply, Request, RequestId, ShardStore, Timestamp, Wanted};
 use tickwheel_store::{DiskStore, InlineIo, StoreOptions};
 
 use crate::disk::SimDisk;
 
-/// All that a recovery brings back.
+/// Everything that a recovery finds.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Dump {
     /// Every task by its due instant, and the data of each id, as text that can be compared.
     pub(crate) state: String,
-    /// The loss that recovery reports.
+    /// The text of the loss that the recovery reports, if it reports one.
     pub(crate) reported: Option<String>,
 }
 
-/// More polls than any request needs.
+/// A number of polls that no request needs.
 const POLLS_MAX: usize = 400;
 
-/// Opens a store on `disk` and asks for everything it has. An `Err` is the refusal that the disk's owner would get.
+/// Opens a store on `disk` and reads everything it has. `Err`: the refusal to open, as the owner of the disk would
+/// see it.
 pub(crate) fn dump(disk: &SimDisk, options: StoreOptions) -> Result<Dump, String> {
     let mut store =
         DiskStore::open(disk.clone(), InlineIo::new(), options).map_err(|error| error.to_string())?;

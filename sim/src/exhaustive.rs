@@ -1,18 +1,19 @@
-//! Every sequence of a few operations, with a crash at every call of the disk, and every subset of the unsynced
-//! changes kept.
+//! Every sequence of a few operations, with a crash at each changing call of the disk, after which every subset of
+//! the unsynced changes is kept in turn.
 //!
-//! Small and complete: known crash bugs of file systems mostly need three operations or fewer. The result names its
-//! bound. Up to [`SUBSETS_OF`] unsynced changes, all subsets are kept. With more changes, these are kept: none, all,
-//! each alone, all but each, and each beginning. The last kept write is whole, torn after 512 bytes, or torn in its
-//! middle. Where none or all were kept after one or two operations, the machine crashes once more at each call of the
-//! recovery.
+//! The search is small and complete: known crash bugs of file systems mostly need three operations or fewer. The
+//! result names its bound. Up to [`SUBSETS_OF`] unsynced changes, every subset of them is kept in turn. With more
+//! changes, these subsets are kept: none, all, each change alone, all changes but one, and the first changes up to
+//! each one. The last kept write is whole, torn after 512 bytes, or torn in its middle. After one or two operations,
+//! if none or all changes were kept, the machine crashes once more at each changing call of the recovery.
 
 use crate::disk::{Fault, LastWrite, SimDisk};
 use crate::play::{OPERATIONS, Operation, Play, Stopped};
 
 /// With at most this number of unsynced changes, all their subsets are tried.
 pub const SUBSETS_OF: usize = 8;
-/// After a sequence of at most this number of operations, each call of the recovery crashes, too.
+/// After a sequence of at most this number of operations, the machine also crashes at each changing call of the
+/// recovery.
 const RECOVERY_OF: usize = 2;
 /// With at most this number of unsynced changes, the last kept write is also torn in each subset. With more changes, it is torn only in
 /// the subset of all of them.
@@ -25,14 +26,14 @@ struct Tried {
     crashes: u64,
     in_recovery: u64,
     states: u64,
-    /// The most changes that were not synced at one crash.
+    /// The largest number of unsynced changes at one crash.
     unsynced: usize,
 }
 
 /// Tries all sequences of at most `operations` operations. `tell` gets the progress.
 ///
 /// # Errors
-/// The first sequence, crash and part kept after which a promise is broken.
+/// The first sequence, crash and kept subset after which a promise is broken.
 pub fn all(operations: usize, tell: impl Fn(String)) -> Result<String, String> {
     let base = SimDisk::new();
     let mut first = Play::new(base.clone());
@@ -54,13 +55,14 @@ pub fn all(operations: usize, tell: impl Fn(String)) -> Result<String, String> {
     ))
 }
 
-/// The sequence of this number: its digits, in base 8.
+/// The sequence with this number: the digits of the number, in base 8, are its operations.
 fn operations_of(number: usize, length: usize) -> Vec<Operation> {
     let radix = OPERATIONS.len();
     (0..length).map(|place| OPERATIONS[number / radix.pow(place as u32) % radix]).collect()
 }
 
-/// One sequence, with a crash at each of its calls in turn, up to the one after its last.
+/// Runs one sequence once for each of its changing calls of the disk, with a crash at that call, and once with a
+/// crash after the last of them.
 fn sequence(base: &SimDisk, operations: &[Operation], tried: &mut Tried) -> Result<(), String> {
     for nth in 1.. {
         let mut play = Play::new(base.image());
@@ -71,7 +73,7 @@ fn sequence(base: &SimDisk, operations: &[Operation], tried: &mut Tried) -> Resu
         for &operation in operations {
             match play.act(operation) {
                 Ok(true) => {}
-                // The operation has nothing to do: a shorter sequence is the same.
+                // The operation has nothing to do, so a shorter sequence is the same.
                 Ok(false) => return Ok(()),
                 Err(Stopped::Died) => {
                     over = false;
@@ -102,7 +104,7 @@ fn sequence(base: &SimDisk, operations: &[Operation], tried: &mut Tried) -> Resu
     Ok(())
 }
 
-/// Checks that the server starts after the crash, and everything it acknowledged is as it was.
+/// Checks that the server starts after the crash, and that everything it acknowledged is still there.
 fn come_back(play: &Play, kept: u64, last: LastWrite) -> Result<(), Stopped> {
     let disk = play.disk.image();
     disk.crash_keeping(kept, last);
@@ -111,7 +113,8 @@ fn come_back(play: &Play, kept: u64, last: LastWrite) -> Result<(), Stopped> {
     play.finish()
 }
 
-/// Starts with a crash at each call that the server makes until it is up. Returns the number of these calls.
+/// Starts the server once for each changing call of the disk that the start makes, with a crash at that call. Returns
+/// the number of these calls.
 fn come_back_twice(play: &Play, kept: u64) -> Result<u64, String> {
     for nth in 1.. {
         let disk = play.disk.image();
@@ -132,7 +135,7 @@ fn come_back_twice(play: &Play, kept: u64) -> Result<u64, String> {
     Ok(0)
 }
 
-/// Which of `count` changes are kept, and how the last kept write comes out.
+/// The subsets of `count` changes that are kept in turn, each with what becomes of the last kept write.
 fn parts(count: usize) -> Vec<(u64, LastWrite)> {
     let all = 1_u64.checked_shl(count as u32).map_or(u64::MAX, |bit| bit - 1);
     let subsets: Vec<u64> = if count <= SUBSETS_OF {

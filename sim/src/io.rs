@@ -1,4 +1,4 @@
-//! [`SimIo`]: a disk that works only when the simulator allows it, one call of any lane at a time if wanted.
+//! [`SimIo`]: I/O that makes calls of the disk only when the simulator allows it.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -9,13 +9,13 @@ use tickwheel_store::{Completion, Disk, Io, Job, Lane};
 use crate::disk::SimDisk;
 use crate::rng::Rng;
 
-/// Calls in one poll, at most, while the lanes slip.
+/// The largest number of calls in one poll while the lanes slip.
 const SLIP_CALLS_MAX: u64 = 6;
 
-/// Makes the calls of its jobs when it is polled while the switch is on. While it is off commits stay in flight, and
-/// other calls, time and crashes come between.
+/// Makes the calls of its jobs when it is polled while the switch is on. While the switch is off, commits stay in
+/// flight, so other calls, time and crashes come between.
 ///
-/// In some polls the lanes *slip*: only a few calls are made, each of any lane, as with threads and a real disk. A
+/// In some polls the lanes *slip*: a few calls are made, each of a random lane, as with threads and a real disk. A
 /// commit may then be half written while a checkpoint goes on, and the other way round. In all other polls the disk
 /// does all commits, then all reads, and then one job of the background.
 #[derive(Debug)]
@@ -29,16 +29,16 @@ pub struct SimIo {
 
 const LANES: [Lane; 3] = [Lane::Commit, Lane::Read, Lane::Background];
 
-/// When the lanes slip.
+/// How often the lanes slip.
 #[derive(Debug)]
 pub struct Slips {
-    /// Percent of polls.
+    /// Percent of polls in which they slip.
     pub percent: u64,
     /// Draws the slips and the number of calls.
     pub rng: Rng,
 }
 
-/// A job and how far it has come.
+/// A job, and which of its calls were made.
 #[derive(Debug)]
 struct Running {
     job: Job,
@@ -46,25 +46,25 @@ struct Running {
     reads: Vec<Vec<u8>>,
 }
 
-/// Lets a [`SimIo`] work, or stops it, from outside.
+/// Allows a [`SimIo`] to make calls, or stops it. Clones are the same switch.
 #[derive(Clone, Debug, Default)]
 pub struct Switch(Arc<AtomicBool>);
 
 impl Switch {
-    /// Lets the disk work, or stops it.
+    /// Allows the disk to work, or stops it.
     pub fn set(&self, on: bool) {
         self.0.store(on, Ordering::Relaxed);
     }
 }
 
 impl SimIo {
-    /// Without a disk yet.
+    /// I/O without a disk; `start` gives it one.
     #[must_use]
     pub fn new(switch: Switch, slips: Slips) -> Self {
         Self { disk: None, lanes: [VecDeque::new(), VecDeque::new(), VecDeque::new()], switch, slips }
     }
 
-    /// The next call of a lane.
+    /// Makes the next call of the first job of a lane.
     fn make_one(&mut self, lane: usize, completions: &mut Vec<Completion>) {
         let (Some(disk), Some(running)) = (&mut self.disk, self.lanes[lane].front_mut()) else { return };
         let result = match running.job.calls.get(running.made) {
@@ -78,7 +78,7 @@ impl SimIo {
         }
     }
 
-    /// All calls of the first job of a lane.
+    /// Makes all calls of the first job of a lane.
     fn finish_one(&mut self, lane: usize, completions: &mut Vec<Completion>) {
         let before = completions.len();
         while completions.len() == before && !self.lanes[lane].is_empty() {

@@ -1,5 +1,5 @@
-//! The simulated world. One number makes a disk, clocks, clients and their faults. The real engine and the real store
-//! run in it, and an oracle that knows neither checks every answer.
+//! The simulator. From one number, the seed, follow a disk, clocks, clients and their faults. The real engine and the
+//! real store run in this world. An oracle, which knows neither engine nor store, checks every answer.
 
 mod bounds;
 pub mod bugs;

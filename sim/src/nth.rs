@@ -1,11 +1,12 @@
-//! For each kind of call of the disk, the 1st, the 2nd, ... fails, until a whole play passes without a fault.
+//! For each kind of call of the disk, the 1st, the 2nd, ... of these calls fails, until a whole play passes without a
+//! fault.
 
 use tickwheel_store::DiskOp;
 
 use crate::disk::{Fault, LastWrite, SimDisk};
 use crate::play::{Operation, Play, Stopped};
 
-/// Calls and faults. Calls that only look cannot lose anything.
+/// The kinds of calls, each with a fault. Calls that only read names or lengths get no fault that loses data.
 const KINDS: [(DiskOp, Fault); 14] = [
     (DiskOp::CreateDir, Fault::Error),
     (DiskOp::Create, Fault::Error),
@@ -23,13 +24,13 @@ const KINDS: [(DiskOp, Fault); 14] = [
     (DiskOp::List, Fault::Error),
 ];
 
-/// A kind that fails more often than this never ends.
+/// If more calls of one kind than this fail, the search does not end.
 const NTH_MAX: u64 = 2_000;
 
-/// Tries all of them. `tell` gets the progress.
+/// Tries all kinds. `tell` gets the progress.
 ///
 /// # Errors
-/// The first fault after which a promise is broken, or nothing comes up again.
+/// The first fault after which a promise is broken, or the server does not start again.
 pub fn all(tell: impl Fn(String)) -> Result<String, String> {
     let mut faults = 0;
     for (op, fault) in KINDS {
@@ -55,7 +56,7 @@ fn fails(op: DiskOp, nth: u64, fault: Fault) -> Result<bool, String> {
     let mut left: Vec<Operation> = script();
     left.reverse();
     let mut up = false;
-    // Recoveries in the middle, so that their reads fail, too.
+    // Two recoveries inside of the play, so that their reads fail, too.
     let restarts = [left.len() / 3, 2 * left.len() / 3];
     loop {
         if up && restarts.contains(&left.len()) {
@@ -64,7 +65,7 @@ fn fails(op: DiskOp, nth: u64, fault: Fault) -> Result<bool, String> {
             let awaits = disk.awaits_nth();
             restart(&mut play, left.len() as u64)?;
             if awaits {
-                // A power cut removes all planned faults.
+                // A power cut removes all planned faults, so the fault is planned again.
                 disk.forget_faults();
                 disk.fail_nth(op, nth - disk.calls_of(op), fault);
             }
@@ -87,7 +88,7 @@ fn fails(op: DiskOp, nth: u64, fault: Fault) -> Result<bool, String> {
             Err(stopped) => return Err(format!("{stopped}")),
         }
     }
-    // One more recovery, so that a fault in the last calls shows as well.
+    // One more recovery at the end, so that the effect of a fault in the last calls is found as well.
     let happened = !disk.awaits_nth();
     disk.forget_faults();
     restart(&mut play, 1)?;
@@ -95,7 +96,7 @@ fn fails(op: DiskOp, nth: u64, fault: Fault) -> Result<bool, String> {
     Ok(happened)
 }
 
-/// Ends the process; every other time the machine loses power, and all unsynced changes are lost.
+/// Ends the process. If `lives` is odd, the machine loses power too, and all unsynced changes are lost.
 fn restart(play: &mut Play, lives: u64) -> Result<(), String> {
     play.kill().map_err(|violation| format!("{violation:?}"))?;
     if lives % 2 == 1 {
@@ -104,7 +105,7 @@ fn restart(play: &mut Play, lives: u64) -> Result<(), String> {
     Ok(())
 }
 
-/// All operations, in an order in which each has something to do, with the background between them.
+/// The operations of the play, in an order in which each has something to do, with background work between them.
 fn script() -> Vec<Operation> {
     use Operation::{Ack, Cancel, Checkpoint, Lease, Put, PutFar, Reschedule, Wake};
     let round = [

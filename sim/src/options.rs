@@ -1,106 +1,111 @@
-//! The options of one run, all drawn from its seed, printed, and set again to replay it.
+//! The options of one run. All are drawn from its seed and printed, and they can be set again to replay the run.
 
 use std::fmt;
 
 use crate::edges;
 use crate::rng::Rng;
 
-/// The choices of one run.
+/// The options of one run. "Per mille of steps": the number of steps in a thousand.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Options {
-    /// Clients with one call each at a time.
+    /// The number of clients. Each has one call at a time.
     pub clients: u64,
-    /// Queues they use.
+    /// The number of queues that the clients use.
     pub queues: u64,
-    /// Keys in each queue.
+    /// The number of keys in each queue.
     pub keys: u64,
-    /// Calls before the liveness phase begins; more if crashes or a checkpoint are still missing.
+    /// The number of calls before the liveness phase begins. More are made if crashes or a checkpoint are still
+    /// missing.
     pub calls: u64,
-    /// The least number of crashes.
+    /// The least number of crashes before the liveness phase begins.
     pub crashes: u64,
-    /// One step in this number crashes the server at a disk call.
+    /// One step in this number, on average, plans a crash of the machine at one of the next 12 changing calls of the
+    /// disk.
     pub crash_every: u64,
-    /// How far ahead tasks are kept in memory (ms).
+    /// The horizon: how far ahead the due instants of tasks in memory reach (ms).
     pub horizon_ms: u64,
-    /// Bytes of a log file.
+    /// The size of a log file (bytes).
     pub log_file_bytes: u64,
-    /// Bytes of log before a checkpoint.
+    /// The size of the log after which a checkpoint begins (bytes).
     pub checkpoint_after_bytes: u64,
-    /// Bytes of one step of background work.
+    /// The size of one step of background work (bytes).
     pub background_step_bytes: u64,
-    /// Bytes of a segment of far tasks.
+    /// The size of a segment of far tasks (bytes).
     pub segment_bytes: u64,
-    /// Bytes of records that a scan reads at once.
+    /// The size of the block of records that a scan reads at once (bytes).
     pub block_bytes: u64,
-    /// Percent of turns in which the disk may work.
+    /// Percent of steps in which the disk may work.
     pub disk_percent: u64,
     /// Percent of steps at which time passes.
     pub time_percent: u64,
-    /// The first reading of the wall clock.
+    /// The first reading of the wall clock (ms since the Unix epoch).
     pub wall_start_ms: u64,
-    /// 1: the wall clock is believed as its guard says; 0: at once.
+    /// 1: the server believes the wall clock after a check of its steps. 0: it believes every step at once.
     pub guarded: u64,
-    /// Steps in a thousand at which the wall clock jumps.
+    /// Per mille of steps at which the wall clock jumps.
     pub jump_permille: u64,
-    /// Steps in a thousand at which the wall clock stops for a while.
+    /// Per mille of steps at which the wall clock stops for some passes of time.
     pub freeze_permille: u64,
-    /// How much faster or slower than the other clocks the wall clock may run.
+    /// The largest difference in speed between the wall clock and the other clocks (per mille, at most 500).
     pub slew_permille: u64,
-    /// Steps in a thousand at which the server gets no time for minutes, hours or days.
+    /// Per mille of steps at which time passes, up to 30 days, without a turn of the server.
     pub stall_permille: u64,
     /// Percent of tasks that are due in hours, days or years.
     pub far_percent: u64,
-    /// Percent of calls that put a task of one of many keys, to be due with the others of them.
+    /// Percent of calls that put a task of the crowd: many keys whose tasks fall due close together.
     pub crowd_percent: u64,
-    /// Percent of payloads of more than 4 KiB.
+    /// Percent of payloads that have more than 4 KiB.
     pub big_percent: u64,
     /// Percent of calls that are late, lost or sent twice.
     pub net_percent: u64,
     /// Percent of replies that get lost.
     pub lost_percent: u64,
-    /// Percent of deliveries that reach no worker, as the server learns at once.
+    /// Percent of lease answers that reach no worker, of which the server is told at once.
     pub undelivered_percent: u64,
-    /// Percent of calls without an answer that are made again.
+    /// Percent of calls without an answer that their client repeats.
     pub retry_percent: u64,
-    /// Percent of lives in which a write or a sync fails.
+    /// Percent of starts of the server after which a write or a sync fails.
     pub error_percent: u64,
     /// The budget of near memory (bytes).
     pub near_bytes: u64,
-    /// Percent of lives in which a read fails.
+    /// Percent of starts of the server during which a read fails, and of those after which one fails.
     pub read_error_percent: u64,
-    /// Steps in a thousand at which the disk becomes full, or has space again.
+    /// Per mille of steps at which the disk becomes full, or has space again.
     pub full_permille: u64,
-    /// Percent of crashes after which damaged copies of the disk are opened, too.
+    /// Percent of power cuts after which damaged copies of the disk are opened, and of starts after which a sync
+    /// lies.
     pub probe_percent: u64,
-    /// Percent of polls in which the lanes of the disk slip against each other.
+    /// Percent of polls of the disk in which its lanes slip: the calls of commits, reads and background work mix.
     pub slip_percent: u64,
-    /// Percent of calls that set limits or hold a queue.
+    /// Percent of calls that set limits, pause, drain or delete a queue: the *holds*.
     pub holds_percent: u64,
-    /// Percent of the holds that drain a queue or bound its backlog. Holds that forget a queue do not count.
+    /// Percent of the holds that drain a queue or limit its backlog. Holds that delete a queue do not count.
     pub drain_percent: u64,
-    /// Percent of steps at which the planner does something with its schedules.
+    /// Percent of steps at which the planner makes a call about its schedules.
     pub schedules_percent: u64,
-    /// Percent of the holds that set a rate, or a pause that ends by itself. Holds that forget or drain a queue or bound its backlog do not
-    /// count.
+    /// Percent of the holds that set a rate, or a pause that ends by itself. Holds that delete or drain a queue or
+    /// limit its backlog do not count.
     pub rate_percent: u64,
     /// Percent of the schedules that have a start or an end.
     pub bounds_percent: u64,
-    /// Steps in a thousand at which a forecast is taken, if no call waits.
+    /// Per mille of steps at which a forecast is taken, if no call is open.
     pub forecast_permille: u64,
-    /// Percent of the puts that expire, have a back-off or a timeline, or are debounced.
+    /// Percent of the payloads that may bring an expiry, a back-off and a timeline, and percent of the upserts that
+    /// are debounced.
     pub terms_percent: u64,
     /// Percent of the calls that name a task by its id, and of the nacks that bury it or come from a closed
     /// connection.
     pub by_id_percent: u64,
-    /// The part of a millisecond that the wall clock shows when the monotonic clock begins one (nanoseconds).
+    /// How far the wall clock is inside a millisecond when the monotonic clock begins one (ns).
     pub wall_sub_ns: u64,
-    /// Steps in a thousand at which the wall clock goes back for a while.
+    /// Per mille of steps at which the wall clock goes back and returns later.
     pub glitch_permille: u64,
-    /// Percent of the bounds of one step that are small: the sizes of the store's and the engine's work.
+    /// Percent of the bounds that are small. A bound is the largest piece of work of one step of the store or the
+    /// engine.
     pub tight_percent: u64,
-    /// Percent of the holds that forget a queue.
+    /// Percent of the holds that delete a queue.
     pub delete_percent: u64,
-    /// Percent of steps at which the keeper does something with its jobs.
+    /// Percent of steps at which the keeper makes a call about its jobs.
     pub jobs_percent: u64,
     /// Percent of the calls that import a task.
     pub import_percent: u64,
@@ -160,7 +165,7 @@ const FIELDS: [Field; 47] = [
 ];
 
 impl Options {
-    /// The options of a seed: each run has another character.
+    /// Draws the options of a seed. They differ much from seed to seed.
     #[must_use]
     pub fn of_seed(rng: &mut Rng) -> Self {
         Self {
@@ -220,17 +225,17 @@ impl Options {
         FIELDS.iter().map(|(name, _)| *name)
     }
 
-    /// The option of this name.
+    /// The value of the option of this name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<u64> {
         let (_, field) = FIELDS.iter().find(|(known, _)| *known == name)?;
         Some(*field(&mut self.clone()))
     }
 
-    /// Sets what `text` names, as it was printed: `keys=3,calls=40`.
+    /// Sets the options that `text` names, in the form in which a failure prints them: `keys=3,calls=40`.
     ///
     /// # Errors
-    /// A sentence about the part that is no option.
+    /// A sentence about the part of `text` that is not an option.
     pub fn set(&mut self, text: &str) -> Result<(), String> {
         for part in text.split(',').filter(|part| !part.is_empty()) {
             let (name, value) =

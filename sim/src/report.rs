@@ -1,4 +1,4 @@
-//! A failure on paper: what was broken, the story of it, how to see it again.
+//! The text about a failure: what was broken, the events that led to it, and how to run it again.
 
 use std::fmt;
 
@@ -7,18 +7,18 @@ use crate::options::Options;
 use crate::run::Outcome;
 use crate::shrink::Shrunk;
 
-/// All that is said about a failure.
+/// Everything that the text about a failure names.
 #[derive(Debug)]
 pub struct Report<'a> {
     /// The failure.
     pub failure: &'a Failure,
-    /// The options it was met with.
+    /// The options of the run that failed.
     pub options: &'a Options,
-    /// The shortened run, if there is one.
+    /// The smaller run, if one was found.
     pub shrunk: Option<&'a Shrunk>,
-    /// The commit it was met on.
+    /// The commit that was run.
     pub commit: &'a str,
-    /// The bug that was planted.
+    /// The planted bug, if one was switched on.
     pub bug: Option<&'a str>,
 }
 
@@ -28,7 +28,7 @@ impl fmt::Display for Report<'_> {
         writeln!(f, "seed {seed:#x} FAILED on commit {}: {promise} is broken", self.commit)?;
         writeln!(f, "{why}")?;
         writeln!(f, "options: {}", self.options)?;
-        // The shorter story is the better one to read.
+        // The story of the smaller run is shorter, so it is the one that is printed.
         let (outcome, options) = match self.shrunk {
             Some(shrunk) => {
                 writeln!(f, "made smaller in {} runs: {}", shrunk.runs, shrunk.options)?;

@@ -1,14 +1,14 @@
-//! A small random number generator: every run is made from one number.
+//! A small random number generator, from which all choices of a run follow.
 
-/// SplitMix64 (Steele, Lea, Flood 2014): one addition and a mix, good enough to choose what happens next, and the same on
-/// every machine for ever.
+/// SplitMix64 (Steele, Lea, Flood 2014): one addition and a mix. It is good enough for the choices of a run, and
+/// gives the same numbers on every machine and in every version.
 #[derive(Clone, Debug)]
 pub struct Rng {
     state: u64,
 }
 
 impl Rng {
-    /// The sequence of this seed.
+    /// The generator of the sequence of this seed.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self { state: seed }
@@ -45,19 +45,20 @@ impl Rng {
         self.below(100) < percent
     }
 
-    /// One of these.
+    /// One of the choices.
     pub fn pick<T: Copy>(&mut self, choices: &[T]) -> T {
         choices[self.index(choices.len())]
     }
 
-    /// Brings a sequence into any order (Fisher and Yates).
+    /// Brings the sequence into a random order (Fisher and Yates).
     pub fn shuffle<T>(&mut self, sequence: &mut [T]) {
         for last in (1..sequence.len()).rev() {
             sequence.swap(last, self.index(last + 1));
         }
     }
 
-    /// A generator of its own for a part of the run, so that one part's draws do not move another's.
+    /// A separate generator for a part of the run, so that the number of draws of one part does not change the draws
+    /// of another.
     pub fn split(&mut self) -> Self {
         Self::new(self.next_u64())
     }

@@ -1,13 +1,15 @@
-//! Makes a failure smaller: fewer faults, clients, keys and calls, as long as the same promise is broken.
+//! Makes a failure smaller: it looks for a run with fewer faults, clients, keys and calls that breaks the same
+//! promise.
 
 use crate::campaign::run_twice;
 use crate::options::Options;
 use crate::run::{Outcome, Watch};
 
-/// The most pairs of runs that are spent on one failure.
+/// The largest number of pairs of runs that are spent on one failure.
 const RUNS_MAX: u32 = 400;
 
-/// Options and their least values, the most effective first. Options that are not named stay as they are.
+/// The options that are reduced and their least values, the most effective option first. Other options stay as they
+/// are.
 const LEAST: [(&str, u64); 29] = [
     ("calls", 0),
     ("crashes", 0),
@@ -40,19 +42,19 @@ const LEAST: [(&str, u64); 29] = [
     ("log-file-bytes", 8_192),
 ];
 
-/// A shortened failure.
+/// A failure that was made smaller.
 #[derive(Debug)]
 pub struct Shrunk {
-    /// The options that are left.
+    /// The reduced options.
     pub options: Options,
-    /// The end of the seed's run with these options.
+    /// How the run of the seed with these options ended.
     pub outcome: Outcome,
-    /// The pairs of runs that it took.
+    /// The number of pairs of runs that the search took.
     pub runs: u32,
 }
 
-/// Reduces one option after the other by bisection, and begins again while that helps. Every try runs until `promise` is
-/// broken, or not. `None`: nothing smaller was found.
+/// Reduces one option after the other by bisection, and repeats that while it helps. A reduced value is kept if the
+/// run still breaks `promise`. `None`: no smaller failure was found.
 #[must_use]
 pub fn shrink(seed: u64, options: &Options, promise: &str) -> Option<Shrunk> {
     let mut best: Option<Shrunk> = None;
@@ -68,7 +70,7 @@ pub fn shrink(seed: u64, options: &Options, promise: &str) -> Option<Shrunk> {
         for (name, least) in LEAST {
             let (mut low, mut high) = (least, current.get(name).unwrap_or(least));
             while low < high {
-                // The least value first: most options have no effect on a failure.
+                // The least value is tried first, because most options have no effect on a failure.
                 let value = if low == least { least } else { low + (high - low) / 2 };
                 let mut smaller = current.clone();
                 if smaller.set(&format!("{name}={value}")).is_err() {

@@ -1,4 +1,4 @@
-//! Ranges of seeds add up: each one that passed is a line of a file.
+//! The totals file: one line for each range of seeds that passed.
 
 use std::fmt::Write as _;
 use std::fs::OpenOptions;
@@ -11,20 +11,20 @@ use crate::coverage::Coverage;
 /// A range that passed.
 #[derive(Clone, Debug)]
 pub struct Line<'a> {
-    /// The commit that was run; with `+` behind it if the working tree was another.
+    /// The commit that was run; with `+` behind it if the working tree had changes.
     pub commit: &'a str,
-    /// The seeds, as they were given: `0..10000`.
+    /// The seeds, as they were given on the command line: `0..10000`.
     pub seeds: &'a str,
-    /// How many.
+    /// The number of runs.
     pub runs: u64,
     /// The situations that the runs met.
     pub coverage: Coverage,
-    /// How long it took.
+    /// The duration of all runs.
     pub took: Duration,
 }
 
 impl Line<'_> {
-    /// Adds the line to a file, which is made if need be.
+    /// Adds the line to a file. If there is no such file, it is created.
     ///
     /// # Errors
     /// If the file cannot be written.
@@ -56,7 +56,7 @@ type Commit = (String, Vec<(u64, u64)>, Vec<(String, u64)>);
 /// The sums over the lines of a totals file, one line for each commit.
 ///
 /// # Errors
-/// A sentence about a line that is none, or about ranges of one commit that overlap: they would count a seed twice.
+/// A sentence about a line that is malformed, or about ranges of one commit that overlap: a seed would count twice.
 pub fn sums(text: &str) -> Result<String, String> {
     let mut commits: Vec<Commit> = Vec::new();
     for (number, line) in text.lines().enumerate() {

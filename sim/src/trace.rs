@@ -1,4 +1,4 @@
-//! The events of a run: a hash of all of them, and the lines if they are wanted.
+//! The events of a run: a hash of all events, and their text if the caller wants it.
 
 use std::fmt;
 
@@ -11,13 +11,13 @@ pub(crate) struct Trace {
 }
 
 impl Trace {
-    /// Starts empty; with `print` each event also goes to standard error.
+    /// A trace without events. With `print`, each event is also printed to standard error.
     #[must_use]
     pub(crate) fn new(print: bool) -> Self {
         Self { hash: 0xcbf2_9ce4_8422_2325, print, step: 0 }
     }
 
-    /// Counts the steps of the run.
+    /// Begins the next step of the run, and returns its number.
     pub(crate) fn step(&mut self) -> u64 {
         self.step += 1;
         self.step

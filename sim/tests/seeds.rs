@@ -1,4 +1,4 @@
-//! Every seed that once failed, and some others.
+//! Runs every seed that failed once, and some others.
 
 use tickwheel_sim::rng::Rng;
 use tickwheel_sim::{Options, Watch, run};

@@ -1,5 +1,5 @@
-//! The store on a disk that crashes, fails and fills up: what was acknowledged is there, what was not is there whole or not
-//! at all, and damage is refused or reported.
+//! The store on a disk that crashes, fails and fills up: every acknowledged batch is there, a batch that was not
+//! acknowledged is there as a whole or not at all, and damage is refused or reported.
 
 use tickwheel_engine::{Batch, Reply, Request, ShardStore};
 use tickwheel_sim::disk::{Fault, SimDisk};
@@ -9,15 +9,15 @@ use tickwheel_store::{DiskStore, HistoryLimits, InlineIo, OpenError};
 
 use crate::world::{Came, Model, Store, acquire, ask, commit, contents, open, rest, try_contents};
 
-/// The events of one life of the store.
+/// What one process of the store did, until it ended or failed: a *life*.
 struct Life {
     /// The acknowledged state.
     done: Model,
-    /// The state that was sent and not acknowledged.
+    /// The state after the batch that was sent and not acknowledged.
     perhaps: Option<Model>,
     /// Whether every batch was acknowledged.
     whole: bool,
-    /// Whether the shard was taken. Before that no client was told of anything that was found.
+    /// Whether the shard was acquired. Before that, no client was told anything of the recovered state.
     acquired: bool,
 }
 
@@ -27,7 +27,7 @@ impl Life {
     }
 }
 
-/// Acquires, commits `batches` random batches and lets the background work between them.
+/// Acquires the shard, commits `batches` random batches and lets the background work between them.
 fn live(store: &mut Store, start: &Model, batches: usize, rng: &mut Rng) -> Life {
     let mut done = start.clone();
     let Ok(guard) = acquire(store) else {
@@ -39,13 +39,13 @@ fn live(store: &mut Store, start: &Model, batches: usize, rng: &mut Rng) -> Life
         match commit(store, guard, next.seq, batch.clone()) {
             Came::Reply(Reply::Done { .. }) => done = next,
             Came::Reply(Reply::Failed { .. }) => {
-                // And so will all that follow, whatever the disk says by now.
+                // All later commits must fail too, even if the disk works again.
                 let again = commit(store, guard, next.seq, batch);
                 assert!(
                     matches!(again, Came::Reply(Reply::Failed { .. })),
                     "a failed store answered {again:?}"
                 );
-                // A machine that is gone does not read.
+                // If the machine died, reads fail too.
                 if let Ok(table) = try_contents(store) {
                     assert_eq!(done.difference(&table), None, "reads of a failed store changed");
                 }
@@ -56,7 +56,8 @@ fn live(store: &mut Store, start: &Model, batches: usize, rng: &mut Rng) -> Life
         rest(store, rng.below(6));
     }
     assert_eq!(done.difference(&contents(store)), None);
-    // Should the disk have been full for a moment, it has been looked at again by now. A commit of nothing asks.
+    // If the disk was full for one call, the store has asked for the free bytes again since. An empty commit returns
+    // them.
     rest(store, 100);
     match commit(store, guard, done.seq, Batch::default()) {
         Came::Reply(Reply::Done { room }) => assert!(room > 0, "no room on an empty disk"),
@@ -66,7 +67,8 @@ fn live(store: &mut Store, start: &Model, batches: usize, rng: &mut Rng) -> Life
     Life { done, perhaps: None, whole: true, acquired: true }
 }
 
-/// Opens the disk and finds what was acknowledged, with or without what was not.
+/// Opens the disk and checks that the state is the acknowledged one, with or without the batch that was not
+/// acknowledged.
 fn settle(disk: &SimDisk, life: &Life, story: &str) -> (Store, Model) {
     let mut store = open(disk)
         .unwrap_or_else(|error| panic!("{story}: failed to open the store: {error}\n{:?}", disk.files()));
@@ -91,8 +93,8 @@ fn assert_two_recoveries_are_equal(disk: &SimDisk, story: &str) {
     assert_eq!(contents(&mut again), contents(&mut b), "{story}: opening it changed it");
 }
 
-/// Every changing call of a run, once with each fault: the machine dies there, or the call fails. Then the process starts again,
-/// with or without a power cut, and goes on.
+/// Lets each changing call of a run meet each fault: the machine dies there, or the call fails. Then the process is
+/// started again, with or without a power cut, and goes on.
 #[test]
 fn a_fault_at_every_call_of_a_run() {
     for fault in [Fault::Crash, Fault::Error, Fault::LosingSync] {
@@ -114,7 +116,8 @@ fn a_fault_at_every_call_of_a_run() {
                 whole &= life.whole;
                 disk.forget_faults();
                 let mut crash = Rng::new(nth * 7 + variant);
-                // The process is started again on a machine that lived on, or after the power was cut.
+                // The process is started again: after a power cut if the machine died or in variant 2, else on the
+                // machine that went on.
                 if disk.is_crashed() || variant == 2 {
                     disk.crash(&mut crash);
                 }
@@ -135,7 +138,7 @@ fn a_fault_at_every_call_of_a_run() {
     }
 }
 
-/// Lives that end in crashes, and crashes in the recoveries between them, three deep and deeper.
+/// Processes that end in crashes, with up to five crashed recoveries in a row between them.
 #[test]
 fn crashes_in_lives_and_in_recoveries() {
     let mut torn = 0;
@@ -147,7 +150,7 @@ fn crashes_in_lives_and_in_recoveries() {
         for round in 0..6 {
             let story = format!("seed {seed}, round {round}");
             let mut depth = 0;
-            // Recoveries that die on the way.
+            // Recoveries that crash before they end.
             while rng.chance(60) && depth < 5 {
                 depth += 1;
                 disk.fail_at(rng.between(1, 8), Fault::Crash);
@@ -166,8 +169,8 @@ fn crashes_in_lives_and_in_recoveries() {
                 rng.pick(&[Fault::Crash, Fault::Crash, Fault::Error, Fault::LosingSync]),
             );
             let next = live(&mut store, &found, 60, &mut rng);
-            // The last frame that was found may be of a process whose sync failed; until it is repeated it may still
-            // be lost.
+            // The last frame that was found may come from a process whose sync failed. Until it is written again, it
+            // may still be lost.
             if next.acquired {
                 life = next;
             }
@@ -189,8 +192,8 @@ fn crashes_in_lives_and_in_recoveries() {
     assert!(deepest >= 3, "recoveries died {deepest} deep only");
 }
 
-/// One bit of what had been synced turns: the store refuses and names the place, or reports what it left out, or the bit was
-/// of no meaning.
+/// Flips one bit of the synced bytes: the store refuses to open and names the place, or reports what it left out, or
+/// did not need the bit.
 #[test]
 fn a_flipped_bit_is_refused_or_reported_or_of_no_meaning() {
     let (mut refused, mut reported, mut meaningless) = (0, 0, 0);
@@ -205,7 +208,7 @@ fn a_flipped_bit_is_refused_or_reported_or_of_no_meaning() {
         for _ in 0..60 {
             let damaged = disk.image();
             let (file, len) = &files[rng.index(files.len())];
-            // Half of the time in what a header or the first frame takes.
+            // Half of the flips hit the first 6,000 bytes, where the header and the first frame are.
             let within = if rng.chance(50) { *len } else { (*len).min(6_000) };
             let byte = rng.index(within);
             damaged.flip_bit(file, byte, rng.below(8) as u8);
@@ -220,7 +223,7 @@ fn a_flipped_bit_is_refused_or_reported_or_of_no_meaning() {
                 }
                 Err(error) => panic!("{story}: {error}"),
                 Ok(mut store) => {
-                    // A record is looked at when it is read.
+                    // The checksum of a record is checked only when the record is read.
                     let table = match try_contents(&mut store) {
                         Ok(table) => table,
                         Err(why) => {
@@ -242,7 +245,8 @@ fn a_flipped_bit_is_refused_or_reported_or_of_no_meaning() {
     assert!(refused > 200 && reported > 0 && meaningless > 200, "{refused} {reported} {meaningless}");
 }
 
-/// A full disk at any call of the background work costs nothing but space; at a commit it ends the acknowledgements.
+/// If the disk is full at a call of the background work, the store goes on; if it is full at a call of a commit, the
+/// store fails.
 #[test]
 fn a_full_disk_at_every_call_of_a_run() {
     let (mut went_on, mut stopped) = (0, 0);
@@ -262,7 +266,8 @@ fn a_full_disk_at_every_call_of_a_run() {
                 if let Some(why) = store.failure() {
                     let at_commit =
                         why.contains("write shard-0000/log") || why.contains("sync shard-0000/log");
-                    // Or the name that a checkpoint gets may be durable or not.
+                    // The other case: the sync of a directory failed, so it is unknown whether the name of a
+                    // checkpoint is durable.
                     let at_name = why.contains("sync directory shard-0000");
                     assert!(at_commit || at_name, "{story}: the store stopped: {why}");
                     stopped += u32::from(at_commit);
@@ -282,11 +287,12 @@ fn a_full_disk_at_every_call_of_a_run() {
         nth += 1;
     }
     assert!(went_on > 30, "the store went on after {went_on} of {nth} full disks");
-    // A write and a sync for each of 62 frames, and the syncs of log files that are made ready for them; no other call.
+    // The calls of commits are a write and a sync for each of 62 frames, and the syncs of the log files that are
+    // prepared for them.
     assert!(stopped <= 2 * 62 + 62, "the store stopped at {stopped} of {nth} full disks");
 }
 
-/// A release is answered wherever in a file the log has come to, and whatever the background is at.
+/// A release is answered at every position of the log in its file, and in every state of the background work.
 #[test]
 fn a_release_always_comes_to_its_end() {
     for seed in 0..600 {
@@ -310,7 +316,7 @@ fn a_release_always_comes_to_its_end() {
     }
 }
 
-/// Stores on simulated disks.
+/// Makes stores on simulated disks.
 struct Simulated(SimDisk);
 
 impl tickwheel_store::conformance::Maker for Simulated {

@@ -1,5 +1,5 @@
-//! The store on a disk that fills up: growth is refused by `room` before anything fails, ends are always taken, and growth goes
-//! on when there is space again.
+//! The store on a disk that fills up: the free bytes that it reports (`room`) end the growth before any call fails,
+//! ends of tasks are always taken, and growth goes on when there is space again.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ struct Owner {
     room: u64,
 }
 
-/// The bytes that an engine counts for a task of this size, names and numbers included.
+/// The bytes that an engine counts for a task of this test, its names and numbers included.
 const GROWTH: u64 = 700;
 
 impl Owner {
@@ -38,7 +38,7 @@ impl Owner {
         rest(&mut self.store, 3);
     }
 
-    /// Asks for the room.
+    /// Lets the background work, and gets the free bytes by an empty commit.
     fn look(&mut self) {
         rest(&mut self.store, 30);
         self.commit(Vec::new());
@@ -69,7 +69,7 @@ impl Owner {
         self.end_at_once(1);
     }
 
-    /// Ends these many tasks in one commit.
+    /// Ends `count` tasks in one commit.
     fn end_at_once(&mut self, count: usize) {
         let ended: Vec<Arc<Task>> = self.live.drain(..count).collect();
         let effects = ended.into_iter().map(|task| {
@@ -102,7 +102,7 @@ fn its_own_growth_stops_in_time_and_ends_make_room_again() {
     let mut owner = Owner::new(&disk);
     let first = owner.put_while_there_is_room();
     assert!(first > 60, "{first} tasks of 400 bytes in 200,000 bytes");
-    // Every task can end, one commit each, and growth goes on after that. Many times over.
+    // Every task can end, with one commit for each, and growth goes on after that; five times.
     for _ in 0..5 {
         while !owner.live.is_empty() {
             owner.end();
@@ -114,8 +114,8 @@ fn its_own_growth_stops_in_time_and_ends_make_room_again() {
     owner.assert_reopens(&disk);
 }
 
-/// A purge ends everything in a commit that is small beside what it ends. The log alone gives no reason for a checkpoint then, and
-/// the space is in segments without a live task, and in spare log files.
+/// A purge ends all tasks in a commit that is small compared with their records. So the size of the log gives no
+/// reason for a checkpoint, and the space is in segments without a live task and in spare log files.
 #[test]
 fn a_purge_gives_the_space_back() {
     let disk = SimDisk::new();
@@ -138,7 +138,7 @@ fn live(report: &Report) -> u64 {
     report.written.queues.values().map(|population| population.live).sum()
 }
 
-/// A salvage into a disk of any size comes to its end: it is whole, or it says that the disk is full.
+/// A salvage into a disk of any size ends: either it saves everything, or it says that the disk is full.
 #[test]
 fn a_salvage_into_a_disk_that_fills_ends() {
     let mut source = SimDisk::new();
@@ -173,7 +173,7 @@ fn others_take_the_space_and_give_it_back() {
         owner.look();
         let taken = owner.put_while_there_is_room();
         assert!(taken < 40, "{taken} tasks were taken on a full disk");
-        // The reserve: a quarter of a log file.
+        // These ends use the reserve, which is a quarter of a log file.
         for _ in 0..owner.live.len().min(15) {
             owner.end();
         }

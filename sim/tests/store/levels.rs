@@ -1,4 +1,5 @@
-//! Acknowledgements that do not wait for a sync: what they survive, and that a loss is always one of the end.
+//! Acknowledgements that do not wait for a sync: which crashes they survive, and that only the last commits can be
+//! lost.
 
 use tickwheel_engine::Reply;
 use tickwheel_sim::disk::SimDisk;
@@ -16,7 +17,7 @@ fn open(disk: &SimDisk, level: AckLevel, story: &str) -> Store {
         .unwrap_or_else(|error| panic!("{story}: failed to open the store: {error}\n{:?}", disk.files()))
 }
 
-/// Commits random batches; the states after each, from the one it began with.
+/// Commits random batches. Returns the state before them and the state after each of them.
 fn live(store: &mut Store, start: &Model, rng: &mut Rng) -> Vec<Model> {
     let guard = acquire(store).expect("it can be had");
     let mut states = vec![start.clone()];
@@ -42,7 +43,7 @@ fn lives(level: AckLevel, power_cut: bool) -> (usize, usize) {
             let story = format!("seed {seed}, life {life} at level {level}");
             let mut store = open(&disk, level, &story);
             let states = live(&mut store, &found, &mut rng);
-            // Dropped without a release, in the middle of whatever is under way.
+            // The store is dropped without a release, while commits or background work may be under way.
             drop(store);
             if power_cut {
                 disk.crash(&mut rng);
@@ -84,7 +85,7 @@ fn fsync_loses_nothing() {
     assert_eq!(lives(AckLevel::Fsync, true).1, 0);
 }
 
-/// The story: a directory is used at one level after the other, with power cuts in between.
+/// One directory is used at one level after the other, with power cuts in between.
 #[test]
 fn levels_take_turns() {
     for seed in 0..150 {
@@ -107,9 +108,10 @@ fn levels_take_turns() {
     }
 }
 
-/// The story: a process died between the write of a frame and its sync, and the frame was all that its log file had. The next process read it,
-/// repeated it in the next file, and the power went. The first of the two files had lost its frame, so it was used again; but the header of the
-/// second one named it, and the directory was refused.
+/// Reproduces a failure. A process died between the write of a frame and its sync, and its log file had no other
+/// frame. The next process read the frame and repeated it in the next log file; then the power failed. The first of
+/// the two files had lost its frame, so it was used again. But the header of the second file named that frame, and
+/// the directory was refused.
 #[test]
 fn processes_die_and_the_power_goes_in_turns() {
     for seed in 0..400 {

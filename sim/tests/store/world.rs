@@ -1,4 +1,4 @@
-//! A store on a simulated disk, and what it has to have.
+//! A store on a simulated disk, and the model of its content.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use tickwheel_store::{DiskStore, HistoryLimits, InlineIo, OpenError, StoreOption
 
 pub(crate) type Store = DiskStore<SimDisk, InlineIo<SimDisk>>;
 
-/// Ended tasks that are remembered for each queue.
+/// The number of ended tasks that are remembered for each queue.
 const HISTORY: usize = 6;
 
-/// Small files, early checkpoints, so that a few commits meet everything there is.
+/// Options with small files and early checkpoints, so that a few commits reach every kind of work of the store.
 pub(crate) fn options() -> StoreOptions {
     let mut options = StoreOptions::new(*b"the same for all");
     options.log_file_bytes = 8 << 10;
@@ -29,12 +29,12 @@ pub(crate) fn options() -> StoreOptions {
     options
 }
 
-/// All it has, read from the disk where it is not in memory.
+/// The whole content of the store. Records that are not in memory are read from the disk.
 pub(crate) fn contents(store: &mut Store) -> Table {
     try_contents(store).expect("it reads")
 }
 
-/// The same, or why it cannot be read.
+/// The whole content of the store, or the reason why it cannot be read.
 pub(crate) fn try_contents(store: &mut Store) -> Result<Table, String> {
     conformance::contents(store, HISTORY)
 }
@@ -43,7 +43,7 @@ pub(crate) fn open(disk: &SimDisk) -> Result<Store, OpenError> {
     DiskStore::open(disk.clone(), InlineIo::new(), options())
 }
 
-/// The expected content of a store, kept apart from its code.
+/// The expected content of a store, computed without its code.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(crate) struct Model {
     live: BTreeMap<u64, Arc<Task>>,
@@ -57,7 +57,8 @@ pub(crate) struct Model {
 
 const HOUR_MS: u64 = 3_600_000;
 
-/// Time passes with each change, so that segments come near, are worked off and outlived.
+/// The wall clock at the change `seq` (ms). It advances by 4 hours with each change, so that segments become near,
+/// are worked off, and are no longer needed.
 fn wall_ms(seq: u64) -> i64 {
     (2_000 + seq * 4 * HOUR_MS) as i64
 }
@@ -65,7 +66,7 @@ fn wall_ms(seq: u64) -> i64 {
 const QUEUES: [&str; 2] = ["q", "other/line"];
 
 impl Model {
-    /// A batch as an engine could make it, and the model after it.
+    /// A random batch that an engine could make, and the model after it.
     pub(crate) fn batch(&self, rng: &mut Rng) -> (Self, Batch) {
         let mut next = self.clone();
         let mut batch = Batch::default();
@@ -105,7 +106,7 @@ impl Model {
     fn put(&mut self, rng: &mut Rng) -> TaskEffect {
         self.next_id += 1;
         let queue = rng.pick(&QUEUES);
-        // A few keys, so that they come again; one live task for each.
+        // There are few keys, so that keys are used again, and one live task for each.
         let key = loop {
             let key = format!("k{}", rng.below(12 + self.live.len() as u64));
             if !self.live.values().any(|task| task.queue.as_str() == queue && task.key.as_str() == key) {
@@ -117,7 +118,7 @@ impl Model {
         self.store(task, false)
     }
 
-    /// Past, soon, or so far that each level of segments has some.
+    /// A due instant (ms): in the past, soon, or so far ahead that each level of segments gets some tasks.
     fn instant(&self, rng: &mut Rng) -> i64 {
         let ahead = match rng.below(5) {
             0 => return rng.below(5_000) as i64,
@@ -173,7 +174,8 @@ impl Model {
         TaskEffect::Ended(ended)
     }
 
-    /// The part that a table lacks, or has in excess.
+    /// The first difference between this model and a table: what the table lacks or has in excess. `None`: they are
+    /// equal.
     pub(crate) fn difference(&self, table: &Table) -> Option<String> {
         let live: BTreeMap<u64, Arc<Task>> =
             table.tasks_from(0).map(|task| (task.id, Arc::clone(task))).collect();
@@ -216,11 +218,11 @@ fn body(rng: &mut Rng) -> Arc<Body> {
 #[derive(Clone, Debug)]
 pub(crate) enum Came {
     Reply(Reply),
-    /// The store waits for something that does not come by itself.
+    /// The store gave no answer within 200 polls.
     Nothing,
 }
 
-/// Asks and polls, a bounded number of times.
+/// Submits a request and polls the store, at most 200 times.
 pub(crate) fn ask(store: &mut Store, request: Request) -> Came {
     store.submit(RequestId(1), request);
     let mut replies = Vec::new();
@@ -248,7 +250,7 @@ pub(crate) fn commit(store: &mut Store, guard: Guard, seq: u64, batch: Batch) ->
     ask(store, Request::Commit { guard, seq: Seq(seq), wall, batch })
 }
 
-/// Polls so often that background work gets somewhere.
+/// Polls the store `polls` times, so that the background work goes on. No answer may come.
 pub(crate) fn rest(store: &mut Store, polls: u64) {
     let mut replies = Vec::new();
     for _ in 0..polls {
