@@ -59,7 +59,8 @@ struct State {
     /// The largest sum of the lengths of all files (bytes); `None`: no bound.
     space: Option<u64>,
     crashed: bool,
-    /// The number of changes that may still be made. At the next one the machine dies. `None`: any number.
+    /// The number of changes until the machine dies, the last of them included; `None`: it does not die by a number
+    /// of changes.
     changes_left: Option<u64>,
     calls: Calls,
 }
@@ -126,18 +127,20 @@ impl SimDisk {
         self.lock_state().used_bytes()
     }
 
-    /// Allows this number of changes from now on; at the next one the machine dies. `None`: any number.
+    /// Lets the machine die at the change with this number, counted from 1 from now on. `None`: it does not die by a
+    /// number of changes.
     pub fn allow_changes(&self, times: Option<u64>) {
         self.lock_state().changes_left = times;
     }
 
-    /// Whether all allowed changes were made.
+    /// Whether the machine has died at the change that [`allow_changes`](Self::allow_changes) names.
     #[must_use]
     pub fn has_no_changes_left(&self) -> bool {
         self.lock_state().changes_left == Some(0)
     }
 
-    /// Whether the machine has died at a [`Fault::Crash`] and was not started again.
+    /// Whether the machine has died and was not started again. It dies at a [`Fault::Crash`], or at the change that
+    /// [`allow_changes`](Self::allow_changes) names.
     #[must_use]
     pub fn is_crashed(&self) -> bool {
         self.lock_state().crashed
@@ -166,7 +169,7 @@ impl SimDisk {
         state.files[state.names.get(file).expect("the file is there")].is_last(range)
     }
 
-    /// Flips one bit of a file, in the live and in the durable bytes: damage to synced bytes.
+    /// Flips one bit of a file, in the live and in the durable bytes, as damage to synced bytes does.
     ///
     /// # Panics
     /// If there is no such byte.

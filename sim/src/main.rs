@@ -82,7 +82,8 @@ fn range(text: &str) -> Result<(u64, u64), String> {
 }
 
 fn main() -> ExitCode {
-    // A panic of the product is a finding, reported with its seed; its backtrace comes with the replay.
+    // With `--bug`, panics of the product are expected and reported with their seed, so their messages are not
+    // printed.
     if std::env::args().any(|argument| argument == "--bug") {
         std::panic::set_hook(Box::new(|_| {}));
     }
@@ -113,7 +114,7 @@ fn work(arguments: &Arguments) -> Result<ExitCode, String> {
     run_seeds(arguments, bug)
 }
 
-/// The end of a search that leaves nothing out.
+/// Prints the result of a complete search, and returns the exit code.
 fn whole(came: Result<String, String>) -> ExitCode {
     match came {
         Ok(said) => {

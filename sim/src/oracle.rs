@@ -245,7 +245,7 @@ impl Oracle {
                 queue.limits.called(id, Limits::default(), called);
                 queue.paused.called(id, Hold { pause: Pause::Off, from, to }, called);
                 queue.drained.called(id, false, called);
-                // Whether the queue is empty concerns each of its keys.
+                // A delete is a wide call: it depends on every key of the queue.
                 queue.wide.insert(id);
                 vec![]
             }
@@ -311,7 +311,7 @@ impl Oracle {
         self.judge(&name)
     }
 
-    /// No answer will come; the call may still take effect while the server lives.
+    /// No answer will come. The call may still take effect while the server process runs.
     ///
     /// # Errors
     /// As [`answered`](Self::answered): the verdicts on other answers may have waited for this call.

@@ -52,7 +52,7 @@ pub(crate) const OPERATIONS: [Operation; 8] = [
     Operation::Checkpoint,
 ];
 
-/// Why a play does not go on.
+/// The reason why a play ended early.
 #[derive(Debug)]
 pub(crate) enum Stopped {
     /// The machine died.
@@ -81,7 +81,7 @@ impl From<Violation> for Stopped {
     }
 }
 
-/// The small world.
+/// The small world: a disk, a server, its clocks and an oracle.
 #[derive(Debug)]
 pub(crate) struct Play {
     pub(crate) disk: SimDisk,

@@ -35,12 +35,12 @@ impl Rng {
         low + self.below(high - low + 1)
     }
 
-    /// An index of a sequence of this length, which is at least 1.
+    /// A random index of a sequence of this length, which is at least 1.
     pub fn index(&mut self, len: usize) -> usize {
         self.below(len as u64) as usize
     }
 
-    /// True `percent` times in a hundred.
+    /// True with a probability of `percent` percent.
     pub fn chance(&mut self, percent: u64) -> bool {
         self.below(100) < percent
     }

@@ -31,7 +31,7 @@ use crate::rng::Rng;
 use crate::trace::Trace;
 use crate::workload::Workload;
 
-/// A run that takes more steps than this hangs.
+/// A run that takes more steps than this is reported as a hang.
 const STEPS_MAX: u64 = 200_000;
 
 type Server = Shard<DiskStore<SimDisk, SimIo>>;
@@ -42,7 +42,7 @@ type Step = Result<(), Violation>;
 pub struct Outcome {
     /// The broken promise, if the run found one.
     pub violation: Option<Violation>,
-    /// The hash of all that happened.
+    /// The hash of all events of the run.
     pub trace_hash: u64,
     /// The number of steps of the run.
     pub steps: u64,
@@ -63,7 +63,7 @@ pub struct Watch {
     pub until_step: Option<u64>,
 }
 
-/// The "promise" that a panic of the product breaks.
+/// The name that stands for the broken promise if the product panics.
 pub const PANIC: &str = "panic";
 
 /// Runs a seed.
@@ -130,11 +130,11 @@ struct World {
     answers: Vec<(ProductCall, ProductAnswer)>,
     trace: Trace,
     coverage: Coverage,
-    /// Faults are on: the safety phase.
+    /// Whether faults happen. True in the safety phase, false in the liveness phase.
     hostile: bool,
-    /// The disk is full.
+    /// Whether the space of the disk is limited.
     starved: bool,
-    /// A graceful stop is under way.
+    /// Whether a graceful stop is under way.
     stopping: bool,
     /// Steps until the driver kills the server because its store has failed.
     doomed: Option<u64>,

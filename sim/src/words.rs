@@ -165,7 +165,7 @@ fn view(task: &product::TaskView) -> View {
     }
 }
 
-/// The product's command for a call that is one command; a list is several.
+/// The product's command for a call. A list is none of these calls, because it needs several commands.
 pub(crate) fn command(call: &oracle::Call) -> product::Command {
     let queue = queue(&call.queue);
     let key = call.key.as_deref().map(|key| product::Key::new(key).expect("the workload gives good keys"));

@@ -12,7 +12,8 @@ const SEEN_MAX: usize = 30;
 /// The number of keys of the crowd: tasks that fall due close together.
 const CROWD: u64 = 120;
 
-/// Draws calls. It remembers what answers showed, because clients use that, but predicts nothing.
+/// Draws the calls of clients. The workload remembers what answers showed, because clients use that, but it predicts
+/// nothing.
 #[derive(Debug)]
 pub(crate) struct Workload {
     rng: Rng,
@@ -29,10 +30,10 @@ pub(crate) struct Workload {
     terms_percent: u64,
     by_id_percent: u64,
     import_percent: u64,
-    /// The approximate due time of the crowd.
+    /// The approximate due instant of the crowd (wall clock, ms).
     crowd_due_ms: i64,
     payloads: u64,
-    /// Tokens given out, newest last, and their queues.
+    /// Queue and token of each lease that an answer showed, the newest last.
     tokens: Vec<(String, String)>,
     versions: BTreeMap<(String, String), u64>,
     /// The due instant of the task of each key, as the last answer showed it (ms).

@@ -105,7 +105,7 @@ impl SimDisk {
         self.lock_state().schedule.forget();
     }
 
-    /// Whether a fault that was set for a kind of call has not happened yet.
+    /// Whether a fault that [`fail_nth`](Self::fail_nth) planned has not happened yet.
     #[must_use]
     pub fn awaits_nth(&self) -> bool {
         !self.lock_state().schedule.at_kind.is_empty()

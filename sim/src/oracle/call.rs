@@ -4,7 +4,7 @@
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CallId(pub u64);
 
-/// When a task is wanted.
+/// The due instant that a call asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Due {
     /// At this wall instant, ms since the Unix epoch.
@@ -124,11 +124,11 @@ pub const BACKOFF_MS_MAX: u64 = 5_000;
 /// How a put treats a live task of its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// Replace it, or make one.
+    /// Replace the live task, or make a task if there is none.
     Upsert,
-    /// Refuse: [`Answer::Live`].
+    /// Make a task; refuse if there is a live one: [`Answer::Live`].
     Create,
-    /// Replace it; refuse if there is none: [`Answer::NotFound`].
+    /// Replace the live task; refuse if there is none: [`Answer::NotFound`].
     Replace,
     /// Keep the task, live or dead, and show it. Make one if there is none, but not if the last one was acked:
     /// [`Answer::Done`].
@@ -151,29 +151,29 @@ pub enum There {
     Refuse,
 }
 
-/// Why a lease comes back.
+/// The reason of a nack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum How {
-    /// Its worker gives it back.
+    /// The worker gives the task back.
     Returned,
-    /// Its worker is gone: ready at once.
+    /// The worker is gone: the task is ready at once.
     Gone,
-    /// Its worker gives the task up.
+    /// The worker gives the task up: it is dead.
     Buried,
 }
 
 /// An action on a task that is named by its id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Act {
-    /// Look at it.
+    /// Read the task.
     Get,
-    /// End it.
+    /// Cancel the task.
     Cancel,
-    /// The task is due at once, or live again.
+    /// Make a live task due at once, or redrive a dead one.
     Run,
     /// Lease it, even if the queue is paused or at a limit, or the task is not due, or dead.
     Lease {
-        /// How long the lease lasts.
+        /// The length of the lease (ms).
         lease_ms: u64,
     },
 }
@@ -207,10 +207,10 @@ pub enum Verb {
         /// Also take the task away from a worker that holds it.
         revoke: bool,
     },
-    /// Bring a live task that was put in another store, before anything happened here. Answered by `Added`,
-    /// `Replaced`, `Skipped`, `Live`, `Dead` or `Leased`.
+    /// Import a live task that was put in another store. Answered by `Added`, `Replaced`, `Skipped`, `Live`, `Dead`
+    /// or `Leased`.
     Import {
-        /// When it is due.
+        /// The due instant (wall clock, ms).
         due: i64,
         /// As `payload` of a put. An imported task does not expire, and has one instant.
         payload: u64,
@@ -252,15 +252,15 @@ pub enum Verb {
     Lease {
         /// The largest number of tasks.
         max: usize,
-        /// How long the lease lasts.
+        /// The length of the lease (ms).
         lease_ms: u64,
     },
-    /// The work is done. Answered by `Tokens`.
+    /// Ack tasks: their work is done. Answered by `Tokens`.
     Ack {
         /// The tokens of the leases, one for each task.
         tokens: Vec<String>,
     },
-    /// The work is given back. Answered by `Tokens`.
+    /// Nack tasks: their leases end without an ack. Answered by `Tokens`.
     Nack {
         /// The tokens of the leases, one for each task.
         tokens: Vec<String>,
@@ -279,14 +279,14 @@ pub enum Verb {
         /// The action.
         act: Act,
     },
-    /// The work takes longer. Answered by `Tokens`.
+    /// Extend leases, because the work takes longer. Answered by `Tokens`.
     Extend {
         /// The tokens of the leases, one for each task.
         tokens: Vec<String>,
-        /// The lease's new length, counted from now.
+        /// The new length of the lease, counted from now (ms).
         lease_ms: u64,
     },
-    /// The delivery reached no worker, as the server knows. Answered by `Tokens`, all of them `Returned`.
+    /// Tell the server that deliveries reached no worker. Answered by `Tokens`, all of them `Returned`.
     Return {
         /// The tokens of the leases, one for each task.
         tokens: Vec<String>,
@@ -297,7 +297,7 @@ pub enum Verb {
     Pause(Pause),
     /// Take no new task, until a pause ends. Answered by `Laid`.
     Drain,
-    /// Forget the queue and its settings. Answered by `Laid`, or by `NotEmpty` while it has a task.
+    /// Delete the queue and its settings. Answered by `Laid`, or by `NotEmpty` while the queue has a task.
     Delete,
     /// List all live tasks of the queue, by reading every page. Answered by `Listed`.
     List,
@@ -335,15 +335,15 @@ pub enum Answer {
     Skipped,
     /// The task that a get found.
     Task(View),
-    /// Ended; no delivery starts any more.
+    /// The task has ended; no delivery of it begins any more.
     Cancelled,
-    /// Ended, and taken away from its worker.
+    /// The task has ended, and was taken away from its worker.
     Revoked,
     /// Refused: a worker holds the task (409).
     Leased,
-    /// Absent, because its last task was acked (404 `done`).
+    /// There is no live task, because the last one was acked (404 `done`).
     Done,
-    /// Absent (404).
+    /// There is no such task (404).
     NotFound,
     /// `create` on a live key (409).
     Live,
@@ -359,17 +359,17 @@ pub enum Answer {
     Tokens(Vec<TokenAnswer>),
     /// The settings were stored.
     Laid,
-    /// The whole list.
+    /// The rows of the whole list.
     Listed(Vec<View>),
-    /// Tasks by state.
+    /// The number of tasks in each state.
     Counted {
-        /// Not due yet.
+        /// Scheduled: not due yet.
         scheduled: usize,
-        /// Waiting for a worker.
+        /// Ready: due, and waiting for a worker.
         ready: usize,
-        /// In a worker's hands.
+        /// Leased by a worker.
         leased: usize,
-        /// Given up.
+        /// Dead: given up after the last allowed attempt or at the expiry.
         dead: usize,
     },
     /// A new task was refused, because the queue is drained (503).
@@ -385,7 +385,7 @@ pub enum Answer {
         /// Schedules.
         schedules: usize,
     },
-    /// A definite refusal without a trace (400, 429, 507).
+    /// The call was refused and changed nothing (400, 429, 507).
     Refused,
     /// The outcome is unknown (5xx). The same as [`lost`](super::Oracle::lost).
     Unknown,
@@ -419,7 +419,7 @@ pub struct View {
     pub version: u64,
     /// The state of the task.
     pub state: State,
-    /// Wall instant, ms.
+    /// The due instant (wall clock, ms since the Unix epoch).
     pub due_at: i64,
     /// The number that stands for the payload.
     pub payload: u64,
@@ -432,13 +432,13 @@ pub struct View {
 /// The state of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// Not due yet.
+    /// Scheduled: not due yet.
     Scheduled,
-    /// Due; any worker may have it.
+    /// Due, and waiting for a worker.
     Ready,
-    /// In a worker's hands.
+    /// Leased by a worker.
     Leased,
-    /// Given up.
+    /// Dead: given up after the last allowed attempt or at the expiry.
     Dead,
 }
 
@@ -449,7 +449,7 @@ pub struct Delivery {
     pub key: String,
     /// The id of the task.
     pub id: u64,
-    /// Wall instant, ms.
+    /// The due instant (wall clock, ms since the Unix epoch).
     pub due_at: i64,
     /// The number that stands for the payload.
     pub payload: u64,
@@ -457,6 +457,6 @@ pub struct Delivery {
     pub attempt: u32,
     /// The token of the lease.
     pub token: String,
-    /// Wall instant, ms, at which the lease ends unless it is extended.
+    /// The end of the lease as the server tells it, unless it is extended (wall clock, ms since the Unix epoch).
     pub lease_until: i64,
 }

@@ -20,7 +20,7 @@ pub enum Change {
     Forget(u64),
 }
 
-/// All that is known of jobs.
+/// Everything that the oracle knows of the jobs.
 #[derive(Clone, Debug, Default)]
 pub struct Ledger {
     jobs: BTreeMap<u64, u64>,
@@ -37,7 +37,7 @@ impl Ledger {
         self.open.is_some()
     }
 
-    /// The numbers of the jobs.
+    /// The numbers of the jobs that exist.
     pub fn ids(&self) -> impl Iterator<Item = u64> {
         self.jobs.keys().copied()
     }

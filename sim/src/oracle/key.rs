@@ -1,4 +1,4 @@
-//! All that is known about one key: its possible worlds, and the calls to be judged together.
+//! Everything that the oracle knows of one key: its possible worlds, and the calls that are to be judged together.
 
 use std::collections::BTreeSet;
 use std::mem::take;
@@ -29,7 +29,7 @@ pub(super) enum Excuse {
     Early,
 }
 
-/// One key.
+/// What the oracle knows of one key.
 #[derive(Clone, Debug)]
 pub(super) struct Key {
     pub(super) worlds: Vec<World>,

@@ -52,7 +52,7 @@ impl Handed {
         }
     }
 
-    /// Checks the deliveries until the answer of `op`, over each span that begins with an earlier grant, ends with
+    /// Checks the deliveries until the answer of `op`, over each span that begins with a remembered grant, ends with
     /// this answer, and had only one rate setting.
     ///
     /// # Errors

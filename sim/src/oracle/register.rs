@@ -1,4 +1,5 @@
-//! The settings of a queue: a value that calls set, and each call may have taken effect later than it seems.
+//! A setting of a queue: calls set its value. A call may take effect at any moment between its begin and its answer;
+//! without an answer, at any moment until it is settled.
 
 use super::call::CallId;
 
@@ -62,14 +63,15 @@ impl<T: Copy + Default> Register<T> {
         self.entries.retain(|entry| entry.by != Some(by));
     }
 
-    /// The call has set its value by now, or never will. Returns the stamp of the call; `None` if it is not known.
+    /// The call has set its value before now, or never will. Returns the stamp of the call; `None` if the register
+    /// does not have the call.
     pub(super) fn settled(&mut self, by: CallId, stamp: u64) -> Option<u64> {
         let entry = self.entries.iter_mut().find(|entry| entry.by == Some(by))?;
         entry.set = entry.set.min(stamp);
         Some(entry.called)
     }
 
-    /// The server crashed: open calls have set their value by now or never will.
+    /// The server went down: each open call has set its value before now, or never will.
     pub(super) fn down(&mut self, stamp: u64) {
         self.entries.iter_mut().for_each(|entry| entry.set = entry.set.min(stamp));
     }

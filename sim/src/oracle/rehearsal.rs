@@ -13,7 +13,7 @@ use super::{
     priority_of,
 };
 
-/// Faults that a server may have.
+/// The faults that the server may have, one in each run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Bug {
     ReplyBeforeSync,
@@ -45,7 +45,7 @@ struct Task {
     version: u64,
     place: u64,
     due: i64,
-    /// The instant that a reschedule replaces, except with a fault.
+    /// The due instant that was replaced last. Only a faulty server lets it fire.
     old_due: Option<i64>,
     payload: u64,
     ended: u32,
@@ -402,7 +402,7 @@ impl World {
         Ok(())
     }
 
-    /// Due tasks become ready, and leases end.
+    /// Makes due tasks ready, and ends leases that have run out.
     fn wake(&mut self) {
         let early = if self.has(Bug::Early) { 40 } else { 0 };
         let (old, counted) = (self.has(Bug::OldInstantFires), !self.has(Bug::AttemptNotCounted));

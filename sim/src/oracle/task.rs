@@ -47,7 +47,8 @@ pub(super) struct Lease {
     pub(super) until: u64,
     /// The earliest end by the wall clock (ms since 1970). It counts if `written`.
     pub(super) wall_until: i64,
-    /// The end of the lease that the answer told the worker; `None` if it is not known to be of this lease.
+    /// The end of the lease as the answer told it to the worker (wall clock, ms); `None` if no answer has shown the
+    /// end of this lease.
     pub(super) told: Option<i64>,
     /// When the lease began.
     pub(super) since: Moment,

@@ -9,7 +9,7 @@ use super::*;
 /// The wall clock at the start of each story.
 const WALL: i64 = 1_500_000_000_000;
 
-/// A server of one queue `q`, played by the test: it says what each answer is.
+/// A server with one queue `q`, played by the test: the test says what each answer is.
 struct Play {
     oracle: Oracle,
     mono: u64,
@@ -22,13 +22,13 @@ impl Play {
         Play { oracle: Oracle::new(0, WALL), mono: 0, wall: WALL, calls: 0 }
     }
 
-    /// Both clocks go on.
+    /// Advances both clocks by `ms`.
     fn pass(&mut self, ms: u64) {
         self.mono += ms;
         self.step(ms as i64);
     }
 
-    /// The wall clock alone jumps.
+    /// Sets the wall clock forward by `ms` (back if negative).
     fn step(&mut self, ms: i64) {
         self.wall += ms;
         self.oracle.time(self.mono, self.wall);

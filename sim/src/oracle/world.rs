@@ -1,4 +1,4 @@
-//! One possible truth about one key, and the rules by which a call changes it.
+//! One possible state of the server for one key, and the rules by which a call changes it.
 
 use std::collections::BTreeSet;
 use std::mem::take;
@@ -14,13 +14,13 @@ use super::task::{Lease, Task, instant, steps_from};
 /// A promise, and how it was broken.
 pub(super) type Broken = (&'static str, String);
 
-/// A call, or its share that concerns one key: one token, one delivery, one row of the list.
+/// A call, or the part of it that concerns one key: one token, one delivery, one row of the list.
 #[derive(Clone, Debug)]
 pub(super) struct Op {
-    /// The call, and which of its tokens this is (0 where there are none).
+    /// The number of the call, and the index of the token (0 for a call without tokens).
     pub(super) id: (CallId, usize),
     pub(super) call: Rc<Call>,
-    /// The call took effect, if ever, in `from..=to`.
+    /// The call took effect at a moment in `from..=to`, if it took effect.
     pub(super) from: Moment,
     pub(super) to: Moment,
     /// The stamps of the begin and of the answer of the call; `answered` is `u64::MAX` if no answer came.
@@ -38,16 +38,16 @@ pub(super) struct Op {
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct World {
     pub(super) task: Option<Task>,
-    /// The dead task that the key leads to, while there is no live one.
+    /// The dead task that the key leads to. It is `None` while the key has a live task.
     dead: Option<Task>,
     /// Dead tasks whose key a later task has had, so that the key does not lead to them any more.
     buried: Vec<Task>,
     /// How the last task that was acked or cancelled ended: `Some(true)` by an ack, `Some(false)` by a cancel; `None`
     /// if there was none.
     acked: Option<bool>,
-    /// Tokens whose acks ended tasks: a second ack answers `acked`.
+    /// Tokens whose acks ended tasks: a second ack by one of them is answered `Acked`.
     acked_by: Vec<String>,
-    /// The highest version seen; the next one must be higher.
+    /// The highest version that an answer has shown; the next version must be higher.
     version_floor: u64,
     ids_ended: Vec<u64>,
     /// Token of the lease that was revoked last: a call with it is answered `revoked`.
@@ -121,7 +121,7 @@ impl World {
         Some(world)
     }
 
-    /// How many dead tasks there are.
+    /// The number of dead tasks in this world.
     pub(super) fn graves(&self) -> usize {
         self.buried.len() + usize::from(self.dead.is_some())
     }
@@ -588,7 +588,7 @@ impl World {
         }
     }
 
-    /// Whether this token ended a task, or the last instant of a timeline that goes on.
+    /// Whether an ack by this token ended a task, or the last ended instant of a timeline that is not over.
     fn was_acked_by(&self, token: &String) -> bool {
         let mut tasks = self.task.iter().chain(&self.dead).chain(&self.buried);
         self.acked_by.contains(token) || tasks.any(|task| task.stepped.as_ref() == Some(token))

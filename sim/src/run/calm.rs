@@ -6,7 +6,7 @@ use super::{STEPS_MAX, Step, World};
 use crate::oracle::{Answer, Call, Due, Limits, Mode, Pause, Verb, Violation};
 use crate::words;
 
-/// Longer than any lease of the workload.
+/// A time that is longer than any lease of the workload (ms).
 const LONG_MS: u64 = 2 * 86_400_000;
 
 impl World {

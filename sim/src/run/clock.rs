@@ -19,8 +19,8 @@ const GUARD_NS: i128 = 300_000 * MS_NS;
 
 /// The guard believes a longer step forward after this time on the monotonic clock (ns).
 const STANDS_NS: u64 = 60_000 * 1_000_000;
-/// A return of the wall clock to an earlier course has to be believed at once for this time after it left that course
-/// (ns).
+/// A return of the wall clock to an earlier course is believed at once only within this time after it left that
+/// course (ns).
 const RETURN_NS: u64 = 3_600_000 * 1_000_000;
 /// A wall clock that differs by more than this from the course of the boot-time clock was set (ns).
 const STEP_NS: i128 = 500 * MS_NS;

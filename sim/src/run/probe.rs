@@ -1,5 +1,5 @@
-//! The handling of damage: copies of the disk are damaged and opened. A store may refuse and name the file, or report
-//! what it left out, or not need the damaged bytes. It must not come up with a changed state and say nothing.
+//! Probes of damage: copies of the disk are damaged and opened. A store may refuse and name the file, report what it
+//! left out, or not need the damaged bytes. It must not open with a changed state and no report.
 
 use tickwheel_store::DiskOp;
 use tickwheel_store::salvage::{read, write_as};

@@ -100,7 +100,7 @@ impl World {
         self.oracle.accuse(queue, key, promise, what)
     }
 
-    /// Whether the store takes no commit any more.
+    /// Whether the store has failed, so that it takes no more commits.
     pub(super) fn has_failed(&self) -> bool {
         self.server
             .as_ref()

@@ -26,7 +26,7 @@ fn a_pause_ends_by_itself() {
         play.lease(1, vec![])?;
         play.pass(10);
         play.lease(1, vec![found("a", 1, WALL, "t1")])?;
-        // A pause that was over before the clock was set back may be forgotten or not.
+        // A pause that was over before the clock was set back may be forgotten or may go on.
         play.step(-500);
         play.lease(1, vec![])?;
         play.lease(1, vec![found("b", 2, WALL, "t2")])
@@ -63,7 +63,7 @@ fn a_rate_is_not_passed_and_holds_nothing_up_for_longer() {
         play.tokens(|tokens| Verb::Return { tokens }, "t1", TokenAnswer::Returned)?;
         play.lease(1, vec![found("a", 1, WALL, "t2")])
     });
-    // The content of a bucket after a crash is unknown.
+    // The content of the token bucket after a crash is unknown.
     holds(|play| {
         two_due(play)?;
         play.call(None, limited_to(ONE_IN_100), Answer::Laid)?;
