@@ -19,8 +19,7 @@ pub struct Campaign {
     pub jobs: usize,
     /// Further options of each run, such as a trace.
     pub watch: Watch,
-    /// Whether a run that ended with a panic of the product is not counted as a failure, because the oracle has to
-    /// find the bug.
+    /// Whether a run that ended with a panic of the product is not counted as a failure, because the oracle has to find the bug.
     pub past_panics: bool,
     /// Stop after this number of failures.
     pub failures_max: usize,
@@ -62,8 +61,7 @@ pub fn options_of(seed: u64, set: &str) -> Result<Options, String> {
     Ok(options)
 }
 
-/// Runs a seed twice and compares the runs. With `whole`, the run also has to meet the situations that every run has
-/// to meet.
+/// Runs a seed twice and compares the runs. With `whole`, the run also has to meet the situations that every run has to meet.
 ///
 /// # Errors
 /// The failure of the seed.

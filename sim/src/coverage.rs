@@ -1,5 +1,4 @@
-//! Counts of the situations that runs have met. A run that passes proves nothing about a situation that it has not
-//! met.
+//! Counts of the situations that runs have met. A run that passes proves nothing about a situation that it has not met.
 
 use std::fmt;
 use std::ops::AddAssign;

@@ -23,10 +23,9 @@ const SECTOR: usize = 512;
 
 /// A disk in memory that knows what is durable and what a crash may still lose.
 ///
-/// For each file it keeps the durable bytes and the list of writes since the last sync; for each directory the
-/// durable names and the list of changes since the last sync. [`crash`](Self::crash) keeps any subset of the unsynced
-/// changes, in any order, some of them torn. A clone is the same disk; [`image`](Self::image) makes an independent
-/// copy.
+/// For each file it keeps the durable bytes and the list of writes since the last sync; for each directory the durable
+/// names and the list of changes since the last sync. [`crash`](Self::crash) keeps any subset of the unsynced changes,
+/// in any order, some of them torn. A clone is the same disk; [`image`](Self::image) makes an independent copy.
 #[derive(Clone, Debug, Default)]
 pub struct SimDisk {
     state: Arc<Mutex<State>>,
@@ -59,8 +58,7 @@ struct State {
     /// The largest sum of the lengths of all files (bytes); `None`: no bound.
     space: Option<u64>,
     crashed: bool,
-    /// The number of changes until the machine dies, the last of them included; `None`: it does not die by a number
-    /// of changes.
+    /// The number of changes until the machine dies, the last of them included; `None`: it does not die by a number of changes.
     changes_left: Option<u64>,
     calls: Calls,
 }
@@ -85,11 +83,9 @@ struct Lie {
     before: Vec<u8>,
     /// The writes that later syncs covered.
     after: Vec<Write>,
-    /// Whether the file is a log file. Only later frames can certainly show that the lost frames of a log file had
-    /// been there.
+    /// Whether the file is a log file. Only later frames can certainly show that the lost frames of a log file had been there.
     is_log: bool,
-    /// The number of later syncs: for a log file only those that covered frames, because the zeroes of a spare file
-    /// show nothing.
+    /// The number of later syncs: for a log file only those that covered frames, because the zeroes of a spare file show nothing.
     syncs: u64,
 }
 
@@ -127,8 +123,7 @@ impl SimDisk {
         self.lock_state().used_bytes()
     }
 
-    /// Lets the machine die at the change with this number, counted from 1 from now on. `None`: it does not die by a
-    /// number of changes.
+    /// Lets the machine die at the change with this number, counted from 1 from now on. `None`: it does not die by a number of changes.
     pub fn allow_changes(&self, times: Option<u64>) {
         self.lock_state().changes_left = times;
     }
@@ -241,8 +236,7 @@ impl SimDisk {
         match state.schedule.next(op) {
             Some(Fault::Crash) => {
                 state.crashed = true;
-                // The crash came in the middle of the call: its change is one of those that may stay. A sync has
-                // promised nothing then.
+                // The crash came in the middle of the call: its change is one of those that may stay. A sync has promised nothing then.
                 if !matches!(op, DiskOp::Sync | DiskOp::SyncDir) {
                     let _ = effect(&mut state);
                 }
@@ -277,8 +271,7 @@ impl SimDisk {
         }
     }
 
-    /// Counts a call that changes nothing. Returns the fault that was planned for it, if the caller has to carry it
-    /// out.
+    /// Counts a call that changes nothing. Returns the fault that was planned for it, if the caller has to carry it out.
     fn look<T>(
         &self,
         op: DiskOp,
@@ -312,8 +305,7 @@ impl File {
         self.last_synced.iter().any(|last| last.start < range.end && range.start < last.end)
     }
 
-    /// Makes the unsynced writes durable. If an earlier sync of the file lied, an honest sync also keeps its writes
-    /// as later ones.
+    /// Makes the unsynced writes durable. If an earlier sync of the file lied, an honest sync also keeps its writes as later ones.
     fn sync(&mut self, honest: bool) {
         if !self.unsynced.is_empty() {
             self.last_synced = self.unsynced.iter().map(Write::range).collect();

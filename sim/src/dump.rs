@@ -17,8 +17,7 @@ pub(crate) struct Dump {
 /// A number of polls that no request needs.
 const POLLS_MAX: usize = 400;
 
-/// Opens a store on `disk` and reads everything it has. `Err`: the refusal to open, as the owner of the disk would
-/// see it.
+/// Opens a store on `disk` and reads everything it has. `Err`: the refusal to open, as the owner of the disk would see it.
 pub(crate) fn dump(disk: &SimDisk, options: StoreOptions) -> Result<Dump, String> {
     let mut store =
         DiskStore::open(disk.clone(), InlineIo::new(), options).map_err(|error| error.to_string())?;

@@ -31,8 +31,7 @@ pub(crate) fn slot_edge(rng: &mut Rng, wall_ms: i64) -> i64 {
     around(rng, i64::try_from(edge).unwrap_or(i64::MAX))
 }
 
-/// An instant close to the next multiple, since the Unix epoch, of a minute, an hour, a day, 30 days, a year or 100
-/// years.
+/// An instant close to the next multiple, since the Unix epoch, of a minute, an hour, a day, 30 days, a year or 100 years.
 pub(crate) fn calendar_edge(rng: &mut Rng, wall_ms: i64) -> i64 {
     let span = rng.pick(&SPANS_MS);
     let edge = (wall_ms.max(0) as u64 / span + rng.between(1, 2)) * span;

@@ -12,8 +12,7 @@ use crate::play::{OPERATIONS, Operation, Play, Stopped};
 
 /// With at most this number of unsynced changes, all their subsets are tried.
 pub const SUBSETS_OF: usize = 8;
-/// After a sequence of at most this number of operations, the machine also crashes at each changing call of the
-/// recovery.
+/// After a sequence of at most this number of operations, the machine also crashes at each changing call of the recovery.
 const RECOVERY_OF: usize = 2;
 /// With at most this number of unsynced changes, the last kept write is also torn in each subset. With more changes, it is torn only in
 /// the subset of all of them.

@@ -82,8 +82,7 @@ fn range(text: &str) -> Result<(u64, u64), String> {
 }
 
 fn main() -> ExitCode {
-    // With `--bug`, panics of the product are expected and reported with their seed, so their messages are not
-    // printed.
+    // With `--bug`, panics of the product are expected and reported with their seed, so their messages are not printed.
     if std::env::args().any(|argument| argument == "--bug") {
         std::panic::set_hook(Box::new(|_| {}));
     }

@@ -1,5 +1,4 @@
-//! For each kind of call of the disk, the 1st, the 2nd, ... of these calls fails, until a whole play passes without a
-//! fault.
+//! For each kind of call of the disk, the 1st, the 2nd, ... of these calls fails, until a whole play passes without a fault.
 
 use tickwheel_store::DiskOp;
 

@@ -14,13 +14,11 @@ pub struct Options {
     pub queues: u64,
     /// The number of keys in each queue.
     pub keys: u64,
-    /// The number of calls before the liveness phase begins. More are made if crashes or a checkpoint are still
-    /// missing.
+    /// The number of calls before the liveness phase begins. More are made if crashes or a checkpoint are still missing.
     pub calls: u64,
     /// The least number of crashes before the liveness phase begins.
     pub crashes: u64,
-    /// One step in this number, on average, plans a crash of the machine at one of the next 12 changing calls of the
-    /// disk.
+    /// One step in this number, on average, plans a crash of the machine at one of the next 12 changing calls of the disk.
     pub crash_every: u64,
     /// The horizon: how far ahead the due instants of tasks in memory reach (ms).
     pub horizon_ms: u64,
@@ -72,8 +70,7 @@ pub struct Options {
     pub read_error_percent: u64,
     /// Per mille of steps at which the disk becomes full, or has space again.
     pub full_permille: u64,
-    /// Percent of power cuts after which damaged copies of the disk are opened, and of starts after which a sync
-    /// lies.
+    /// Percent of power cuts after which damaged copies of the disk are opened, and of starts after which a sync lies.
     pub probe_percent: u64,
     /// Percent of polls of the disk in which its lanes slip: the calls of commits, reads and background work mix.
     pub slip_percent: u64,
@@ -90,18 +87,15 @@ pub struct Options {
     pub bounds_percent: u64,
     /// Per mille of steps at which a forecast is taken, if no call is open.
     pub forecast_permille: u64,
-    /// Percent of the payloads that may bring an expiry, a back-off and a timeline, and percent of the upserts that
-    /// are debounced.
+    /// Percent of the payloads that may bring an expiry, a back-off and a timeline, and percent of the upserts that are debounced.
     pub terms_percent: u64,
-    /// Percent of the calls that name a task by its id, and of the nacks that bury it or come from a closed
-    /// connection.
+    /// Percent of the calls that name a task by its id, and of the nacks that bury it or come from a closed connection.
     pub by_id_percent: u64,
     /// How far the wall clock is inside a millisecond when the monotonic clock begins one (ns).
     pub wall_sub_ns: u64,
     /// Per mille of steps at which the wall clock goes back and returns later.
     pub glitch_permille: u64,
-    /// Percent of the bounds that are small. A bound is the largest piece of work of one step of the store or the
-    /// engine.
+    /// Percent of the bounds that are small. A bound is the largest piece of work of one step of the store or the engine.
     pub tight_percent: u64,
     /// Percent of the holds that delete a queue.
     pub delete_percent: u64,

@@ -96,8 +96,7 @@ pub struct Oracle {
     /// Grows when a call begins, when it ends and when it is settled. Its values give the order of the history.
     stamp: u64,
     stopping: bool,
-    /// Whether the disk may be too full for the server to write what time alone changes, such as the expiry of a
-    /// task.
+    /// Whether the disk may be too full for the server to write what time alone changes, such as the expiry of a task.
     lacks_room: bool,
     queues: BTreeMap<String, Queue>,
     /// Open calls. With each call: the keys that it concerns, and for each key the index of the token that belongs to
@@ -163,8 +162,7 @@ impl Oracle {
         }
     }
 
-    /// From now on the disk may be too full for the server to write what time alone changes, such as the expiry of a
-    /// task.
+    /// From now on the disk may be too full for the server to write what time alone changes, such as the expiry of a task.
     pub fn room_is_short(&mut self) {
         self.lacks_room = true;
     }
@@ -358,8 +356,7 @@ impl Oracle {
         names.iter().try_for_each(|name| self.judge(name))
     }
 
-    /// A graceful stop begins: from now on the server may write leases down, and a restart after a crash may find
-    /// them.
+    /// A graceful stop begins: from now on the server may write leases down, and a restart after a crash may find them.
     pub fn stopping(&mut self) {
         self.stopping = true;
     }
@@ -393,8 +390,7 @@ impl Oracle {
         }
     }
 
-    /// Ends the liveness phase: no task that is due may remain. Everything else was compared when the lists were
-    /// answered.
+    /// Ends the liveness phase: no task that is due may remain. Everything else was compared when the lists were answered.
     ///
     /// # Errors
     /// `P3`: a task is due, or its lease has run out, and no worker got the task.
@@ -414,11 +410,9 @@ impl Oracle {
         Ok(())
     }
 
-    /// Checks a server that has nothing under way and sleeps until the wall clock shows `wall_ms` (for ever if
-    /// `None`).
+    /// Checks a server that has nothing under way and sleeps until the wall clock shows `wall_ms` (for ever if `None`).
     ///
-    /// Returns queue and key of a task that is certainly still scheduled and falls due before `wall_ms`, if there is
-    /// one.
+    /// Returns queue and key of a task that is certainly still scheduled and falls due before `wall_ms`, if there is one.
     #[must_use]
     pub fn oversleeps(&self, wall_ms: Option<i64>) -> Option<(&str, &str)> {
         for (name, queue) in self.queues.iter().filter(|(_, queue)| queue.wide.is_empty()) {
@@ -497,8 +491,7 @@ impl Oracle {
         first.map_or(Ok(()), |(key, broken)| Err(self.broken(name, Some(&key), broken)))
     }
 
-    /// Splits an answer into the parts that concern one key each. Before that it makes the checks that need several
-    /// keys.
+    /// Splits an answer into the parts that concern one key each. Before that it makes the checks that need several keys.
     fn shares(
         &mut self,
         op: &Op,

@@ -1,5 +1,4 @@
-//! A small world without random numbers: one caller makes one call at a time, and equal operations give equal calls
-//! of the disk.
+//! A small world without random numbers: one caller makes one call at a time, and equal operations give equal calls of the disk.
 
 use std::fmt;
 
@@ -237,8 +236,7 @@ impl Play {
         }
     }
 
-    /// Lets time pass until the next instant at which the server wants to be woken. `false`: there is no such
-    /// instant.
+    /// Lets time pass until the next instant at which the server wants to be woken. `false`: there is no such instant.
     fn wake(&mut self) -> Result<bool, Stopped> {
         for _ in 0..TURNS_MAX {
             if self.server.as_ref().is_some_and(|server| server.is_idle()) {

@@ -57,8 +57,7 @@ impl Rng {
         }
     }
 
-    /// A separate generator for a part of the run, so that the number of draws of one part does not change the draws
-    /// of another.
+    /// A separate generator for a part of the run, so that the number of draws of one part does not change the draws of another.
     pub fn split(&mut self) -> Self {
         Self::new(self.next_u64())
     }

@@ -103,8 +103,7 @@ struct World {
     forecasts: Rng,
     /// Draws for glitches of the wall clock, so that the rest of a run is the same without them.
     glitches: Rng,
-    /// Draws for the I/O of each server process, so that the rest of a run is the same with or without slips of its
-    /// lanes.
+    /// Draws for the I/O of each server process, so that the rest of a run is the same with or without slips of its lanes.
     slips: Rng,
     bounds: Bounds,
     options: Options,
@@ -314,8 +313,7 @@ impl World {
         [by_wall, by_mono].into_iter().flatten().min()
     }
 
-    /// Leaves the disk only the space in use and 0 to 60,000 bytes more; or, if the disk was full, takes the limit
-    /// away.
+    /// Leaves the disk only the space in use and 0 to 60,000 bytes more; or, if the disk was full, takes the limit away.
     fn fill_disk(&mut self) {
         self.starved = !self.starved;
         let spare = self.rng.pick(&[0, 0, 4_096, 20_000, 60_000]);

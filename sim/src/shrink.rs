@@ -1,5 +1,4 @@
-//! Makes a failure smaller: it looks for a run with fewer faults, clients, keys and calls that breaks the same
-//! promise.
+//! Makes a failure smaller: it looks for a run with fewer faults, clients, keys and calls that breaks the same promise.
 
 use crate::campaign::run_twice;
 use crate::options::Options;
@@ -8,8 +7,7 @@ use crate::run::{Outcome, Watch};
 /// The largest number of pairs of runs that are spent on one failure.
 const RUNS_MAX: u32 = 400;
 
-/// The options that are reduced and their least values, the most effective option first. Other options stay as they
-/// are.
+/// The options that are reduced and their least values, the most effective option first. Other options stay as they are.
 const LEAST: [(&str, u64); 29] = [
     ("calls", 0),
     ("crashes", 0),

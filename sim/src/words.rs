@@ -36,8 +36,7 @@ impl Given {
     }
 }
 
-/// The payload that stands for a number: the number itself, and for an odd number more than 4 KiB of bytes that
-/// follow from it.
+/// The payload that stands for a number: the number itself, and for an odd number more than 4 KiB of bytes that follow from it.
 fn payload(number: u64) -> Vec<u8> {
     let mut bytes = number.to_be_bytes().to_vec();
     if number % 2 == 1 {

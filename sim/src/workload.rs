@@ -12,8 +12,7 @@ const SEEN_MAX: usize = 30;
 /// The number of keys of the crowd: tasks that fall due close together.
 const CROWD: u64 = 120;
 
-/// Draws the calls of clients. The workload remembers what answers showed, because clients use that, but it predicts
-/// nothing.
+/// Draws the calls of clients. The workload remembers what answers showed, because clients use that, but it predicts nothing.
 #[derive(Debug)]
 pub(crate) struct Workload {
     rng: Rng,
@@ -270,8 +269,7 @@ impl Workload {
         Call { queue, key: Some(key), verb: Verb::ById { id, act } }
     }
 
-    /// A redrive of a dead task that an answer showed. The task may have been redriven since, or its key may lead to
-    /// another task.
+    /// A redrive of a dead task that an answer showed. The task may have been redriven since, or its key may lead to another task.
     fn redrive(&mut self, queue: String, key: Option<String>) -> Call {
         if self.dead.is_empty() {
             return Call { queue, key, verb: Verb::Get };

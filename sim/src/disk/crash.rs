@@ -8,14 +8,12 @@ use crate::rng::Rng;
 pub enum LastWrite {
     /// The whole write stays.
     Whole,
-    /// Only this number of bytes stays, from the beginning of the write; of a write that is not longer, the first
-    /// half.
+    /// Only this number of bytes stays, from the beginning of the write; of a write that is not longer, the first half.
     Torn(usize),
 }
 
 impl SimDisk {
-    /// Cuts the power: any subset of the unsynced changes stays, in any order, some of them torn. The disk can be
-    /// used again.
+    /// Cuts the power: any subset of the unsynced changes stays, in any order, some of them torn. The disk can be used again.
     pub fn crash(&self, rng: &mut Rng) {
         let mut state = self.lock_state();
         let State { files, durable_names, dirs, durable_dirs, calls, .. } = &mut *state;
@@ -46,8 +44,7 @@ impl SimDisk {
         state.come_back();
     }
 
-    /// The number of changes that a crash may lose or keep: first the changes of names, then the writes, in a fixed
-    /// order.
+    /// The number of changes that a crash may lose or keep: first the changes of names, then the writes, in a fixed order.
     #[must_use]
     pub fn unsynced(&self) -> usize {
         let state = self.lock_state();

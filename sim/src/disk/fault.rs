@@ -4,8 +4,7 @@ use tickwheel_store::DiskOp;
 
 use super::SimDisk;
 
-/// A fault of one call. Short reads are not among the faults: a [`Disk`](tickwheel_store::Disk) reads on until the
-/// file ends.
+/// A fault of one call. Short reads are not among the faults: a [`Disk`](tickwheel_store::Disk) reads on until the file ends.
 ///
 /// | fault | what a store may do | promises it voids |
 /// |---|---|---|
@@ -24,8 +23,7 @@ pub enum Fault {
     LosingSync,
     /// The call fails because there is no space.
     Full,
-    /// A sync reports success, but [`SimDisk::after_lies`] shows the disk without the changes that it covered. Any
-    /// other call works.
+    /// A sync reports success, but [`SimDisk::after_lies`] shows the disk without the changes that it covered. Any other call works.
     LyingSync,
     /// A read returns one wrong bit. Any other call works.
     FlippedRead,

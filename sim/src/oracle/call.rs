@@ -13,8 +13,7 @@ pub enum Due {
     In(u64),
 }
 
-/// The priority of a task, computed from the number that stands for its payload: a task with a smaller priority goes
-/// first.
+/// The priority of a task, computed from the number that stands for its payload: a task with a smaller priority goes first.
 pub fn priority_of(payload: u64) -> u32 {
     match (payload >> 1) % 8 {
         1 => 0,
@@ -74,8 +73,7 @@ pub struct Limits {
     pub rate: Option<Rate>,
 }
 
-/// The number of failed attempts after which a task is dead, computed from the number of its payload; `None`: no
-/// limit.
+/// The number of failed attempts after which a task is dead, computed from the number of its payload; `None`: no limit.
 pub fn max_attempts_of(payload: u64) -> Option<u32> {
     match payload >> 40 & 3 {
         0 => None,
@@ -130,8 +128,7 @@ pub enum Mode {
     Create,
     /// Replace the live task; refuse if there is none: [`Answer::NotFound`].
     Replace,
-    /// Keep the task, live or dead, and show it. Make one if there is none, but not if the last one was acked:
-    /// [`Answer::Done`].
+    /// Keep the task, live or dead, and show it. Make one if there is none, but not if the last one was acked: [`Answer::Done`].
     Once,
     /// As upsert, but the task is due at most `max_wait_ms` after the first of the debounced puts (ms).
     Debounce {
@@ -207,8 +204,7 @@ pub enum Verb {
         /// Also take the task away from a worker that holds it.
         revoke: bool,
     },
-    /// Import a live task that was put in another store. Answered by `Added`, `Replaced`, `Skipped`, `Live`, `Dead`
-    /// or `Leased`.
+    /// Import a live task that was put in another store. Answered by `Added`, `Replaced`, `Skipped`, `Live`, `Dead` or `Leased`.
     Import {
         /// The due instant (wall clock, ms).
         due: i64,
@@ -223,8 +219,7 @@ pub enum Verb {
     },
     /// Read the task. Answered by `Task` or `NotFound`.
     Get,
-    /// Change the given members. Answered by `Stored` (not created), `Leased`, `NotFound`, `Done`, `Dead` or
-    /// `VersionMismatch`.
+    /// Change the given members. Answered by `Stored` (not created), `Leased`, `NotFound`, `Done`, `Dead` or `VersionMismatch`.
     Patch {
         /// `None` keeps the instant.
         due: Option<Due>,
@@ -242,8 +237,7 @@ pub enum Verb {
         /// Also take the task away from a worker that holds it.
         revoke: bool,
     },
-    /// Redrive the dead task with this id; the key of the call is its key. Answered by `Stored` (not created),
-    /// `NotFound` or `Live`.
+    /// Redrive the dead task with this id; the key of the call is its key. Answered by `Stored` (not created), `NotFound` or `Live`.
     Redrive {
         /// The id of the task.
         id: u64,

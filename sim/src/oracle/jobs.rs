@@ -2,8 +2,7 @@
 //! refuses no change of a job. The oracle of jobs is made from the answers to calls; like the rest of the oracle it
 //! knows nothing of the product.
 //!
-//! One client makes all calls, one at a time. After a crash that leaves a change in doubt, it reads all jobs before
-//! it goes on.
+//! One client makes all calls, one at a time. After a crash that leaves a change in doubt, it reads all jobs before it goes on.
 
 use std::collections::BTreeMap;
 
@@ -69,8 +68,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// All jobs were read; `shown` has the value of each. No change may be under way, except one that a crash left in
-    /// doubt.
+    /// All jobs were read; `shown` has the value of each. No change may be under way, except one that a crash left in doubt.
     ///
     /// # Errors
     /// Other jobs or values should have been shown.

@@ -181,8 +181,7 @@ impl Key {
         found.unwrap_or(0)
     }
 
-    /// The task of this key, if it certainly falls due before the server wakes at `wall_ms` (`None`: the server has
-    /// no wake-up).
+    /// The task of this key, if it certainly falls due before the server wakes at `wall_ms` (`None`: the server has no wake-up).
     pub(super) fn overslept(&self, wall_ms: Option<i64>, clock: &Clock) -> Option<&Task> {
         let task = self.certain(clock).filter(|task| task.waits_for_certain(clock))?;
         wall_ms.is_none_or(|wake| wake > task.due.1).then_some(task)
@@ -205,8 +204,7 @@ impl Key {
         self.quiet() && self.worlds.iter().all(over)
     }
 
-    /// Whether the key has a task that is due between these instants, both included. The first answer: certainly; the
-    /// second: possibly.
+    /// Whether the key has a task that is due between these instants, both included. The first answer: certainly; the second: possibly.
     pub(super) fn due_within(&self, low: i64, high: i64, clock: &Clock) -> (bool, bool) {
         if !self.quiet() {
             return (false, true);
@@ -221,8 +219,7 @@ impl Key {
         (self.worlds.iter().all(must), self.worlds.iter().any(may))
     }
 
-    /// The task of this key, if in every world it should have been delivered before now, or its lease should have run
-    /// out.
+    /// The task of this key, if in every world it should have been delivered before now, or its lease should have run out.
     pub(super) fn overdue(&self, clock: &Clock) -> Option<&Task> {
         let wall = clock.last().1;
         let late = |world: &World| match &world.task {
@@ -233,8 +230,7 @@ impl Key {
         self.worlds.iter().all(late).then(|| self.worlds.first()?.task.as_ref())?
     }
 
-    /// Ends the doubt about the settled calls: each has taken effect in the worlds that used it, and takes no effect
-    /// in the others.
+    /// Ends the doubt about the settled calls: each has taken effect in the worlds that used it, and takes no effect in the others.
     fn settle(&mut self, clock: &Clock) {
         let settled = take(&mut self.settled);
         if !settled.is_empty() {

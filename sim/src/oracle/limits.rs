@@ -100,8 +100,7 @@ impl Oracle {
         }
     }
 
-    /// A task was added: checks that the queue was not drained during the whole call, and had not reached its largest
-    /// backlog.
+    /// A task was added: checks that the queue was not drained during the whole call, and had not reached its largest backlog.
     pub(super) fn may_be_added(&self, op: &Op, key: &str) -> Verdict {
         let (name, queue) = (&op.call.queue, &self.queues[&op.call.queue]);
         let broken = |what| Err(self.broken(name, Some(key), ("limits", what)));
@@ -111,8 +110,7 @@ impl Oracle {
         self.may_be_imported(op, key)
     }
 
-    /// A task was added by an import, which no drain refuses: checks that the queue had not reached its largest
-    /// backlog.
+    /// A task was added by an import, which no drain refuses: checks that the queue had not reached its largest backlog.
     pub(super) fn may_be_imported(&self, op: &Op, key: &str) -> Verdict {
         let (name, queue) = (&op.call.queue, &self.queues[&op.call.queue]);
         let broken = |what| Err(self.broken(name, Some(key), ("limits", what)));

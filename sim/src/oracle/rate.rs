@@ -1,5 +1,4 @@
-//! The deliveries of a queue that has a rate: never more than the rate allows, in any order in which the calls may
-//! have taken effect.
+//! The deliveries of a queue that has a rate: never more than the rate allows, in any order in which the calls may have taken effect.
 
 use super::call::{Limits, Rate};
 use super::clock::Clock;

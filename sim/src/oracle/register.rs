@@ -63,8 +63,7 @@ impl<T: Copy + Default> Register<T> {
         self.entries.retain(|entry| entry.by != Some(by));
     }
 
-    /// The call has set its value before now, or never will. Returns the stamp of the call; `None` if the register
-    /// does not have the call.
+    /// The call has set its value before now, or never will. Returns the stamp of the call; `None` if the register does not have the call.
     pub(super) fn settled(&mut self, by: CallId, stamp: u64) -> Option<u64> {
         let entry = self.entries.iter_mut().find(|entry| entry.by == Some(by))?;
         entry.set = entry.set.min(stamp);

@@ -1,10 +1,8 @@
-//! A test of the oracle. A small correct server plays random histories, which the oracle must accept. Then the same
-//! server gets one fault, which the oracle must find and name. This shows that the oracle is neither too strict nor
-//! too tolerant.
+//! A test of the oracle. A small correct server plays random histories, which the oracle must accept. Then the same server
+//! gets one fault, which the oracle must find and name. This shows that the oracle is neither too strict nor too tolerant.
 //!
-//! Each call changes the memory of the server at one instant. A commit takes time and writes down all of the memory.
-//! A reply is held until a commit covers it. After a crash the state is that of the last commit, or of the one under
-//! way.
+//! Each call changes the memory of the server at one instant. A commit takes time and writes down all of the memory. A
+//! reply is held until a commit covers it. After a crash the state is that of the last commit, or of the one under way.
 
 use std::collections::{BTreeMap, BTreeSet};
 

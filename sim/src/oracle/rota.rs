@@ -2,8 +2,7 @@
 //! a schedule. The book is made from the answers to calls and from the delivered tasks. Like the rest of the oracle
 //! it knows nothing of the product.
 //!
-//! One client makes all calls, one at a time. After a crash it first reads each schedule whose last call has an
-//! unknown outcome.
+//! One client makes all calls, one at a time. After a crash it first reads each schedule whose last call has an unknown outcome.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -98,8 +97,7 @@ pub struct Made {
 /// What is known of the schedules of one name.
 #[derive(Clone, Debug, Default)]
 struct Book {
-    /// The plans that may be stored now; `None` stands for no schedule. If there is one entry, it is certainly
-    /// stored.
+    /// The plans that may be stored now; `None` stands for no schedule. If there is one entry, it is certainly stored.
     may_be: Vec<Option<Plan>>,
     /// The version of the stored schedule, if an answer has shown it.
     version: Option<u64>,
@@ -149,8 +147,7 @@ impl Rota {
         }
     }
 
-    /// A client puts the plan `wanted`, or deletes the schedule (`None`). Until the answer, the old or the new plan
-    /// may be stored.
+    /// A client puts the plan `wanted`, or deletes the schedule (`None`). Until the answer, the old or the new plan may be stored.
     pub fn called(&mut self, name: &str, wanted: Option<Plan>) {
         let book = self.books.entry(name.to_owned()).or_default();
         if book.may_be.is_empty() {
@@ -327,8 +324,7 @@ impl Rota {
         }
     }
 
-    /// Checks the schedule `shown`, at this reading of the wall clock (ms), after all tasks that were due have been
-    /// delivered.
+    /// Checks the schedule `shown`, at this reading of the wall clock (ms), after all tasks that were due have been delivered.
     ///
     /// # Errors
     /// The schedule stands still, or its next instant is outside of its start and end.
@@ -338,8 +334,7 @@ impl Rota {
         let (Beat::Every(step) | Beat::Cron(step) | Beat::Delay(step)) = plan.beat;
         let last = plan.end.unwrap_or(i64::MAX);
         let ends = matches!(plan.beat, Beat::Cron(_)) && wall_ms > LAST_CRON_MS
-            // The server may have ended the schedule at a higher reading, before the clock was set back. The schedule
-            // stays ended.
+            // The server may have ended the schedule at a higher reading, before the clock was set back. The schedule stays ended.
             || last <= self.high.max(plan.start.unwrap_or(i64::MIN)).saturating_add_unsigned(step);
         // If all tasks that were made are done, no task is live that the next one has to wait for.
         let over = self.books[name].tasks_of_this().filter(|(_, task)| task.over).count() as u64;
@@ -362,8 +357,7 @@ impl Rota {
         }
     }
 
-    /// Checks a schedule that was deleted after it had made `made` tasks, when all of them should have been
-    /// delivered.
+    /// Checks a schedule that was deleted after it had made `made` tasks, when all of them should have been delivered.
     ///
     /// # Errors
     /// More or fewer tasks were delivered, or instants between them are missing.

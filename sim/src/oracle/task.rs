@@ -47,13 +47,11 @@ pub(super) struct Lease {
     pub(super) until: u64,
     /// The earliest end by the wall clock (ms since 1970). It counts if `written`.
     pub(super) wall_until: i64,
-    /// The end of the lease as the answer told it to the worker (wall clock, ms); `None` if no answer has shown the
-    /// end of this lease.
+    /// The end of the lease as the answer told it to the worker (wall clock, ms); `None` if no answer has shown the end of this lease.
     pub(super) told: Option<i64>,
     /// When the lease began.
     pub(super) since: Moment,
-    /// Whether a graceful stop wrote the lease down. It then goes on after the restart, and ends by the clock that reaches its
-    /// end first.
+    /// Whether a graceful stop wrote the lease down. It then goes on after the restart, and ends by the clock that reaches its end first.
     pub(super) written: bool,
     /// Number of restarts since a crash ended the lease. After two restarts the server may have forgotten that no other
     /// worker got the task since.
@@ -76,8 +74,7 @@ impl Task {
     }
 
     pub(super) fn grant(&mut self, token: Option<String>, lease_ms: u64, op: &Op, clock: &Clock) {
-        // If a stop wrote the lease down, a crash may bring back the end that was written: then the earlier end
-        // counts.
+        // If a stop wrote the lease down, a crash may bring back the end that was written: then the earlier end counts.
         let written = self.lease.take().filter(|lease| lease.written);
         let wall_until = clock.walls(op.from, op.to).0.saturating_add_unsigned(lease_ms);
         self.lease = Some(Lease {
@@ -108,8 +105,7 @@ impl Task {
         told.is_some_and(|(since, told)| clock.ran_alike(since, to) && clock.wall(to) < told)
     }
 
-    /// The earliest of the due instants that have not come before this change and are replaced by it, or were
-    /// replaced before.
+    /// The earliest of the due instants that have not come before this change and are replaced by it, or were replaced before.
     pub(super) fn taken_back(&self, op: &Op, clock: &Clock) -> Option<i64> {
         let low = clock.walls(op.from, op.to).0;
         let mine = Some(self.due.1).filter(|due| self.ready == Some(false) && *due > low);
@@ -162,8 +158,7 @@ impl Task {
         }
     }
 
-    /// Makes the task ready, if it can be ready at `to`: it is ready already, or the wall clock has shown the due
-    /// instant since it was set.
+    /// Makes the task ready, if it can be ready at `to`: it is ready already, or the wall clock has shown the due instant since it was set.
     pub(super) fn become_ready(&mut self, to: Moment, clock: &Clock) -> Result<(), Broken> {
         let high = clock.walls(self.since, to).1;
         if self.ready == Some(false) && high < self.due.0 {

@@ -42,8 +42,7 @@ pub(super) struct World {
     dead: Option<Task>,
     /// Dead tasks whose key a later task has had, so that the key does not lead to them any more.
     buried: Vec<Task>,
-    /// How the last task that was acked or cancelled ended: `Some(true)` by an ack, `Some(false)` by a cancel; `None`
-    /// if there was none.
+    /// How the last task that was acked or cancelled ended: `Some(true)` by an ack, `Some(false)` by a cancel; `None` if there was none.
     acked: Option<bool>,
     /// Tokens whose acks ended tasks: a second ack by one of them is answered `Acked`.
     acked_by: Vec<String>,
@@ -68,9 +67,8 @@ pub(super) enum Down {
 }
 
 impl World {
-    /// Applies `op` to this world, and to each world that time alone may have made of this one before. For each of
-    /// them: the world after `op`, or the promise that the answer breaks. If `op` has no answer, only worlds that it
-    /// changes are returned.
+    /// Applies `op` to this world, and to each world that time alone may have made of this one before. For each of them: the
+    /// world after `op`, or the promise that the answer breaks. If `op` has no answer, only worlds that it changes are returned.
     pub(super) fn step(&self, op: &Op, clock: &Clock) -> Vec<Result<World, Broken>> {
         let after = self.in_time(op.to, clock).into_iter().map(|base| {
             let mut world = base.clone();
@@ -88,8 +86,7 @@ impl World {
         after.flatten().collect()
     }
 
-    /// This world, and the worlds that time alone may have made of it until `to`: a lease ran out, or the task
-    /// expired.
+    /// This world, and the worlds that time alone may have made of it until `to`: a lease ran out, or the task expired.
     pub(super) fn in_time(&self, to: Moment, clock: &Clock) -> Vec<World> {
         let mut worlds = vec![self.clone()];
         worlds.extend(self.after_expiry(to, clock));
@@ -98,8 +95,7 @@ impl World {
         worlds
     }
 
-    /// This world after its task was given up because it had expired, if that may have happened until `to`. A leased
-    /// task does not expire.
+    /// This world after its task was given up because it had expired, if that may have happened until `to`. A leased task does not expire.
     pub(super) fn after_death(&self, to: Moment, clock: &Clock) -> Option<World> {
         let task = self.task.as_ref().filter(|task| !task.leased)?;
         let (first, _) = task.expires?;
@@ -156,8 +152,7 @@ impl World {
         let (mono, wall) = clock.last();
         let wall_until = wall.saturating_add_unsigned(lease.until).saturating_sub_unsigned(mono);
         lease.wall_until = lease.wall_until.min(wall_until);
-        // A crash may bring back the lease as an earlier stop wrote it. The worker may have been told another end
-        // since.
+        // A crash may bring back the lease as an earlier stop wrote it. The worker may have been told another end since.
         lease.told = lease.told.filter(|_| down == Down::Stop);
         match (down, std::mem::replace(&mut lease.written, true)) {
             _ if !was_leased => vec![self],
@@ -178,8 +173,7 @@ impl World {
         }
     }
 
-    /// Lets the call take effect in this world. Returns whether its answer is possible here (`true` without an
-    /// answer).
+    /// Lets the call take effect in this world. Returns whether its answer is possible here (`true` without an answer).
     fn take(&mut self, op: &Op, clock: &Clock) -> Result<bool, Broken> {
         let leased = self.task.as_ref().is_some_and(|task| task.leased);
         let version = self.task.as_ref().and_then(|task| task.version);
@@ -255,8 +249,7 @@ impl World {
                 (Some(Answer::Task(view)), Some(_)) => self.see(view, op, clock),
                 (said, task) => Ok(task.is_none() && *said == Some(Answer::NotFound) || said.is_none()),
             },
-            // A patch without a live task may say `Done` if the last task was acked, as a cancel must; or it says
-            // `NotFound`.
+            // A patch without a live task may say `Done` if the last task was acked, as a cancel must; or it says `NotFound`.
             Verb::Patch { .. } if self.task.is_none() => Ok(is(Answer::NotFound)? || is(self.absent())?),
             Verb::Cancel { .. } if self.task.is_none() => is(self.absent()),
             Verb::Patch { if_match, .. } | Verb::Cancel { if_match, .. } if odd(*if_match) => {
@@ -301,8 +294,7 @@ impl World {
         }
     }
 
-    /// Applies an import of a task from another store. For a later debounce, its put counts as made at wall instant
-    /// 0.
+    /// Applies an import of a task from another store. For a later debounce, its put counts as made at wall instant 0.
     fn import(&mut self, op: &Op, clock: &Clock) -> Result<bool, Broken> {
         let Verb::Import { due, payload, attempts, there, revoke } = op.call.verb else {
             unreachable!("it was just looked at")
@@ -348,21 +340,18 @@ impl World {
     /// Whether `task` may be the task with this id.
     fn may_be(&self, task: &Task, id: u64) -> bool {
         let is_it = |task: &Task| task.id == Some(id);
-        // The id of a task is unknown until an answer shows it. It is not an id that another task of this key is
-        // known to have.
+        // The id of a task is unknown until an answer shows it. It is not an id that another task of this key is known to have.
         let known = self.had(id) || self.task.iter().chain(&self.dead).any(is_it);
         is_it(task) || !known && task.id.is_none()
     }
 
-    /// The index in `buried` of the dead task with this id; `None` if the key leads to that task, or if there is
-    /// none.
+    /// The index in `buried` of the dead task with this id; `None` if the key leads to that task, or if there is none.
     fn keyless(&self, id: u64) -> Option<usize> {
         let keyed = self.dead.as_ref().is_some_and(|dead| self.may_be(dead, id));
         self.buried.iter().position(|task| self.may_be(task, id)).filter(|_| !keyed)
     }
 
-    /// Applies a redrive: the dead task with this id becomes live again, unless there is none or a live task has the
-    /// key.
+    /// Applies a redrive: the dead task with this id becomes live again, unless there is none or a live task has the key.
     fn redrive(&mut self, id: u64, op: &Op, clock: &Clock) -> Result<bool, Broken> {
         let is = |answer| Ok(op.said.as_ref().is_none_or(|said| *said == answer));
         if !self.revives(id) {
@@ -489,8 +478,7 @@ impl World {
         let Some(at) = self.keyless(id) else { return self.see_dead(view) };
         let keyless = self.buried.remove(at);
         let keyed = self.dead.replace(keyless);
-        // The floor does not apply: no answer may have shown the version of this task, and the task that has the key
-        // now has a higher one.
+        // The floor does not apply: no answer may have shown the version of this task, and the task that has the key now has a higher one.
         let floor = std::mem::take(&mut self.version_floor);
         let seen = self.see_dead(view);
         self.version_floor = floor;
@@ -520,8 +508,7 @@ impl World {
     fn token(&mut self, token: &String, op: &Op, clock: &Clock) -> &'static [TokenAnswer] {
         use TokenAnswer::{Acked, Expired, Extended, Nacked, Returned, Revoked};
         let told_expired = op.said == Some(Answer::Tokens(vec![Expired]));
-        // An extend of a lease that a crash ended counts against the in-flight limits again, so a limit may refuse
-        // it.
+        // An extend of a lease that a crash ended counts against the in-flight limits again, so a limit may refuse it.
         let extends = matches!(op.call.verb, Verb::Extend { .. });
         let no_place =
             told_expired && extends && op.limited && self.task.as_ref().is_some_and(|task| !task.leased);
@@ -575,8 +562,7 @@ impl World {
                     self.end(true);
                     self.acked_by.push(token.clone());
                 } else {
-                    // The ack ends one instant of the timeline. The next instant begins with its attempts counted
-                    // from zero.
+                    // The ack ends one instant of the timeline. The next instant begins with its attempts counted from zero.
                     let next = task.steps.remove(0);
                     task.wait(0, Some(false));
                     task.stepped = Some(token.clone());
@@ -594,8 +580,7 @@ impl World {
         self.acked_by.contains(token) || tasks.any(|task| task.stepped.as_ref() == Some(token))
     }
 
-    /// The owner takes the task back: its lease ends, if there is one, and the token is answered `revoked` from then
-    /// on.
+    /// The owner takes the task back: its lease ends, if there is one, and the token is answered `revoked` from then on.
     fn take_back(&mut self, revoke: bool) {
         let Some(task) = &mut self.task else { return };
         let token = task.lease.take().and_then(|lease| lease.token);
@@ -649,8 +634,7 @@ impl World {
         dead.attempt(Some(view.attempt))
     }
 
-    /// Compares these members with the live task, and learns what was unknown. A wrong due instant breaks the promise
-    /// `wrong_due`.
+    /// Compares these members with the live task, and learns what was unknown. A wrong due instant breaks the promise `wrong_due`.
     fn learn(
         &mut self,
         id: u64,
@@ -684,7 +668,7 @@ impl World {
         self.ids_ended.contains(&id) || self.buried.iter().any(|task| task.id == Some(id))
     }
 
-    /// The promise that an answer breaks which is not possible in this world.
+    /// The promise that is broken by an answer that is not possible in this world.
     fn blame(&self, op: &Op, clock: &Clock) -> Broken {
         let said = op.said.as_ref();
         let tokens = match &op.call.verb {

@@ -20,8 +20,7 @@ impl World {
         self.switch.set(true);
         self.inputs.extend(std::mem::take(&mut self.wire).into_iter().map(|(_, input)| input));
         for _ in 0..2_000 {
-            // The last fault may have hit the store already, and the store may report it only when its commit is
-            // done.
+            // The last fault may have hit the store already, and the store may report it only when its commit is done.
             if self.has_failed() {
                 self.crashed("killed, for its store has failed")?;
                 self.switch.set(true);
@@ -93,8 +92,7 @@ impl World {
             if self.rng.chance(70) {
                 self.insist(&queue, Verb::Settle(Limits::default()))?;
             } else if self.options.rate_percent > 0 {
-                // The limits set here have no rate: no lease call waits now, so the next instant of a rate would wake
-                // no call.
+                // The limits set here have no rate: no lease call waits now, so the next instant of a rate would wake no call.
                 let limits = Limits { in_flight: Some(2), per_group: Some(1), ..Limits::default() };
                 self.insist(&queue, Verb::Settle(limits))?;
             }

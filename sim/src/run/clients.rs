@@ -141,8 +141,7 @@ impl World {
     }
 
     fn retry(&mut self, client: usize, call: &Call) {
-        // A client does not repeat a put that leaves the key to the server: two of its tasks would have the same
-        // payload.
+        // A client does not repeat a put that leaves the key to the server: two of its tasks would have the same payload.
         let knows = call.key.is_some() || !matches!(call.verb, Verb::Put { .. });
         let wants = self.rng.chance(self.options.retry_percent);
         let client = &mut self.clients[client];

@@ -19,8 +19,7 @@ const GUARD_NS: i128 = 300_000 * MS_NS;
 
 /// The guard believes a longer step forward after this time on the monotonic clock (ns).
 const STANDS_NS: u64 = 60_000 * 1_000_000;
-/// A return of the wall clock to an earlier course is believed at once only within this time after it left that
-/// course (ns).
+/// A return of the wall clock to an earlier course is believed at once only within this time after it left that course (ns).
 const RETURN_NS: u64 = 3_600_000 * 1_000_000;
 /// A wall clock that differs by more than this from the course of the boot-time clock was set (ns).
 const STEP_NS: i128 = 500 * MS_NS;
@@ -137,8 +136,7 @@ impl Clocks {
         self.set_wall(within_bounds(self.reading.wall_ns + to));
     }
 
-    /// Begins a glitch, unless one is under way, the wall clock is frozen or it is not believed now. Returns whether
-    /// it did.
+    /// Begins a glitch, unless one is under way, the wall clock is frozen or it is not believed now. Returns whether it did.
     pub(super) fn glitch(&mut self, rng: &mut Rng) -> bool {
         let room_ns = self.reading.wall_ns - WALL_MIN_NS;
         let less_ns = (i128::from(edges::any_length(rng)) * MS_NS).min(room_ns);
@@ -174,8 +172,7 @@ impl Clocks {
         }
     }
 
-    /// Ends the glitch: the wall clock returns to its course, and the guard has to believe it, if the return is in
-    /// time.
+    /// Ends the glitch: the wall clock returns to its course, and the guard has to believe it, if the return is in time.
     fn end_glitch(&mut self) {
         let Some(glitch) = self.glitch.take() else { return };
         // Decided before the guard reads the return, because that reading may change `trusted_until_ns`.
@@ -323,8 +320,7 @@ mod tests {
         }
     }
 
-    /// Tests the checks of this file: they find a guard that believes a step at once, and a guard that does not
-    /// believe a return.
+    /// Tests the checks of this file: they find a guard that believes a step at once, and a guard that does not believe a return.
     #[test]
     fn a_guard_that_believes_too_much_or_too_little_is_found() {
         let mut clocks = Clocks::new(1_500_000_000_000, 0, true);

@@ -20,8 +20,7 @@ pub(super) struct Keeper {
     rng: Rng,
     percent: u64,
     ledger: Ledger,
-    /// The number of the call that the keeper waits for, and the change that it asked for (`None`: a read of all
-    /// jobs).
+    /// The number of the call that the keeper waits for, and the change that it asked for (`None`: a read of all jobs).
     open: Option<(u64, Option<Change>)>,
     values: u64,
 }

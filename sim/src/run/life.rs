@@ -21,8 +21,7 @@ impl World {
         self.start()
     }
 
-    /// Cuts the power: each unsynced change may be lost or kept. Some power cuts also probe how a store handles
-    /// damage.
+    /// Cuts the power: each unsynced change may be lost or kept. Some power cuts also probe how a store handles damage.
     fn power_off(&mut self) -> Step {
         let probes = self.hostile && self.rng.chance(self.options.probe_percent);
         if probes {

@@ -45,9 +45,8 @@ impl World {
         self.probe_deletions(&whole)
     }
 
-    /// Deletes each log file, and the file that names the newest one. Here a store that opens must have everything;
-    /// it may not leave something out and report it. The probe draws no random number, so older seeds keep their
-    /// runs.
+    /// Deletes each log file, and the file that names the newest one. Here a store that opens must have everything; it
+    /// may not leave something out and report it. The probe draws no random number, so older seeds keep their runs.
     fn probe_deletions(&mut self, whole: &Dump) -> Step {
         let there: Vec<String> = self.disk.files().into_iter().map(|(name, _)| name).collect();
         let is_of_log = |file: &&String| file.contains("/log-") || file.ends_with("/newest-log");

@@ -103,8 +103,7 @@ impl Planner {
         }
         self.numbers += 1;
         let missed = self.rng.pick(&[Missed::Skip, Missed::Once, Missed::All]);
-        // The clock may jump by years, so a plan that makes up for all missed instants always has a limit on its
-        // tasks.
+        // The clock may jump by years, so a plan that makes up for all missed instants always has a limit on its tasks.
         let ms = self.rng.pick(&[1_000, 60_000, 3_600_000, 86_400_000]);
         let beat = match stands.filter(|_| self.rng.chance(40)) {
             Some(before) => before.beat,
@@ -174,8 +173,7 @@ impl Planner {
         }
     }
 
-    /// Takes an answer to what was asked. Returns what the answer shows; `None` if the outcome of the call is
-    /// unknown.
+    /// Takes an answer to what was asked. Returns what the answer shows; `None` if the outcome of the call is unknown.
     fn answered(&mut self, asked: &Asked, answer: product::Answer) -> Result<Option<Seen>, Violation> {
         use product::{Answer as A, ScheduleError as E, Unavailable as U};
         match (asked, answer) {
@@ -290,8 +288,7 @@ impl World {
         if self.planner.percent == 0 {
             return Ok(());
         }
-        // A server that had no space for a task looks for space once a second, and may still use the result of the
-        // last look.
+        // A server that had no space for a task looks for space once a second, and may still use the result of the last look.
         for _ in 0..5 {
             self.advance(1_100_000_000);
             self.turn()?;
@@ -415,8 +412,7 @@ fn shown(view: &product::ScheduleView) -> Shown {
     }
 }
 
-/// Returns the schedule and the instant of a task. The product writes the key from both, so the key is compared with
-/// the expected one.
+/// Returns the schedule and the instant of a task. The product writes the key from both, so the key is compared with the expected one.
 fn made_of(one: &product::Leased) -> Result<(&'static str, Made), Violation> {
     let of = NAMES.into_iter().find(|of| one.key.as_str().starts_with(&format!("{of}@")));
     let instants = (0..=JITTER_MS_MAX)

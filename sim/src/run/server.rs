@@ -33,8 +33,7 @@ impl World {
         self.look_at_server()
     }
 
-    /// Does what the shard thread does several times a second while there is little space: it lets the server ask how
-    /// much space there is.
+    /// Does what the shard thread does several times a second while there is little space: it lets the server ask how much space there is.
     pub(super) fn look_for_room(&mut self) {
         let asks = self.server.as_ref().is_some_and(|server| server.asks_for_room());
         if asks && !self.stopping {

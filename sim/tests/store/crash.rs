@@ -56,8 +56,7 @@ fn live(store: &mut Store, start: &Model, batches: usize, rng: &mut Rng) -> Life
         rest(store, rng.below(6));
     }
     assert_eq!(done.difference(&contents(store)), None);
-    // If the disk was full for one call, the store has asked for the free bytes again since. An empty commit returns
-    // them.
+    // If the disk was full for one call, the store has asked for the free bytes again since. An empty commit returns them.
     rest(store, 100);
     match commit(store, guard, done.seq, Batch::default()) {
         Came::Reply(Reply::Done { room }) => assert!(room > 0, "no room on an empty disk"),
@@ -67,8 +66,7 @@ fn live(store: &mut Store, start: &Model, batches: usize, rng: &mut Rng) -> Life
     Life { done, perhaps: None, whole: true, acquired: true }
 }
 
-/// Opens the disk and checks that the state is the acknowledged one, with or without the batch that was not
-/// acknowledged.
+/// Opens the disk and checks that the state is the acknowledged one, with or without the batch that was not acknowledged.
 fn settle(disk: &SimDisk, life: &Life, story: &str) -> (Store, Model) {
     let mut store = open(disk)
         .unwrap_or_else(|error| panic!("{story}: failed to open the store: {error}\n{:?}", disk.files()));
@@ -116,8 +114,7 @@ fn a_fault_at_every_call_of_a_run() {
                 whole &= life.whole;
                 disk.forget_faults();
                 let mut crash = Rng::new(nth * 7 + variant);
-                // The process is started again: after a power cut if the machine died or in variant 2, else on the
-                // machine that went on.
+                // The process is started again: after a power cut if the machine died or in variant 2, else on the machine that went on.
                 if disk.is_crashed() || variant == 2 {
                     disk.crash(&mut crash);
                 }
@@ -169,8 +166,7 @@ fn crashes_in_lives_and_in_recoveries() {
                 rng.pick(&[Fault::Crash, Fault::Crash, Fault::Error, Fault::LosingSync]),
             );
             let next = live(&mut store, &found, 60, &mut rng);
-            // The last frame that was found may come from a process whose sync failed. Until it is written again, it
-            // may still be lost.
+            // The last frame that was found may come from a process whose sync failed. Until it is written again, it may still be lost.
             if next.acquired {
                 life = next;
             }
@@ -192,8 +188,7 @@ fn crashes_in_lives_and_in_recoveries() {
     assert!(deepest >= 3, "recoveries died {deepest} deep only");
 }
 
-/// Flips one bit of the synced bytes: the store refuses to open and names the place, or reports what it left out, or
-/// did not need the bit.
+/// Flips one bit of the synced bytes: the store refuses to open and names the place, or reports what it left out, or did not need the bit.
 #[test]
 fn a_flipped_bit_is_refused_or_reported_or_of_no_meaning() {
     let (mut refused, mut reported, mut meaningless) = (0, 0, 0);
@@ -245,8 +240,7 @@ fn a_flipped_bit_is_refused_or_reported_or_of_no_meaning() {
     assert!(refused > 200 && reported > 0 && meaningless > 200, "{refused} {reported} {meaningless}");
 }
 
-/// If the disk is full at a call of the background work, the store goes on; if it is full at a call of a commit, the
-/// store fails.
+/// If the disk is full at a call of the background work, the store goes on; if it is full at a call of a commit, the store fails.
 #[test]
 fn a_full_disk_at_every_call_of_a_run() {
     let (mut went_on, mut stopped) = (0, 0);
@@ -266,8 +260,7 @@ fn a_full_disk_at_every_call_of_a_run() {
                 if let Some(why) = store.failure() {
                     let at_commit =
                         why.contains("write shard-0000/log") || why.contains("sync shard-0000/log");
-                    // The other case: the sync of a directory failed, so it is unknown whether the name of a
-                    // checkpoint is durable.
+                    // The other case: the sync of a directory failed, so it is unknown whether the name of a checkpoint is durable.
                     let at_name = why.contains("sync directory shard-0000");
                     assert!(at_commit || at_name, "{story}: the store stopped: {why}");
                     stopped += u32::from(at_commit);
@@ -287,8 +280,7 @@ fn a_full_disk_at_every_call_of_a_run() {
         nth += 1;
     }
     assert!(went_on > 30, "the store went on after {went_on} of {nth} full disks");
-    // The calls of commits are a write and a sync for each of 62 frames, and the syncs of the log files that are
-    // prepared for them.
+    // The calls of commits are a write and a sync for each of 62 frames, and the syncs of the log files that are prepared for them.
     assert!(stopped <= 2 * 62 + 62, "the store stopped at {stopped} of {nth} full disks");
 }
 

@@ -1,5 +1,4 @@
-//! Acknowledgements that do not wait for a sync: which crashes they survive, and that only the last commits can be
-//! lost.
+//! Acknowledgements that do not wait for a sync: which crashes they survive, and that only the last commits can be lost.
 
 use tickwheel_engine::Reply;
 use tickwheel_sim::disk::SimDisk;

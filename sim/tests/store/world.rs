@@ -174,8 +174,7 @@ impl Model {
         TaskEffect::Ended(ended)
     }
 
-    /// The first difference between this model and a table: what the table lacks or has in excess. `None`: they are
-    /// equal.
+    /// The first difference between this model and a table: what the table lacks or has in excess. `None`: they are equal.
     pub(crate) fn difference(&self, table: &Table) -> Option<String> {
         let live: BTreeMap<u64, Arc<Task>> =
             table.tasks_from(0).map(|task| (task.id, Arc::clone(task))).collect();

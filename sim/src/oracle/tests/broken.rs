@@ -233,8 +233,7 @@ fn p4_a_lease_is_handed_on_before_its_worker_was_told() {
     holds(|play| story(play, 1_000_300_000)?);
 }
 
-/// The wall clock was slower for a time, so it does not show yet the end that the worker was told. Leases run by the
-/// monotonic clock.
+/// The wall clock was slower for a time, so it does not show yet the end that the worker was told. Leases run by the monotonic clock.
 #[test]
 fn a_lease_ends_though_the_wall_clock_is_behind() {
     holds(|play| {
