@@ -481,7 +481,7 @@ impl Oracle {
         let (clock, strangers, mut first) = (&self.clock, queue.lost_keys > 0, None);
         queue.keys.retain(|key, book| match first.as_ref().map_or_else(|| book.judge(clock), |_| Ok(())) {
             Ok(()) => true,
-            // This may be the key of a lost put without a key, so what happened to it before is unknown.
+            // The key may be that of a lost put without a key, so what happened to it before is unknown.
             Err(_) if strangers && key.parse::<u64>().is_ok() => false,
             Err(broken) => {
                 first = Some((key.clone(), broken));

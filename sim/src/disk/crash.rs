@@ -3,7 +3,7 @@
 use super::{SimDisk, State};
 use crate::rng::Rng;
 
-/// What a chosen crash makes of the last write that it keeps.
+/// The part of the last kept write that is on the disk after a chosen crash.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum LastWrite {
     /// The whole write stays.

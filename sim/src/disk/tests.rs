@@ -1,4 +1,4 @@
-//! What the simulated disk promises to the tests that use it.
+//! Tests of the promises that the simulated disk gives to the tests that use it.
 
 use super::*;
 use crate::rng::Rng;

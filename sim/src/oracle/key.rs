@@ -29,7 +29,7 @@ pub(super) enum Excuse {
     Early,
 }
 
-/// What the oracle knows of one key.
+/// The knowledge of the oracle about one key.
 #[derive(Clone, Debug)]
 pub(super) struct Key {
     pub(super) worlds: Vec<World>,

@@ -94,7 +94,7 @@ pub struct Made {
     pub number: u64,
 }
 
-/// What is known of the schedules of one name.
+/// The knowledge about the schedules of one name.
 #[derive(Clone, Debug, Default)]
 struct Book {
     /// The plans that may be stored now; `None` stands for no schedule. If there is one entry, it is certainly stored.

@@ -19,7 +19,8 @@ const GUARD_NS: i128 = 300_000 * MS_NS;
 
 /// The guard believes a longer step forward after this time on the monotonic clock (ns).
 const STANDS_NS: u64 = 60_000 * 1_000_000;
-/// A return of the wall clock to an earlier course is believed at once only within this time after it left that course (ns).
+/// A *course* of the wall clock is a constant distance from the boot-time clock. A return to an earlier course is
+/// believed at once only within this time after the clock left that course (ns).
 const RETURN_NS: u64 = 3_600_000 * 1_000_000;
 /// A wall clock that differs by more than this from the course of the boot-time clock was set (ns).
 const STEP_NS: i128 = 500 * MS_NS;
@@ -47,7 +48,7 @@ pub(super) struct Clocks {
     broken: Option<String>,
 }
 
-/// A glitch: the wall clock goes back, and returns to its course later.
+/// A glitch: the wall clock goes back, and returns to its course (see [`RETURN_NS`]) later.
 #[derive(Copy, Clone, Debug)]
 struct Glitch {
     less_ns: i128,

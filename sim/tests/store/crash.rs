@@ -9,7 +9,7 @@ use tickwheel_store::{DiskStore, HistoryLimits, InlineIo, OpenError};
 
 use crate::world::{Came, Model, Store, acquire, ask, commit, contents, open, rest, try_contents};
 
-/// What one process of the store did, until it ended or failed: a *life*.
+/// A *life*: the work of one process of the store, until it ended or failed.
 struct Life {
     /// The acknowledged state.
     done: Model,

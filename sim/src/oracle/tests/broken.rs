@@ -467,7 +467,7 @@ fn counts_must_add_up() {
         (2, 0, 1, Some("counts")),
         (1, 1, 0, Some("counts")),
         (1, 2, 1, Some("counts")),
-        // It looks like a task that is ready before its time.
+        // The counts look like those of a task that is ready before its time.
         (0, 2, 1, Some("P2")),
         (1, 0, 2, Some("counts")),
     ] {
