@@ -39,11 +39,11 @@ pub(crate) struct Cli {
 }
 
 impl Cli {
-    /// Reads the command line, and the configuration file of `serve` if it names one. Ends the program if the arguments
-    /// are not valid.
+    /// Reads the command line. For `serve` with `--config`, reads that configuration file, too. Ends the program if the arguments are not
+    /// valid.
     ///
     /// # Errors
-    /// The file is not in order.
+    /// The configuration file cannot be read, or is not valid.
     pub(crate) fn read() -> Result<Self> {
         let of = |matches: &ArgMatches| Self::from_arg_matches(matches).unwrap_or_else(|error| error.exit());
         let command = without_empty_variables(Self::command());
@@ -58,8 +58,8 @@ impl Cli {
         Ok(of(&file.apply(command).get_matches()))
     }
 
-    /// Ends the program as after an invalid command line of this subcommand. A nested one is named with its parent:
-    /// `bench beanstalk`.
+    /// Ends the program as clap does for a command line without a required argument of `subcommand`. The name of a nested subcommand begins
+    /// with its parent: `bench beanstalk`.
     pub(crate) fn misused(subcommand: &str, what: impl Display) -> ! {
         let mut command = Self::command();
         command.build();
@@ -74,7 +74,7 @@ impl Cli {
     /// # Errors
     /// The command failed. The caller prints the error.
     pub(crate) fn run(self) -> Result<ExitCode> {
-        // The server logs these warnings itself. A shell may read completions at each start.
+        // `serve` writes these warnings to its log. `completions` stays silent, because a shell may run it at each start.
         if !matches!(self.command, Command::Serve(_) | Command::Completions(_)) {
             environment::unknown().iter().for_each(|unknown| say(&format!("warning: {}", unknown.warning())));
         }

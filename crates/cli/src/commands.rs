@@ -1,4 +1,5 @@
-//! The commands, one file each: its arguments, its help, and its action. A new command has a file, and two lines here.
+//! The commands. Each command has one file with its arguments, its help and its action. A new command needs a file, a `mod` line and a line
+//! in `commands!`.
 
 pub(crate) mod ack;
 pub(crate) mod backup;

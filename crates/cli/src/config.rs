@@ -12,7 +12,7 @@ use toml::de::{DeTable, DeValue};
 use crate::cli::Cli;
 use crate::commands::serve::Serve;
 
-/// The command line without empty variables. An empty variable counts as one that is not set, as in a shell.
+/// The command line parser with each empty environment variable ignored: an empty variable counts as one that is not set.
 pub(crate) fn without_empty_variables(command: Command) -> Command {
     let is_empty = |option: &Arg| {
         option.get_env().is_some_and(|name| std::env::var_os(name).is_some_and(|value| value.is_empty()))
@@ -35,7 +35,7 @@ pub(crate) struct Setting {
     is_flag: bool,
 }
 
-/// A file that was read: the text of each option in it.
+/// A configuration file after reading: the text of each option in it.
 #[derive(Debug)]
 pub(crate) struct ConfigFile(Vec<(String, String)>);
 
@@ -131,8 +131,7 @@ impl ConfigFile {
         }
     }
 
-    /// Removes `memory` if the command line or the environment names a directory: its author wants tasks to be kept
-    /// there.
+    /// Removes `memory` if the command line or the environment names a directory, because the caller wants tasks to be kept there.
     pub(crate) fn yield_to(&mut self, said: &ArgMatches) {
         if said.value_source("data").is_some_and(|source| source != ValueSource::DefaultValue) {
             self.0.retain(|(key, _)| key != "memory");
@@ -142,7 +141,7 @@ impl ConfigFile {
     /// Checks the file together with the environment, as `serve` would read them.
     ///
     /// # Errors
-    /// The keys contradict each other, or are not sufficient.
+    /// The keys contradict each other, or a required key is missing.
     pub(crate) fn check(&self) -> Result<()> {
         let command = self.apply(without_empty_variables(Cli::command()));
         let matches =
@@ -170,7 +169,7 @@ impl ConfigFile {
 /// The text of a file's value as on the command line.
 ///
 /// # Errors
-/// One sentence: no option has this name, or the option refuses this value.
+/// The error is one sentence: no option has this name, or the option refuses this value.
 fn text_of(key: &str, value: &DeValue<'_>, written: &str, known: &[Setting]) -> Result<String> {
     let Some(setting) = known.iter().find(|setting| setting.key == key) else {
         let dashed = key.replace('-', "_");
@@ -188,7 +187,7 @@ fn text_of(key: &str, value: &DeValue<'_>, written: &str, known: &[Setting]) -> 
         }
         _ => bail!("`{key}` is not a text; write for example {key} = {}", setting.example),
     };
-    // Variables of other options are not part of this file.
+    // Environment variables for other options must not affect the check of this value.
     let serve = serve().mut_args(|option| option.env(Resettable::Reset));
     let option = serve.get_arguments().find(|option| option.get_id() == key).expect("it is one of them");
     let name = option.get_long().expect("each has a long name").to_owned();
@@ -199,7 +198,7 @@ fn text_of(key: &str, value: &DeValue<'_>, written: &str, known: &[Setting]) -> 
     }
 }
 
-/// The error of the command line with its hint but without usage lines, in one line.
+/// The error of the command line parser with its hint in one line, without the usage lines.
 fn in_one_line(error: &clap::Error) -> anyhow::Error {
     let shown = error.to_string();
     let lines = shown.lines().take_while(|line| !line.starts_with("For more") && !line.starts_with("Usage"));

@@ -49,13 +49,13 @@ const OF_ACCESS: [&str; 11] =
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Unknown {
     name: String,
-    /// The known variable that its owner may have meant.
+    /// The known variable with the most similar name.
     nearest: String,
     is_of_access: bool,
 }
 
 impl Unknown {
-    /// One sentence for the log or the terminal.
+    /// A sentence for the log or the terminal.
     pub(crate) fn warning(&self) -> String {
         let Self { name, nearest, .. } = self;
         format!(
@@ -118,8 +118,8 @@ fn collect(command: &Command, known: &mut BTreeSet<String>) {
 
 /// Whether Kubernetes (or a Docker link) sets this variable for a service with the name `tickwheel` or `tickwheel-...`.
 ///
-/// `TICKWHEEL_PORT` counts only if its value is a URL such as `tcp://127.0.0.1:8463`. A mere number is more likely from
-/// a person.
+/// `TICKWHEEL_PORT` counts only if its value is a URL such as `tcp://127.0.0.1:8463`. A value that is only a number probably comes from a
+/// person.
 fn is_of_kubernetes(name: &str, value: &OsStr) -> bool {
     let has_url = || {
         let value = value.to_string_lossy();
@@ -132,7 +132,7 @@ fn is_of_kubernetes(name: &str, value: &OsStr) -> bool {
         || is_of_one_port(name)
 }
 
-/// Matches `TICKWHEEL_PORT_8463_TCP`, also with `_PROTO`, `_PORT` or `_ADDR` behind it.
+/// Matches names such as `TICKWHEEL_PORT_8463_TCP`, also with `_PROTO`, `_PORT` or `_ADDR` at the end.
 fn is_of_one_port(name: &str) -> bool {
     let ports = name.match_indices("_PORT_").map(|(at, found)| &name[at + found.len()..]);
     ports.into_iter().any(|rest| {
@@ -147,7 +147,7 @@ fn is_of_one_port(name: &str) -> bool {
 fn judge(name: String, known: &BTreeSet<String>) -> Unknown {
     let upper = name.to_ascii_uppercase();
     let (nearest, is_near) = nearest(&upper, known);
-    // A name that is not near to any known one may mean anything, such as TICKWHEEL_HOME.
+    // A name that is not near to a known one may have any meaning, for example TICKWHEEL_HOME.
     let is_of_access = of_access(&upper) || is_near && of_access(&nearest);
     Unknown { name, nearest, is_of_access }
 }
@@ -156,8 +156,8 @@ fn of_access(name: &str) -> bool {
     name.split('_').any(|word| OF_ACCESS.contains(&word))
 }
 
-/// The known name with the fewest changes, and whether it is near: at most two changes, or all words of one name are in
-/// the other.
+/// The known name with the smallest edit distance to `name`, and whether it is near: the distance is at most 2, or one name has all words
+/// of the other.
 fn nearest(name: &str, known: &BTreeSet<String>) -> (String, bool) {
     let own = name.strip_prefix(PREFIX).unwrap_or(name);
     if let Some((_, meant)) = OTHER_WORDS.iter().find(|(word, _)| *word == own) {
@@ -174,7 +174,7 @@ fn nearest(name: &str, known: &BTreeSet<String>) -> (String, bool) {
     (nearest.clone(), !is_far)
 }
 
-/// The number of bytes to insert, remove, replace, or exchange with their neighbour (edit distance).
+/// The edit distance: the smallest number of bytes to insert, remove, replace, or swap with the byte beside them.
 fn changes(from: &[u8], to: &[u8]) -> usize {
     let mut rows: Vec<Vec<usize>> = vec![(0..=to.len()).collect()];
     for (i, a) in from.iter().enumerate() {

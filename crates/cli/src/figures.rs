@@ -39,7 +39,7 @@ struct Histogram(Vec<(f64, f64)>);
 pub(crate) struct Rates {
     #[serde(flatten)]
     done: Done,
-    /// The median lateness of fired tasks (s), or `"beyond"` all bounds; `None`: none fired.
+    /// The median lateness of fired tasks (s), as the bound of a bucket; `"beyond"` if it is above all bounds. `None`: no task fired.
     #[serde(serialize_with = "write_bound")]
     late_p50_s: Option<f64>,
     /// The 99th percentile of the lateness (s).
@@ -68,7 +68,7 @@ impl Done {
 }
 
 impl Figures {
-    /// Reads the figures from a page of OpenMetrics; a missing one is 0.
+    /// Reads the figures from a page of OpenMetrics. A figure that the page does not have is 0.
     pub(crate) fn read(page: &str) -> Self {
         let of = |name: &str| value(page, &format!("tickwheel_{name}"));
         let done = Done {
@@ -102,7 +102,7 @@ impl Figures {
         )
     }
 
-    /// The lines before the second look: the lateness since the server's start.
+    /// The lines to show before there are rates: the lateness since the server's start.
     pub(crate) fn first_lines(&self) -> [String; 2] {
         let since_start = Rates::between(&Self::default(), self, Duration::from_secs(1));
         let line = format!("since the server was started:  {}", self.line(&since_start));
@@ -140,7 +140,7 @@ impl Rates {
     }
 }
 
-/// JSON has no infinite number, so such a bound is written as `"beyond"`.
+/// Writes a bound. JSON has no infinite number, so an infinite bound is written as `"beyond"`.
 #[expect(clippy::ref_option, reason = "serde calls it with a reference to the field")]
 fn write_bound<S: Serializer>(bound: &Option<f64>, serializer: S) -> Result<S::Ok, S::Error> {
     match bound {
@@ -170,7 +170,7 @@ impl Histogram {
         )
     }
 
-    /// The lowest bound that covers this part of all values; `None`: there are no values.
+    /// The lowest bound below which at least this part of all values lies (0.5 is the median); `None`: there are no values.
     fn quantile(&self, part: f64) -> Option<f64> {
         let all = self.0.last().map(|(_, count)| *count).filter(|count| *count > 0.0)?;
         self.0.iter().find(|(_, count)| *count >= all * part).map(|(bound, _)| *bound)
@@ -184,7 +184,7 @@ fn value(page: &str, name: &str) -> f64 {
     found.unwrap_or_default()
 }
 
-/// A time for people.
+/// A duration as text for people.
 fn shown(seconds: f64) -> String {
     match seconds {
         _ if seconds.is_infinite() => "beyond all bounds".to_owned(),

@@ -27,10 +27,10 @@ use self::outlet::{Lines, Outlet, WAITING_BYTES_MAX};
 use crate::output::{Told, causes};
 use crate::printable;
 
-/// The filter by default. In an hour without trouble it lets a handful of lines through.
+/// The default filter. A server without problems writes only a handful of lines per hour with it.
 pub(crate) const FILTER_DEFAULT: &str = "info";
 
-/// The end of the process waits at most this duration for a reader that stalls.
+/// The longest time that the end of the process waits for a reader of stderr that stalls.
 const FLUSH_MAX: Duration = Duration::from_secs(1);
 
 /// The log of this process, once it is set up.
@@ -43,7 +43,7 @@ pub(crate) enum LogFormat {
     Json,
 }
 
-/// The way in which a line of the log is made printable.
+/// The format of the written lines.
 #[derive(Copy, Clone, Debug)]
 pub(crate) enum Written {
     /// Text for people, with colours. Only a terminal gets them.
@@ -72,8 +72,8 @@ impl<W: Write> Write for Log<W> {
     /// Takes a whole line with one call.
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         let text = String::from_utf8_lossy(line);
-        // Only the last line end ends the line. An earlier one is in a field; the text after it would look like a line
-        // of its own.
+        // Only the last line end ends the line. An earlier line end is part of a field, and without an escape the text after it would look
+        // like a separate line.
         let (text, end) = text.strip_suffix('\n').map_or((&*text, ""), |text| (text, "\n"));
         let shown = match self.written {
             Written::Json => printable::json(text).into_owned(),
@@ -89,7 +89,7 @@ impl<W: Write> Write for Log<W> {
     }
 }
 
-/// The text with its colours: only the escape sequence `ESC [ numbers m` stays as it is.
+/// The text with its colours: every escape sequence except `ESC [ numbers m` is escaped.
 fn coloured(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut parts = text.split('\u{1b}');
@@ -109,7 +109,7 @@ fn coloured(text: &str) -> String {
 pub(crate) fn filter(text: &str) -> Result<String, String> {
     // An empty variable counts as one that is not set, as in a shell.
     let text = if text.is_empty() { FILTER_DEFAULT } else { text };
-    // The filter takes a bare word that is no level as a module's name, and all other modules fall silent.
+    // The filter takes a bare word that is not a level for the name of a module, and then all other modules log nothing.
     let bare = text.split(',').map(str::trim).find(|part| {
         let is_level = part.parse::<LevelFilter>().is_ok();
         !is_level && !part.contains(['=', ':', '[']) && !part.starts_with("tickwheel")
@@ -124,8 +124,7 @@ pub(crate) fn filter(text: &str) -> Result<String, String> {
     })
 }
 
-/// Writes why the program ends as a line of the log, independent of the filter. The returned error is not printed
-/// again.
+/// Writes the error that ends the program as a line of the log, whatever the filter is. The returned error is marked as printed.
 pub(crate) fn told_as_json(error: &anyhow::Error) -> anyhow::Error {
     let log = tracing_subscriber::fmt()
         .with_writer(|| Written::Json.to_stderr())
@@ -139,8 +138,7 @@ pub(crate) fn told_as_json(error: &anyhow::Error) -> anyhow::Error {
     Told.into()
 }
 
-/// Sets up the log of the process. `access`: each call has a line, and a filter that does not mention these lines lets
-/// them through.
+/// Sets up the log of the process. `access`: each call has a line; these lines pass the filter unless the filter names their target.
 ///
 /// # Errors
 /// The filter is not valid, or the log is set up already.
@@ -179,8 +177,8 @@ fn flush_lines() {
     }
 }
 
-/// Writes a panic through the log, in the form of the standard library, so that no thread waits for the reader of
-/// stderr. `is_last`: the process ends with this panic, so the function waits as [`flush`] does.
+/// Writes a panic to the log, in the form of the standard library, so that the panicking thread does not wait for the reader of stderr.
+/// `is_last`: the process ends with this panic, so the function waits as [`flush`] does.
 pub(crate) fn report_panic(panic: &PanicHookInfo<'_>, is_last: bool) {
     let thread = thread::current();
     let mut text = format!("\nthread '{}' {panic}\n", thread.name().unwrap_or("<unnamed>"));

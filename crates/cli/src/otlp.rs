@@ -22,8 +22,8 @@ const EXPORT_TIME_MAX: Duration = Duration::from_secs(10);
 /// The longest time that the end of the server waits for the last spans.
 const CLOSE_TIME_MAX: Duration = Duration::from_secs(5);
 
-/// Sends spans in batches, from a thread of its own. If the collector cannot keep up, spans are dropped: no work waits
-/// for its tracing.
+/// Sends spans in batches, in a thread of its own. If the collector is too slow, spans are dropped, so that requests never wait for their
+/// tracing.
 pub(crate) struct Export(SdkTracerProvider);
 
 impl Export {
@@ -35,10 +35,10 @@ impl Export {
     }
 }
 
-/// Checks that this can be a collector's URL.
+/// Checks that `url` can be the URL of a collector.
 ///
 /// # Errors
-/// The URL is not HTTP, or it has credentials or a query. The text does not repeat a URL with credentials.
+/// The URL is not HTTP, or it has credentials or a query. The error text does not repeat a URL with credentials.
 pub(crate) fn check(url: &str) -> Result<()> {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let host = rest.split(['/', '?', '#']).next().unwrap_or(rest);
@@ -59,8 +59,8 @@ pub(crate) fn check(url: &str) -> Result<()> {
     Ok(())
 }
 
-/// Begins to send to the collector at this URL, such as `http://127.0.0.1:4318`. A missing collector shows only with
-/// the first spans.
+/// Begins to send to the collector at this URL, such as `http://127.0.0.1:4318`. A collector that does not answer is noticed with the first
+/// spans only.
 ///
 /// # Errors
 /// The URL is not HTTP.
@@ -125,7 +125,7 @@ fn context(trace: &TraceContext) -> Option<SpanContext> {
     Some(SpanContext::new(TraceId::from_hex(id).ok()?, SpanId::from_hex(span).ok()?, flags, true, state))
 }
 
-/// An HTTP client for the exporter, which supports several. The exporter calls it on a thread that may block.
+/// The HTTP client that the exporter uses. The exporter calls it on a thread that may block.
 #[derive(Debug)]
 struct Sender(Agent);
 

@@ -1,7 +1,7 @@
 //! Output for people and programs: data on stdout as a table or as JSON, messages on stderr.
 //!
-//! Text of a server, of a file or of another person passes [`printable`](crate::printable) here. Files that print
-//! without this module are on the list of the test below.
+//! Text from a server, a file or another person is made [`printable`](crate::printable) here. Files that print without this module are on
+//! the list in the test below.
 
 use std::error::Error;
 use std::fmt;
@@ -19,7 +19,7 @@ use crate::printable::{self, one_line};
 /// How data is printed.
 #[derive(Args, Debug)]
 pub(crate) struct Format {
-    /// How to print: a table, or JSON, one object a line [default: table on a terminal, json into a pipe or file]
+    /// The output format: a table, or JSON, one object per line [default: table on a terminal, json into a pipe or a file]
     #[arg(short, long, value_enum, global = true, env = "TICKWHEEL_OUTPUT", hide_env = true)]
     output: Option<Shape>,
 }
@@ -91,11 +91,11 @@ pub(crate) fn say(text: &str) {
     let _unread = writeln!(io::stderr().lock(), "{}", printable::lines(text));
 }
 
-/// Makes a line of data of a JSON object: exact for a program, and harmless on a terminal.
+/// Makes a line of output from a JSON object. The line has the same meaning to a program, and cannot control a terminal.
 pub(crate) fn json_line(json: Vec<u8>) -> Vec<u8> {
     let mut line = match std::str::from_utf8(&json) {
         Ok(text) => printable::json(text).into_owned().into_bytes(),
-        // JSON is UTF-8, so this case does not come from a well-formed answer.
+        // JSON is UTF-8, so this case does not occur with a valid answer.
         Err(_) => json,
     };
     line.push(b'\n');
@@ -117,7 +117,7 @@ pub(crate) fn complain(error: &anyhow::Error) {
     }
 }
 
-/// The hint of a problem. If the server's hint speaks of HTTP, a hint in terms of the command line replaces it.
+/// The hint of a problem. A hint of the server that speaks of HTTP is replaced by a hint for the command line.
 fn hint(problem: &Problem) -> Option<&str> {
     let is = |kind: ProblemKind| problem.type_uri == kind.type_uri();
     if is(ProblemKind::Leased) {
@@ -177,7 +177,7 @@ pub(crate) fn reader_left(error: &anyhow::Error) -> bool {
     })
 }
 
-/// At 60 characters a payload is recognizable, and the other columns still fit.
+/// The largest number of characters of a payload in a table: enough to recognize the payload, and the other columns still fit.
 const PAYLOAD_CHARS_MAX: usize = 60;
 
 /// A payload as a cell of a table.

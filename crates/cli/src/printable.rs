@@ -1,11 +1,11 @@
-//! Text of other sources on a terminal. A character that could drive the terminal, turn the reading direction or hide
-//! is escaped.
+//! Makes text of other sources safe for a terminal: characters that could control the terminal, change the reading direction or hide are
+//! escaped.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// Whether a character must be escaped. A terminal obeys control characters (C0, DEL and C1). Marks of direction show a
-/// text in another order than it has, and characters without a width hide in it.
+/// Whether a character must be escaped. A terminal obeys control characters (C0, DEL and C1). Direction marks make a text appear in another
+/// order. Characters without a width are invisible.
 pub(crate) fn is_hidden(c: char) -> bool {
     c.is_control()
         || matches!(c,

@@ -14,21 +14,22 @@ use crate::portable::way_on::Words;
 /// Options that choose the server.
 #[derive(Args, Debug)]
 pub(crate) struct Remote {
-    /// The server's URL, or `unix:PATH` for one that listens at a path of this machine
+    /// The URL of the server, or `unix:PATH` for a server that listens on a unix socket of this machine
     #[arg(long, global = true, value_name = "URL", env = "TICKWHEEL_SERVER", default_value = SERVER_URL_DEFAULT)]
     server: String,
-    /// A file with the token, for a server that wants one; without it the variable TICKWHEEL_TOKEN is looked at
+    /// A file with the token, for a server that requires one; without this option the variable TICKWHEEL_TOKEN is used
     #[arg(long, global = true, value_name = "FILE")]
     token_file: Option<PathBuf>,
-    /// A file with the root certificates to trust over https, in PEM; without it those that browsers trust
+    /// A PEM file with the root certificates to trust for https; without this option, the roots that browsers trust
     #[arg(long, global = true, value_name = "FILE", env = "TICKWHEEL_CA_FILE")]
     ca_file: Option<PathBuf>,
-    /// How many times to send a call again if the server cannot be reached or is busy, and where that is safe if its answer is lost
+    /// How many times to repeat a call if the server cannot be reached or is busy; after a lost answer, only a call that is safe to repeat
+    /// is repeated
     #[arg(long, global = true, value_name = "N", env = "TICKWHEEL_RETRIES", default_value_t = 0)]
     retries: u32,
 }
 
-/// The variable with the token. There is no option for it, because every user of a machine can read command lines.
+/// The environment variable with the token. There is no option for the token, because every user of a machine can read command lines.
 pub(crate) const TOKEN_VARIABLE: &str = "TICKWHEEL_TOKEN";
 
 impl Remote {
@@ -59,8 +60,8 @@ impl Remote {
         })
     }
 
-    /// Adds the given options, so that a printed command goes to the same server. Only the name of a token's file is
-    /// added, not a token.
+    /// Adds the options of this command line, so that a printed command goes to the same server. The name of a token file is added, but
+    /// never a token.
     pub(crate) fn add_to(&self, words: &mut Words) {
         if !self.server.is_empty() && self.server != SERVER_URL_DEFAULT {
             words.option("--server", &self.server);

@@ -1,4 +1,4 @@
-//! Values on the command line: each is checked where it is read, and an error says what to write instead.
+//! Values on the command line: each value is checked when it is parsed, and the error says what to write instead.
 
 use tickwheel_api::{
     ATTEMPTS_MAX, CADENCE_MS_MAX, CADENCE_MS_MIN, HISTORY_KEEP_MS_MAX, LEASE_MS_MAX, LEASE_MS_MIN,
@@ -7,12 +7,12 @@ use tickwheel_api::{
 use tickwheel_queue::{Group, Key, QueueName, ScheduleName, Tag};
 use tickwheel_server::{JOB_BYTES_MAX, ListenAt, ListenAtError};
 
-/// `30m`: the time until the task is due (ms).
+/// The time until the task is due (ms), written as `30m`.
 pub(crate) fn delay(text: &str) -> Result<u64, String> {
     duration::parse(text).map_err(|error| format!("{error}; {}", error.hint()))
 }
 
-/// `-1h`: how much later or earlier (ms).
+/// A shift of the due time (ms): `1h` is later, `-1h` is earlier.
 pub(crate) fn shift(text: &str) -> Result<i64, String> {
     match duration::parse_signed(text) {
         Ok(0) => Err("moves nothing; write 1h for an hour later, -1h for an hour earlier".to_owned()),
@@ -21,12 +21,12 @@ pub(crate) fn shift(text: &str) -> Result<i64, String> {
     }
 }
 
-/// `127.0.0.1:8463` or `unix:/run/tickwheel.sock`: the address to listen on.
+/// The address to listen on: `127.0.0.1:8463` or `unix:/run/tickwheel.sock`.
 pub(crate) fn listen(text: &str) -> Result<ListenAt, String> {
     text.parse().map_err(|error: ListenAtError| error.to_string())
 }
 
-/// A limit for things that exist at one time.
+/// The largest number of things that exist at one time.
 pub(crate) fn places(text: &str) -> Result<usize, String> {
     count(text, 1_000_000)
 }
@@ -55,13 +55,13 @@ pub(crate) fn wait(text: &str) -> Result<u64, String> {
     Err(format!("a call waits at most {}; to wait longer, call again", duration::format(WAIT_MS_MAX)))
 }
 
-/// The time between two looks (ms).
+/// The time between two requests for the state (ms).
 pub(crate) fn every(text: &str) -> Result<u64, String> {
     let ms = delay(text)?;
     if (100..=3_600_000).contains(&ms) { Ok(ms) } else { Err("look every 100ms to 1h".to_owned()) }
 }
 
-/// The duration from which on a commit is slow (ms).
+/// The shortest duration of a commit that is logged as slow (ms).
 pub(crate) fn slow_commit(text: &str) -> Result<u64, String> {
     let ms = delay(text)?;
     if (1..=3_600_000).contains(&ms) { Ok(ms) } else { Err("a commit is slow from 1ms to 1h on".to_owned()) }
@@ -138,7 +138,7 @@ fn count(text: &str, max: u64) -> Result<usize, String> {
 
 /// A number of lines to show, at least 1.
 pub(crate) fn limit(text: &str) -> Result<usize, String> {
-    // Lines are read a page at a time, so memory sets no bound. This one keeps the number exact in JSON.
+    // Lines are read page by page, so memory sets no limit. This limit keeps the number exact in JSON.
     count(text, 1 << 53)
 }
 
@@ -179,7 +179,7 @@ pub(crate) fn port(text: &str) -> Result<u16, String> {
     port.ok_or_else(|| "it takes a port from 1 to 65535, such as 11300".to_owned())
 }
 
-/// `127.0.0.1:11300`: a server to connect to, by its name or its address.
+/// The server to connect to, by its name or its address: `127.0.0.1:11300`.
 pub(crate) fn host_and_port(text: &str) -> Result<String, String> {
     match text.rsplit_once(':') {
         Some((host, number)) if !host.is_empty() => port(number).map(|_| text.to_owned()),
@@ -218,7 +218,7 @@ pub(crate) fn setting<T>(text: &str, read: impl Fn(&str) -> Result<T, String>) -
     }
 }
 
-/// A whole number between two others.
+/// A whole number from `min` to `max`.
 pub(crate) fn number(text: &str, min: u64, max: u64) -> Result<u64, String> {
     let number = text.parse().ok().filter(|number| (min..=max).contains(number));
     number.ok_or_else(|| format!("it takes a number from {min} to {max}"))

@@ -12,7 +12,7 @@ use crate::values;
 
 /// Say that the work of a lease is done
 ///
-/// The task is finished and never comes again. The exit code is 1 if the lease of a token had ended.
+/// The task is done and is never delivered again. The exit code is 1 if the lease of one of the tokens had ended already.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Example:

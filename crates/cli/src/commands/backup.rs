@@ -16,14 +16,15 @@ use tickwheel_queue::{BackupReport, Durability};
 use crate::output::{Format, Row, say};
 use crate::remote::Remote;
 
-/// Have a running server back itself up, or copy the data directory of a stopped one
+/// Let a running server back itself up, or copy the data directory of a stopped server
 ///
-/// Without DIR and TO a server is asked, which serves on meanwhile. The backup goes into the directory of its `serve --backup-dir`; everything
-/// that was acknowledged before the instant `as_of` is in it. This command follows it on stderr until it is whole, and prints it; if it is
-/// interrupted, the backup goes on. With DIR and TO a directory that no server has is copied.
+/// Without DIR and TO, the command asks a running server, which goes on serving. The server writes the backup into the directory of its
+/// option `--backup-dir`. The backup has everything that was acknowledged before its instant `as_of`. The command reports the progress on
+/// stderr until the backup is complete, and then prints the backup. If the command is interrupted, the backup goes on. With DIR and TO, the
+/// command copies a directory that no server uses.
 ///
-/// Either copy has what a start needs and no more, is synced, and every record of it is read and checked before it gets its name; until then
-/// it is called NAME.unfinished. A program that embeds the queue can copy while it runs: `Queue::backup_gently`.
+/// A backup and a copy have only what a start needs. They are synced, and every record is read and checked before they get their name;
+/// until then the name is NAME.unfinished. A program that embeds the queue can make a copy while it runs: `Queue::backup_gently`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -33,19 +34,19 @@ Examples:
   tickwheel backup ./tickwheel-data /backup/monday       of a stopped server
   tickwheel restore /backup/monday ./tickwheel-data")]
 pub(crate) struct Backup {
-    /// The data directory of a stopped server; without it a running server is asked
+    /// The data directory of a stopped server. Without DIR, a running server is asked
     #[arg(value_name = "DIR", requires = "to")]
     directory: Option<PathBuf>,
-    /// Where that copy goes: absent, or an empty directory
+    /// The directory for the copy of DIR: absent, or empty
     #[arg(value_name = "TO")]
     to: Option<PathBuf>,
     /// Begin a backup, print its number and name, and do not wait for it
     #[arg(long, conflicts_with_all = ["directory", "list", "stop"])]
     no_wait: bool,
-    /// Show the backups of the server: the one under way, the whole ones, and the last that failed
+    /// Show the backups of the server: the running one, the complete ones, and the last one that failed
     #[arg(long, conflicts_with_all = ["directory", "stop"])]
     list: bool,
-    /// Stop the backup with this number; nothing is left of it
+    /// Stop the backup with this number and remove its files
     #[arg(long, value_name = "ID", conflicts_with = "directory")]
     stop: Option<u64>,
     #[command(flatten)]
@@ -54,16 +55,16 @@ pub(crate) struct Backup {
     format: Format,
 }
 
-/// The time between two looks at a backup.
+/// The time between two requests for the state of a backup.
 const LOOK_AGAIN: Duration = Duration::from_millis(200);
-/// The number of looks in a row that may find no server: a server that restarts is gone for a moment.
+/// The number of consecutive requests that may fail before the command gives up: a server that restarts is away for a moment.
 const SILENT_LOOKS_MAX: u32 = 25;
 
 impl Backup {
-    /// Copies a directory, or has a server make a backup.
+    /// Copies a directory, or asks a server for a backup.
     ///
     /// # Errors
-    /// The directory or the target is not usable; there is no server, or it refuses; the backup is not whole.
+    /// The directory or the target is not usable; there is no server, or the server refuses; the backup failed or was stopped.
     pub(crate) fn run(self) -> Result<ExitCode> {
         if let (Some(directory), Some(to)) = (&self.directory, &self.to) {
             warn_of_others(directory);
@@ -132,13 +133,13 @@ fn follow(client: &Client, begun: BackupBody) -> Result<BackupBody> {
     Ok(last)
 }
 
-/// Whether the next look would get the same answer: the token has no right to it (401, 403), or the server was
-/// restarted and does not know the backup (404). A busy or stopping server (429, 503) may answer the next look.
+/// Whether every later request would fail in the same way: the token has no right to the backup (401, 403), or the server was restarted and
+/// does not know the backup (404). A later request to a busy or stopping server (429, 503) may succeed.
 fn is_final(error: &ClientError) -> bool {
     error.problem().is_some_and(|problem| matches!(problem.status, 401 | 403 | 404))
 }
 
-/// The progress of a backup, in steps of a tenth.
+/// The progress of a backup, in steps of 10 %.
 fn progress(backup: &BackupBody) -> String {
     let BackupBody { id, name, phase, bytes, bytes_done, .. } = backup;
     let phase = phase.map_or("waiting", |phase| phase.name());
@@ -175,8 +176,8 @@ impl Row for &BackupBody {
     }
 }
 
-/// The text about acknowledged calls in a backup. Without durability (`--ack memory`) the last ones before its instant
-/// may be missing.
+/// The text that says which acknowledged calls a backup has. Without durability (`--ack memory`), the last calls before `as_of` may be
+/// missing.
 pub(crate) fn has_since(as_of: &str, ack: Option<Durability>) -> String {
     match ack {
         Some(Durability::Memory) => format!(
@@ -199,7 +200,7 @@ pub(super) fn warn_of_others(directory: &Path) {
     }
 }
 
-/// A summary of the copy, in some lines.
+/// The text about a finished copy, in a few lines.
 pub(super) fn told(report: BackupReport, to: &Path) -> String {
     let BackupReport { files, bytes, as_of, ack, tasks, dead, queues, ended, checked_bytes, .. } = report;
     let files = counted(files, "file");

@@ -10,23 +10,24 @@ use tickwheel_server::{BackupPlan, events};
 
 use crate::values;
 
-/// The place of backups, the time between two, and the number that stay.
+/// The directory for backups, the time between two backups, and the number of backups to keep.
 #[derive(Args, Debug)]
 pub(crate) struct BackupOptions {
-    /// Where backups of the running server go: a directory of its own, outside of the data directory, made if it is not there
+    /// The directory for backups of the running server. It must be outside of the data directory; it is made if it does not exist
     ///
-    /// `tickwheel backup --server URL` and `POST /v1/backups` begin one. Put it on another disk if there is one
+    /// `tickwheel backup --server URL` and `POST /v1/backups` begin a backup. Use another disk if there is one
     #[arg(long, value_name = "DIR", env = "TICKWHEEL_BACKUP_DIR")]
     backup_dir: Option<PathBuf>,
-    /// Make a backup this often, 1s to 366d, by the clock of the system; after a restart it goes on from the newest one
+    /// Make a backup at this interval, 1s to 366d, by the wall clock; after a restart the interval counts from the newest backup
     ///
-    /// One that is due while another is under way is left out; after a failure the next attempt comes within 10 minutes. The check of a backup
-    /// takes as much memory as a start of the server: leave that much free
+    /// A backup that is due while another one runs is left out. After a failure the next attempt comes within 10 minutes. The check of a
+    /// backup takes as much memory as a start of the server: leave that much memory free
     #[arg(long, value_name = "TIME", env = "TICKWHEEL_BACKUP_EVERY", value_parser = values::backup_every)]
     backup_every: Option<u64>,
-    /// Keep this many whole backups of this data directory, however they were begun: the oldest goes once a newer one is whole; all stay without it
+    /// Keep this many complete backups, and remove the oldest ones once a newer one is complete; without the option, all backups stay
     ///
-    /// Only backups of this data directory are counted and removed, by their names and their backup.json: rename one to keep it
+    /// Only backups of this data directory are counted and removed; their names and their backup.json identify them. Rename a backup to
+    /// keep it
     #[arg(long, value_name = "N", env = "TICKWHEEL_BACKUP_KEEP", value_parser = values::places)]
     backup_keep: Option<usize>,
 }
@@ -35,7 +36,7 @@ impl BackupOptions {
     /// The plan that the options describe.
     ///
     /// # Errors
-    /// There is a schedule for backups, but no directory.
+    /// A schedule for backups is set, but no directory for them.
     pub(crate) fn plan(&self) -> Result<Option<BackupPlan>> {
         let Some(directory) = self.backup_dir.clone() else {
             if self.backup_every.is_some() || self.backup_keep.is_some() {

@@ -16,25 +16,26 @@ use crate::output::{Format, Row, say};
 use crate::remote::Remote;
 use crate::values;
 
-/// The number of tasks in a batch, a lease and an ack: the maximum of one lease.
+/// The number of tasks in one batch, one lease call and one ack call: the maximum of one lease call.
 const PART: u64 = 1_000;
-/// The time from the first put of the second part until its first task is due: all puts have to end within it.
+/// The time from the first put of the lateness part until its first task is due. All puts have to end within this time.
 const LEAD: Duration = Duration::from_secs(3);
 /// The longest span (ms).
 const SPAN_MS_MAX: u64 = 60_000;
 /// The longest wait of a worker for a task (ms): no span is longer.
 const WAIT_MS: u64 = 60_000;
-/// The limit for the lateness of a task. A later one was taken by another worker.
+/// The limit for the lateness of a task. A longer lateness means that another worker took a task.
 const LATE_MAX: Duration = Duration::from_secs(60);
 
-/// Measure a running server: how many tasks it takes and hands out in a second, and how late they come
+/// Measure how many tasks per second a running server takes and hands out, and how late the tasks come
 ///
-/// First tasks that are due at once are put in batches, then leased and acked by the same number of clients. Then tasks fall due
-/// one after the other while a worker waits for them: how long after `due_at` they are in its hands, by this machine's clock, so
-/// run it where the server runs. Beside it stands what a sleep of this machine is late by. All tasks are gone at the end.
+/// Part 1: several clients put tasks in batches that are due at once; then the same number of clients lease and ack them. Part 2: tasks
+/// fall due one after the other while one worker waits for them. The lateness of a task is the time from its `due_at` until the worker has
+/// it, by the clock of this machine, so run the command on the server's machine. For comparison, the command prints by how much a sleep of
+/// this machine is late. At the end all tasks are gone.
 #[derive(Args, Debug)]
 #[command(args_conflicts_with_subcommands = true)]
-// `bench beanstalk` has an address of its own, so these options are not global here.
+// `bench beanstalk` has its own option for the address, so these options are not global here.
 #[command(
     mut_arg("server", |arg| arg.global(false)),
     mut_arg("token_file", |arg| arg.global(false)),
@@ -47,22 +48,22 @@ Examples:
   tickwheel bench --tasks 1000000 --clients 8 -o json
   tickwheel bench --server https://tasks.example:8463 --payload-bytes 1000")]
 pub(crate) struct Bench {
-    /// How many tasks are put and worked off
+    /// How many tasks part 1 puts and works off
     #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = |text: &str| values::number(text, 1, 100_000_000))]
     tasks: u64,
-    /// How many clients put, and then work, side by side
+    /// How many clients put, and then work, in parallel
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = |text: &str| values::number(text, 1, 256))]
     clients: u64,
     /// How many bytes each task carries
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = |text: &str| values::number(text, 0, 50_000))]
     payload_bytes: u64,
-    /// How many tasks fall due while a worker waits; 0 leaves that out
+    /// How many tasks fall due while a worker waits; 0 leaves part 2 out
     #[arg(long, value_name = "N", default_value_t = 5_000, value_parser = |text: &str| values::number(text, 0, 1_000_000))]
     late_tasks: u64,
-    /// The time within which they fall due
+    /// The time within which the tasks of part 2 fall due
     #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = values::every)]
     span: u64,
-    /// The queue, which has to be empty
+    /// The queue for the measurement; it has to be empty
     #[arg(long, default_value = "tickwheel-bench", value_parser = values::queue)]
     queue: String,
     #[command(flatten)]
@@ -73,7 +74,7 @@ pub(crate) struct Bench {
     door: Option<DoorToMeasure>,
 }
 
-/// A door other than HTTP.
+/// The measurement of a door other than HTTP.
 #[derive(Subcommand, Debug)]
 enum DoorToMeasure {
     Beanstalk(Box<BenchBeanstalk>),
@@ -133,7 +134,7 @@ impl Bench {
         Ok(figures)
     }
 
-    /// The number of tasks per second that all clients handle together. Each takes parts until none is left.
+    /// The number of tasks per second that all clients handle together. Each client takes one part after the other until none is left.
     fn rate(
         &self,
         what: &'static str,
@@ -189,7 +190,7 @@ impl Bench {
         Ok(())
     }
 
-    /// Leases and acks tasks. Returns the instant at which they came, and the instants at which they were due (ms).
+    /// Leases and acks at most `max` tasks. Returns the instant at which the tasks came, and the instants at which they were due (ms).
     fn work(&self, client: &Client, max: usize) -> Result<(Duration, Vec<i64>)> {
         let lease = LeaseBody { max, wait_ms: WAIT_MS, ..LeaseBody::default() };
         let tasks = client.lease(&self.queue, &lease)?;

@@ -11,10 +11,11 @@ use crate::load::{Mode, Plan, Round, greet, measure};
 use crate::output::{Format, Row, say};
 use crate::values;
 
-/// Measure a server that speaks the protocol of beanstalkd, or two of them beside each other
+/// Measure a server that speaks the protocol of beanstalkd, or compare two such servers
 ///
-/// Rounds of two servers take turns, so that both meet the same noise; the ratio is that of rounds that stand behind each other. Each connection
-/// uses tubes of its own, and leaves nothing there unless it is stopped half way. Of lateness half of the connections put and half wait, so there has to be an even number.
+/// With two servers, the rounds alternate between them, so that other load on the machine affects both. A ratio compares two consecutive
+/// rounds. Each connection uses its own tubes and leaves no job in them, unless the command is interrupted. In mode `lateness`, half of the
+/// connections put jobs and the other half wait for them, so the number of connections has to be even.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -22,12 +23,12 @@ Examples:
   tickwheel bench beanstalk 127.0.0.1 11300 --vs 127.0.0.1:11301 --mode cycle --depth 32 --rounds 5
   tickwheel bench beanstalk 127.0.0.1 11300 --mode lateness --jobs 50000 --delay 3")]
 pub(crate) struct BenchBeanstalk {
-    /// The name or the address of its machine
+    /// The name or the address of the server's machine
     host: String,
-    /// Its port for clients of beanstalkd
+    /// The server's port for clients of beanstalkd
     #[arg(value_parser = values::port)]
     port: u16,
-    /// Another server, to stand beside it
+    /// Another server, to compare with the first one
     #[arg(long, value_name = "HOST:PORT", value_parser = values::host_and_port)]
     vs: Option<String>,
     /// The operation to measure
@@ -36,32 +37,32 @@ pub(crate) struct BenchBeanstalk {
     /// How many connections
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = |text: &str| values::number(text, 1, 10_000))]
     connections: u64,
-    /// How many commands each has under way, or cycles
+    /// How many commands (in mode `cycle`: cycles) each connection has under way at one time
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = |text: &str| values::number(text, 1, 10_000))]
     depth: u64,
     /// How many jobs a round has
     #[arg(long, value_name = "N", default_value_t = 200_000, value_parser = |text: &str| values::number(text, 1, 100_000_000))]
     jobs: u64,
-    /// How many bytes each carries, at least 16
+    /// How many bytes the payload of each job has, at least 16
     #[arg(long, value_name = "BYTES", default_value_t = 200, value_parser = |text: &str| values::number(text, 16, u64::from(tickwheel_server::JOB_BYTES_MAX)))]
     payload: u64,
-    /// How many seconds after its put a job is ready; not of cycles
+    /// The delay of each job after its put (seconds); mode `cycle` has none
     #[arg(long, value_name = "SECONDS", default_value_t = 0, value_parser = |text: &str| values::number(text, 0, 100_000_000))]
     delay: u64,
-    /// The time within which the jobs of a round of lateness are put
+    /// The time within which the jobs of a round in mode `lateness` are put
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = values::every)]
     span: u64,
     /// How many rounds for each server
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = |text: &str| values::number(text, 1, 1_000))]
     rounds: u64,
-    /// Leave the jobs of a round of puts there
+    /// Do not delete the jobs of a round in mode `put`
     #[arg(long)]
     keep: bool,
     #[command(flatten)]
     format: Format,
 }
 
-/// The result of one server: the median of each figure over its rounds.
+/// The result for one server: the median of each figure over the rounds of this server.
 #[derive(Serialize)]
 struct Line {
     server: String,
@@ -73,8 +74,8 @@ struct Line {
     p99_ms: f64,
     p999_ms: f64,
     max_ms: f64,
-    /// The first server's rate divided by this one's in the same round: the smallest value, the median and the largest.
-    /// `None` for the first server.
+    /// The first server's rate divided by this server's rate in the same round: the smallest ratio, the median and the largest. `None` for
+    /// the first server.
     #[serde(skip_serializing_if = "Option::is_none")]
     ratio: Option<[f64; 3]>,
 }
@@ -117,7 +118,7 @@ impl BenchBeanstalk {
             format!("{}:{}", self.host, self.port)
         };
         let servers: Vec<String> = std::iter::once(first).chain(self.vs).collect();
-        // A missing server is found at once, and not after minutes of rounds.
+        // A missing server is reported at once, not after minutes of rounds.
         servers.iter().try_for_each(|server| greet(server))?;
         let mut rounds: Vec<Vec<Round>> = servers.iter().map(|_| Vec::new()).collect();
         let tube = format!("tickwheel-bench-{}", std::process::id());

@@ -11,11 +11,11 @@ use super::many::{self, Many};
 use super::which::Which;
 use crate::output::{Row, say};
 
-/// Cancel a task, with a definite answer, or all that a filter finds
+/// Cancel a task, with a definite answer, or all tasks that a filter finds
 ///
-/// `cancelled`: no delivery of it starts from now on. `leased`: a worker has it, and --revoke takes it away (`revoked`).
-/// `done`: a worker has finished it. `not_found`: no such task, or it is long gone. The exit code is 0 for `cancelled` and
-/// `revoked`, and 1 for the others.
+/// The answer is one of: `cancelled`: no delivery of the task starts from now on. `revoked`: --revoke took the task from its worker.
+/// `leased`: a worker has the task, and --revoke was not given. `done`: a worker has finished the task. `not_found`: there is no such task,
+/// or it ended long ago. The exit code is 0 for `cancelled` and `revoked`, and 1 for the other answers.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:

@@ -10,10 +10,10 @@ use clap::Args;
 use crate::config::{ConfigFile, Setting, settings};
 use crate::output::{STDOUT, say, stdout};
 
-/// Print a configuration file for `serve` with every key, its default and what it does; or check one
+/// Print a configuration file for `serve` with every key, its default and its meaning; or check a file
 ///
-/// A key is the long option of `serve` without its dashes in front and with `_` for those inside. What the command line says goes before the
-/// environment, that before the file, and that before the defaults.
+/// A key is the long option of `serve` without the leading dashes, and with `_` in place of each other dash. If several places set a key,
+/// the order is: the command line, the environment, the file, the default.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -21,17 +21,17 @@ Examples:
   tickwheel config --check tickwheel.toml
   tickwheel serve --config tickwheel.toml")]
 pub(crate) struct Config {
-    /// Check this file instead: its keys, their values, and whether a server would start with them, and with what the environment says.
-    /// Files that it names are not looked at
+    /// Check this file: its keys, their values, and whether a server would start with the file and the present environment. Files that it
+    /// names are not read
     #[arg(long, value_name = "FILE")]
     check: Option<PathBuf>,
 }
 
 impl Config {
-    /// Prints a configuration file with every key and its default, or checks the given file.
+    /// Prints a configuration file with every key and its default, or checks the file of `--check`.
     ///
     /// # Errors
-    /// The given file cannot be read, or no server would start with it.
+    /// The file cannot be read, or no server would start with it.
     pub(crate) fn run(self) -> Result<ExitCode> {
         if let Some(path) = self.check {
             let file = ConfigFile::read(&path)?;

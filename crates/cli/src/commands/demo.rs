@@ -9,10 +9,10 @@ use crate::demo;
 
 /// Watch a shop run on a real server that is killed with SIGKILL in the middle
 ///
-/// Orders are to be closed after 30 minutes unless they are paid, and a minute lasts 100 ms. The demo starts a server of its
-/// own on a temporary directory, places and pays orders and closes the unpaid ones over HTTP, kills the server with SIGKILL
-/// while calls are under way, and starts it again. It knows what became of each order and ends with the account: nothing lost,
-/// nothing early. It takes under 20 seconds and leaves nothing behind. The exit code is 1 if a promise was broken.
+/// Orders are closed after 30 minutes unless they are paid; a minute of the shop lasts 100 ms. The demo starts its own server on a
+/// temporary directory, and places, pays and closes orders over HTTP. It kills the server with SIGKILL while calls are under way, and
+/// starts it again. The demo records what became of each order, and prints the account at the end: no order lost, no order closed early. It
+/// takes less than 20 seconds and leaves no files behind. The exit code is 1 if a promise was broken.
 #[derive(Args, Debug)]
 pub(crate) struct Demo {}
 

@@ -12,10 +12,11 @@ use tickwheel_queue::warning_of_others;
 use crate::doctor::Report;
 use crate::output::{Format, say};
 
-/// Look at a data directory: what is in it, and whether it is in order
+/// Examine a data directory: what is in it, and whether it is intact
 ///
-/// Nothing is changed, so it may be run at any time, beside a server too. Every problem is told with its file, its byte and a way out,
-/// not only the first. A backup is held against what it says of itself, with --deep each byte of it. The exit code is 0 if all is in order, and 1 if something is damaged or cannot be read.
+/// The command changes nothing, so it may run at any time, also while a server uses the directory. It reports every problem with the file,
+/// the offset and a way to repair it. A backup is compared with its own manifest (`backup.json`); with --deep, every byte of it is
+/// compared. The exit code is 0 if no problem was found, and 1 if something is damaged or cannot be read.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -26,7 +27,7 @@ pub(crate) struct Doctor {
     /// The data directory
     #[arg(value_name = "DIR")]
     directory: PathBuf,
-    /// Read every record and check it; without it, what a start of a server reads
+    /// Read and check every record; without this option, only what a start of a server reads
     #[arg(long)]
     deep: bool,
     #[command(flatten)]

@@ -9,10 +9,10 @@ use tickwheel_api::DrainBody;
 use crate::output::{Format, Row};
 use crate::remote::Remote;
 
-/// Tell a server to take no new tasks, in whatever queue
+/// Make a server refuse new tasks in all queues
 ///
-/// Puts are refused. Leases, acks and schedules go on, so that workers can finish what is there. `tickwheel resume` ends it, and a new
-/// start of the server does. To drain one queue alone: `tickwheel queues drain QUEUE`.
+/// Puts are refused. Leases, acks and schedules go on, so that workers can finish the tasks that exist. `tickwheel resume` or a restart of
+/// the server ends the drain. To drain one queue only: `tickwheel queues drain QUEUE`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -27,7 +27,7 @@ pub(crate) struct Drain {
 
 /// End the drain of a server: it takes new tasks again
 ///
-/// A queue that was told to drain goes on to drain: `tickwheel queues resume QUEUE` ends that.
+/// A queue that drains by its own setting goes on draining: `tickwheel queues resume QUEUE` ends that.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -51,7 +51,7 @@ impl Drain {
 }
 
 impl Resume {
-    /// Ends the drain and prints the server's state.
+    /// Ends the drain of the server and prints its state.
     ///
     /// # Errors
     /// There is no server, or it refuses.

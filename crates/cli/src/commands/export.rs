@@ -21,16 +21,16 @@ use crate::portable::unfinished::{self, Unfinished};
 use crate::remote::Remote;
 use crate::values;
 
-/// The number of tries without progress before the export fails.
+/// The number of consecutive tries without progress after which the export fails.
 const TRIES: u32 = 3;
 /// The wait before the next try.
 const TRY_AGAIN: Duration = Duration::from_secs(1);
 
 /// Write all tasks, dead tasks, settings and schedules as lines of JSON
 ///
-/// The lines are read by `tickwheel import`, here or on another machine. Leases stay where they are: a task in a worker's hands is exported as a live one.
-/// What has ended is not exported. A file is called FILE.unfinished until it is whole. Each page of tasks is what was so at one moment; what changes
-/// while the export goes on may be in it twice or not at all, so stop workers and producers first to move to another machine.
+/// `tickwheel import` reads the lines, on this machine or on another. Leases are not exported: a leased task is exported as a live task.
+/// Ended tasks are not exported. The file is called FILE.unfinished until it is complete. Each page of tasks shows one moment. A task that
+/// changes during the export may be in the file twice or not at all, so stop workers and producers before you move to another machine.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -42,13 +42,13 @@ pub(crate) struct Export {
     /// Where the lines go: a file, or - for stdout
     #[arg(short, long, value_name = "FILE", default_value = "-")]
     output: PathBuf,
-    /// Only what belongs to this queue
+    /// Export only the tasks, settings and schedules of this queue
     #[arg(long, value_name = "QUEUE", value_parser = values::queue)]
     queue: Option<String>,
-    /// Go on with FILE.unfinished, behind its last whole page
+    /// Continue FILE.unfinished after its last complete page
     #[arg(long)]
     resume: bool,
-    /// Export this data directory; no server may be running on it
+    /// Export this data directory; no server may use it meanwhile
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
     #[command(flatten)]
@@ -125,7 +125,7 @@ impl Export {
         written
     }
 
-    /// Reads the answer of a server. If it breaks off, the server is asked again from the last whole page on.
+    /// Copies the lines of a server's answer. If the answer breaks off, the function asks the server again, from the last complete page on.
     fn copy_server<W: Write>(
         &self,
         client: &Client,
@@ -137,7 +137,7 @@ impl Export {
             let before = blocks.cursor().map(str::to_owned);
             let broken = match client.export(&self.query(before.as_deref())) {
                 Ok(mut answer) => read_to_end(&mut answer, blocks, progress)?,
-                // The server would refuse a first request, or a bad cursor, again.
+                // The server would refuse the same first request, or the same bad cursor, again.
                 Err(error) if before.is_none() || is_for_good(&error) => return Err(error.into()),
                 Err(error) => Some(anyhow::Error::from(error)),
             };
@@ -156,12 +156,12 @@ impl Export {
     }
 }
 
-/// Whether the server refuses the request itself, and not only for now.
+/// Whether the server would refuse the same request at any later time, too.
 fn is_for_good(error: &ClientError) -> bool {
     error.problem().is_some_and(|problem| matches!(problem.status, 400..=428 | 430..=499))
 }
 
-/// Reads one answer. Returns the error that broke it off, if there was one.
+/// Copies one answer. Returns the error that broke it off, if there was one.
 fn read_to_end<W: Write>(
     answer: &mut impl std::io::Read,
     blocks: &mut Blocks<W>,

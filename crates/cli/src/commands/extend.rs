@@ -11,9 +11,9 @@ use crate::output::Format;
 use crate::remote::Remote;
 use crate::values;
 
-/// Keep a lease for longer
+/// Make leases end later
 ///
-/// The exit code is 1 if the lease of a token had ended.
+/// The exit code is 1 if the lease of one of the tokens had ended already.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Example:
@@ -25,7 +25,7 @@ pub(crate) struct Extend {
     /// The tokens that `lease` printed
     #[arg(required = true, value_name = "TOKEN", value_parser = values::token)]
     tokens: Vec<String>,
-    /// The time from now until the leases end, 1s to 12h [default: as the queue's settings say, else 30s]
+    /// The time from now until the leases end, 1s to 12h [default: the queue's setting, or else 30s]
     #[arg(long = "for", value_name = "DURATION", value_parser = values::lease, allow_hyphen_values = true)]
     lease_ms: Option<u64>,
     #[command(flatten)]

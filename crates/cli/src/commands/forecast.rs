@@ -10,11 +10,11 @@ use crate::output::{Format, Row, say};
 use crate::remote::Remote;
 use crate::values;
 
-/// Show how many tasks fall due when
+/// Show how many tasks fall due in each bucket of time
 ///
-/// For a queue or for all. Empty buckets are left out; their edges are multiples of a bucket since 1970, in UTC. Only
-/// tasks that exist are counted: not those that a schedule will put, nor the later instants of a timeline, nor tasks
-/// that are ready or dead by now.
+/// The forecast is for one queue or for all queues. Empty buckets are not shown. The edges of buckets are multiples of the bucket's length
+/// since 1970, in UTC. The counts have tasks that exist and are not due yet. They do not have tasks that a schedule will put, later
+/// instants of a timeline, ready tasks and dead tasks.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -25,10 +25,10 @@ pub(crate) struct Forecast {
     /// Only this queue
     #[arg(value_parser = values::queue)]
     queue: Option<String>,
-    /// How long a bucket is
+    /// The length of a bucket
     #[arg(long, value_name = "DURATION", default_value = "1m", value_parser = values::delay)]
     bucket: u64,
-    /// How far to look
+    /// The time from now that the forecast covers
     #[arg(long, value_name = "DURATION", default_value = "24h", value_parser = values::delay)]
     span: u64,
     #[command(flatten)]
@@ -37,7 +37,7 @@ pub(crate) struct Forecast {
     format: Format,
 }
 
-/// A bucket, and the largest count of any bucket.
+/// One bucket, with the largest count of all buckets as the scale for its bar.
 struct Line {
     bucket: BucketBody,
     most: u64,

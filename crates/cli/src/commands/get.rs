@@ -10,7 +10,7 @@ use crate::output::{Format, Row, payload_cell};
 use crate::remote::Remote;
 use crate::values;
 
-/// Look at a task
+/// Show a task
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -33,7 +33,7 @@ impl Get {
     /// Asks for the task and prints it.
     ///
     /// # Errors
-    /// There is no server, or no such task.
+    /// There is no server, or there is no such task.
     pub(crate) fn run(self) -> Result<ExitCode> {
         let task = self.remote.client()?.get(&self.queue, &self.key)?;
         self.format.print([task])?;

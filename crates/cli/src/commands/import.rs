@@ -16,15 +16,16 @@ use crate::portable::reading::Reading;
 use crate::portable::way_on::Words;
 use crate::remote::Remote;
 
-/// The number of lines in one request: the server's limit, without the header.
+/// The number of lines in one request, without the header: the server's limit.
 const LINES_MAX: usize = 10_000;
 /// The limit of one request (bytes): 16 MiB. A single longer line is sent alone.
 const REQUEST_BYTES: usize = 16 << 20;
 
-/// Take the lines of `tickwheel export` in
+/// Import the lines of `tickwheel export`
 ///
-/// Lines go in in their order. A line that cannot be read or is refused stops the import before it: all lines before it are in, none after, and the
-/// message says how to go on. Ids are kept in a directory, or on a server, that never had a task; elsewhere tasks get new ids, and keep their keys.
+/// Lines are imported in their order. A line that cannot be read or is refused stops the import: all lines before it are imported, and none
+/// after it. The message says how to continue. Ids are kept in a directory, or on a server, that never had a task; elsewhere tasks get new
+/// ids and keep their keys.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -40,19 +41,19 @@ pub(crate) struct Import {
     /// How to treat tasks, settings and schedules that exist already
     #[arg(long, value_enum, default_value = "refuse")]
     existing: OnExisting,
-    /// With replace: take a task out of a worker's hands if it is leased
+    /// With `--existing replace`: also replace a leased task, and take it from its worker
     #[arg(long)]
     revoke: bool,
-    /// Take a file of a virtual clock into a place of real time, or the other way round, with all times as they are
+    /// Import a file from a virtual clock to a real clock, or from a real clock to a virtual one, with all times unchanged
     #[arg(long)]
     other_clock: bool,
-    /// Begin with this line of the file; those before it are in already
+    /// Begin with this line of the file; the lines before it were imported already
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u64).range(2..))]
     from_line: u64,
-    /// Print each line that was skipped or replaced something, as JSON
+    /// Print each line that was skipped or that replaced something, as JSON
     #[arg(short, long)]
     verbose: bool,
-    /// Import into this data directory; no server may be running on it
+    /// Import into this data directory; no server may use it meanwhile
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
     #[command(flatten)]
@@ -61,11 +62,11 @@ pub(crate) struct Import {
 
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 enum OnExisting {
-    /// Keep them. Importing the same file again changes nothing
+    /// Keep what exists. Importing the same file again changes nothing
     Skip,
-    /// Replace them with what the file says
+    /// Replace what exists by what the file says
     Replace,
-    /// Stop the import before that line
+    /// Stop the import before the line of something that exists
     Refuse,
 }
 
@@ -83,7 +84,7 @@ impl From<OnExisting> for Existing {
 #[derive(Debug, Default)]
 struct Done {
     counts: ImportCounts,
-    /// The line to go on with.
+    /// The number of the line at which the import goes on.
     next_line: u64,
 }
 
@@ -113,7 +114,7 @@ impl Import {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// The error for an import that stopped before a line.
+    /// The error of an import that stopped before `line`.
     fn stopped(&self, line: u64, problem: &Problem) -> anyhow::Error {
         let hint = problem.hint.as_deref().map_or_else(String::new, |hint| format!("; {hint}"));
         anyhow::anyhow!(
@@ -123,13 +124,12 @@ impl Import {
         )
     }
 
-    /// The command that resumes the import at this line. It repeats all options, so that the lines go to the same
-    /// place.
+    /// The command that resumes the import at `line`. The command repeats all options, so that the lines go to the same target.
     fn way_on(&self, line: u64, existing: OnExisting) -> String {
         let mut words = Words::new(&["tickwheel", "import"]);
         match self.file.as_os_str() == "-" {
             true => words = Words::new(&[]),
-            // Behind a folder, a name that begins with a dash is no option.
+            // With a folder before it, a file name that begins with a dash cannot be taken for an option.
             false if self.file.as_os_str().as_encoded_bytes().starts_with(b"-") => {
                 words.word(&format!("./{}", self.file.display()));
             }

@@ -10,10 +10,10 @@ use super::many::skipped_cell;
 use crate::output::{Format, Row, say};
 use crate::remote::Remote;
 
-/// Show the jobs that cancel, move or purge many tasks, and stop one
+/// Show the jobs that cancel, move or purge many tasks, or stop a job
 ///
-/// `tickwheel cancel`, `move` and `purge` make a job of it where there are many. A job goes on without the one who asked for it, and after a
-/// restart of the server. The last 100 that are over are kept.
+/// `tickwheel cancel`, `move` and `purge` become a job if they concern many tasks. A job goes on after its caller left, and after a restart
+/// of the server. The server keeps the last 100 jobs that ended.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -31,15 +31,15 @@ pub(crate) struct Jobs {
 
 #[derive(Subcommand, Debug)]
 enum Verb {
-    /// Show one
+    /// Show one job
     Show(Number),
-    /// Stop one; what it has done stays
+    /// Stop one job; what it has done already stays done
     Stop(Number),
 }
 
 #[derive(Args, Debug)]
 struct Number {
-    /// Its number
+    /// The number of the job
     id: u64,
 }
 

@@ -11,10 +11,10 @@ use crate::output::{Format, Row, payload_cell, say};
 use crate::remote::Remote;
 use crate::values;
 
-/// Take ready tasks to work on
+/// Lease ready tasks to work on them
 ///
-/// Each comes with a token. `ack` with it says that the work is done; if the lease ends first, the task is ready again.
-/// Nothing ready is no error: nothing is printed and the exit code is 0.
+/// Each task comes with a token. `ack` with this token says that the work is done. If the lease ends before the ack, the task is ready
+/// again. If no task is ready, the command prints nothing and the exit code is 0.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -25,13 +25,13 @@ pub(crate) struct Lease {
     /// The queue
     #[arg(value_parser = values::queue)]
     queue: String,
-    /// The most tasks to lease, 1 to 1000
+    /// The largest number of tasks to lease, 1 to 1000
     #[arg(long, value_name = "N", default_value = "1", value_parser = values::lease_max)]
     max: usize,
-    /// How long they are yours, 1s to 12h [default: as the queue's settings say, else 30s]
+    /// The duration of the leases, 1s to 12h [default: the queue's setting, or else 30s]
     #[arg(long = "for", value_name = "DURATION", value_parser = values::lease, allow_hyphen_values = true)]
     lease_ms: Option<u64>,
-    /// How long to wait if none is ready, up to 1m
+    /// How long to wait if no task is ready, up to 1m
     #[arg(long = "wait", value_name = "DURATION", default_value = "0s", value_parser = values::wait, allow_hyphen_values = true)]
     wait_ms: u64,
     #[command(flatten)]
@@ -60,8 +60,8 @@ impl Lease {
     }
 }
 
-/// The reason why no task came although some may exist. `None` if it is unknown: a token that may lease need not have
-/// the right to look.
+/// The reason why no task came: the queue is paused, or its limits hold ready tasks back. `None` if neither is known; a token with the
+/// right to lease may lack the right to read the queue.
 fn held_up(client: &Client, queue: &str) -> Option<String> {
     let seen = client.queue(queue).ok()?;
     let until = seen.paused_until_ms.map(|ms| format!(" until {}", time::format(ms))).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Options of `serve` that limit what clients hold at one time.
+//! Options of `serve` that limit what clients use at one time.
 
 use clap::Args;
 use tickwheel_server::{Config, Limits};
@@ -8,46 +8,48 @@ use crate::values;
 /// The limits. A refusal names the limit that was reached.
 #[derive(Args, Debug)]
 pub(crate) struct LimitOptions {
-    /// Connections at one time, at both doors together
+    /// The largest number of connections at one time, of HTTP and beanstalkd together
     ///
-    /// For one more the connection is closed that has been idle the longest; where none is idle it is answered 429
+    /// For one more connection, the connection that has been idle the longest is closed. If none is idle, the new connection is answered
+    /// 429
     #[arg(long, value_name = "N", env = "TICKWHEEL_MAX_CONNECTIONS", default_value = "10000", value_parser = values::places)]
     max_connections: usize,
-    /// Connections at one time from one address of another machine; this machine's own are not counted, for a proxy may be on it
+    /// The largest number of connections at one time from one address of another machine. Connections from this machine are not counted,
+    /// because a proxy may run on it
     #[arg(long, value_name = "N", env = "TICKWHEEL_MAX_CONNECTIONS_PER_ADDRESS", default_value = "1000", value_parser = values::places)]
     max_connections_per_address: usize,
-    /// Connections beyond those, for /healthz, /readyz, /metrics and callers whose token has `admin`
+    /// Additional connections for /healthz, /readyz, /metrics and callers whose token has `admin`
     #[arg(long, value_name = "N", env = "TICKWHEEL_KEPT_CONNECTIONS", default_value = "64", value_parser = values::places)]
     kept_connections: usize,
-    /// Bodies above 16 KiB that are read at one time, each of up to 1 MiB
+    /// The largest number of large bodies (above 16 KiB, up to 1 MiB each) that are read at one time
     #[arg(long, value_name = "N", env = "TICKWHEEL_MAX_LARGE_BODIES", default_value = "128", value_parser = values::places)]
     max_large_bodies: usize,
-    /// Large bodies that are read at one time for one token; without tokens, for one address of another machine
+    /// The same limit for one token; without tokens, for one address of another machine
     #[arg(long, value_name = "N", env = "TICKWHEEL_MAX_LARGE_BODIES_PER_CALLER", default_value = "64", value_parser = values::places)]
     max_large_bodies_per_caller: usize,
-    /// Batches that are open at one time; each takes up to 16 MiB of memory
+    /// The largest number of batches that are open at one time; each takes up to 16 MiB of memory
     ///
-    /// A batch that sends less than 1 KiB/s for 5 s gives its place to one that waits
+    /// A batch that sends less than 1 KiB/s for 5 s is ended if another batch waits
     #[arg(long, value_name = "N", env = "TICKWHEEL_MAX_BATCHES", default_value = "32", value_parser = values::places)]
     max_batches: usize,
-    /// Batches that are open at one time for one token; without tokens, for one address of another machine
+    /// The same limit for one token; without tokens, for one address of another machine
     #[arg(long, value_name = "N", env = "TICKWHEEL_MAX_BATCHES_PER_CALLER", default_value = "16", value_parser = values::places)]
     max_batches_per_caller: usize,
-    /// Jobs under way: cancels, moves and purges of more than 10,000 tasks, which go on after their call was answered
+    /// The largest number of running jobs: cancels, moves and purges of more than 10,000 tasks, which go on after their call was answered
     ///
-    /// Four of them work at one time, in turns of 1,000 tasks; callers have their turns one after the other
+    /// Four jobs work at one time, in steps of 1,000 tasks; the callers take turns
     #[arg(long, value_name = "N", env = "TICKWHEEL_MAX_JOBS", default_value = "64", value_parser = values::places)]
     max_jobs: usize,
-    /// Jobs under way for one token; without tokens, for one address of another machine
+    /// The same limit for one token; without tokens, for one address of another machine
     #[arg(long, value_name = "N", env = "TICKWHEEL_MAX_JOBS_PER_CALLER", default_value = "16", value_parser = values::places)]
     max_jobs_per_caller: usize,
-    /// Bytes of memory for the tubes that clients of beanstalkd watch; one connection has a quarter of it
+    /// The memory for the names of tubes that clients of beanstalkd watch (bytes); one connection may use a quarter of it
     #[arg(long, value_name = "BYTES", env = "TICKWHEEL_MAX_WATCHED_BYTES", default_value = "33554432", value_parser = values::watched_bytes)]
     max_watched_bytes: usize,
 }
 
 impl LimitOptions {
-    /// The configuration with these limits.
+    /// `config` with these limits.
     pub(crate) fn put_into(&self, config: Config) -> Config {
         Config {
             connections_max: self.max_connections,

@@ -12,9 +12,9 @@ use crate::output::{Format, say};
 use crate::remote::Remote;
 use crate::values;
 
-/// List tasks, those due first at the top
+/// List tasks in the order of their due time
 ///
-/// Without a queue it lists the tasks of every queue, one queue after the other.
+/// Without a queue, the command lists the tasks of all queues, one queue after the other.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -28,10 +28,10 @@ pub(crate) struct Ls {
     queue: Option<String>,
     #[command(flatten)]
     filter: Filter,
-    /// The most tasks of each queue to list
+    /// The largest number of tasks to list for each queue
     #[arg(long, value_name = "N", default_value = "100", value_parser = values::limit)]
     limit: usize,
-    /// All of them
+    /// List all tasks, without a limit
     #[arg(long, conflicts_with = "limit")]
     all: bool,
     #[command(flatten)]
@@ -41,7 +41,7 @@ pub(crate) struct Ls {
 }
 
 impl Ls {
-    /// Reads page by page and prints the tasks.
+    /// Reads one page after the other and prints the tasks.
     ///
     /// # Errors
     /// There is no server.

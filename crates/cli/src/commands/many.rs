@@ -1,4 +1,4 @@
-//! Operations on many tasks: a server answers at once, or a job does the work.
+//! Operations on many tasks: the server answers with the result, or with a job that does the work.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use tickwheel_client::blocking::Client;
 
 use crate::output::{Format, Row, say};
 
-/// The time between two looks at a job.
+/// The time between two requests for the state of a job.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
 
 /// The result of an operation on many tasks.
@@ -32,7 +32,7 @@ impl From<JobBody> for Many {
     }
 }
 
-/// Prints the result. The progress of a job is reported until its end; the job goes on without this process, too.
+/// Prints the result. For a job, reports the progress until the job ends; the job goes on if this process ends first.
 pub(super) fn finish(client: &Client, format: &Format, answered: Result<Many, JobBody>) -> Result<ExitCode> {
     let mut job = match answered {
         Ok(many) => {
@@ -88,7 +88,7 @@ impl Many {
     }
 }
 
-/// A reason as text, to follow a number of tasks.
+/// The text for a reason, to be written after the number of tasks that it concerns.
 fn said(reason: &str) -> &str {
     match reason {
         "leased" => "are in workers' hands (--revoke takes them away)",

@@ -12,11 +12,11 @@ use super::many::{self, Many};
 use super::which::Which;
 use crate::values;
 
-/// Give a task another time, or all that a filter finds; all else of them stays
+/// Give another due time to a task, or to all tasks that a filter finds; nothing else changes
 ///
-/// --in and --at give one instant to all of them, counted from when the server has the call. --by moves each from its own time, also
-/// backwards (`--by -1h`); what would be due before now is due now. Leased tasks stay with their workers unless --revoke takes them, tasks
-/// with a timeline are not moved, and dead ones have no time. What is not moved is counted, and then the exit code is 1.
+/// --in and --at set the same instant for all tasks; --in counts from the moment at which the server has the call. --by moves each task
+/// from its own due time, also backwards (`--by -1h`); a task whose new time is past is due now. A leased task is moved only with --revoke.
+/// Tasks with a timeline and dead tasks are not moved. Tasks that are not moved are counted, and then the exit code is 1.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -41,7 +41,7 @@ struct To {
     /// Due at this time, RFC 3339 or milliseconds since 1970
     #[arg(long = "at", value_name = "TIME", value_parser = values::instant, allow_hyphen_values = true)]
     at_ms: Option<i64>,
-    /// How much later than before, or earlier: 1h, -1h
+    /// The shift of the due time: 1h is later, -1h is earlier
     #[arg(long = "by", value_name = "DURATION", value_parser = values::shift, allow_hyphen_values = true)]
     by_ms: Option<i64>,
 }
@@ -67,7 +67,7 @@ impl Move {
             MoveTo::After(ms) => (Due::After(ms), version),
             MoveTo::At(ms) => (Due::At(ms), version),
             MoveTo::By(ms) => {
-                // The shift counts from the task's present time, so no other change may come in between.
+                // The new time is computed from the task's present time, so the version must not change before the patch.
                 let task = client.get(&queue, &key)?;
                 let at_ms = task.due_at_ms.saturating_add(ms).clamp(0, INSTANT_MS_MAX);
                 (Due::At(at_ms), version.or(Some(task.version)))

@@ -11,10 +11,10 @@ use crate::output::Format;
 use crate::remote::Remote;
 use crate::values;
 
-/// Give a lease back: the work is not done
+/// Give leased tasks back: their work is not done
 ///
-/// The task waits as its retry policy says, or for --in; with neither it is ready again at once. The exit code is 1 if the
-/// lease of a token had ended.
+/// The task waits for the time of --in, or else as its retry policy says; with neither, it is ready again at once. The exit code is 1 if
+/// the lease of one of the tokens had ended already.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Example:
@@ -29,7 +29,7 @@ pub(crate) struct Nack {
     /// The time from now until the task is due again [default: as its retry policy says]
     #[arg(long = "in", value_name = "DURATION", value_parser = values::delay, allow_hyphen_values = true)]
     delay_ms: Option<u64>,
-    /// Why; the task's owner sees it
+    /// The reason; the task's owner can read it
     #[arg(long)]
     reason: Option<String>,
     #[command(flatten)]

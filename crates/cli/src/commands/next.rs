@@ -15,8 +15,8 @@ use crate::values;
 
 /// Show when a cron expression fires next, and what happens when the clocks change
 ///
-/// Five fields (minute hour day month weekday), or six with the seconds first. A time that is skipped when the clocks go forward runs once, at
-/// the jump; one that comes twice runs the first time.
+/// The expression has five fields (minute hour day month weekday), or six with the seconds first. A local time that is skipped when the
+/// clocks go forward fires once, at the moment of the jump. A local time that comes twice fires the first time.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -30,7 +30,7 @@ pub(crate) struct Next {
     /// The time zone, an IANA name
     #[arg(long, value_name = "ZONE", default_value = "UTC")]
     tz: String,
-    /// How many, up to 1000
+    /// How many instants to show, up to 1000
     #[arg(long, value_name = "N", default_value = "5", value_parser = values::lease_max)]
     count: usize,
     /// Only instants after this time, RFC 3339 or milliseconds since 1970 [default: now]

@@ -14,7 +14,7 @@ use crate::output::{Format, Row};
 use crate::remote::Remote;
 use crate::values::{self, Setting};
 
-/// Change a live task; what is not named stays as it is
+/// Change a live task; the fields without an option stay as they are
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -46,10 +46,10 @@ pub(super) struct OneTask {
     /// The task's key
     #[arg(value_parser = values::key)]
     key: String,
-    /// Only if the task has this version
+    /// Change it only if the task has this version
     #[arg(long, value_name = "VERSION", value_parser = values::version)]
     if_match: Option<u64>,
-    /// Take the task out of a worker's hands if it is leased
+    /// Also change a leased task, and take it from its worker
     #[arg(long)]
     revoke: bool,
 }
@@ -57,27 +57,27 @@ pub(super) struct OneTask {
 /// Changes other than time and payload.
 #[derive(Args, Debug)]
 struct Terms {
-    /// A word to find the task by, in place of all it had; may be given again
+    /// A tag to find the task by, instead of all its present tags; may be repeated
     #[arg(long = "tag", value_name = "TAG", value_parser = values::tag)]
     tags: Vec<String>,
-    /// No tags any more
+    /// Remove all tags
     #[arg(long, conflicts_with = "tags")]
     no_tags: bool,
-    /// Among ready tasks, smaller goes first
+    /// The order among ready tasks: smaller goes first
     #[arg(long, value_name = "N")]
     priority: Option<u32>,
     /// Tasks of one group share a limit of their queue
     #[arg(long, value_name = "GROUP", value_parser = values::group)]
     group: Option<String>,
-    /// No group any more
+    /// Remove the group
     #[arg(long, conflicts_with = "group")]
     no_group: bool,
     #[command(flatten)]
     retry: TaskRetry,
-    /// No retry policy of its own any more: it is tried again as the queue says
+    /// Remove the task's own retry policy; the policy of the queue applies
     #[arg(long, conflicts_with_all = ["max_attempts", "backoff", "backoff_base", "backoff_max", "backoff_jitter"])]
     no_retry: bool,
-    /// The time after this patch at which the task is dead, unless a worker has it then or has finished it; `none`: never
+    /// The time after this patch at which the task becomes dead, unless it is leased then or done; `none`: never
     #[arg(long, value_name = "DURATION", value_parser = |text: &str| values::setting(text, values::delay))]
     expire_after: Option<Setting<u64>>,
 }

@@ -1,4 +1,4 @@
-//! The source of a task's payload.
+//! The options for a task's payload.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -8,44 +8,44 @@ use clap::Args;
 use serde_json::value::RawValue;
 use tickwheel_api::{CONTENT_TYPE_JSON, PayloadBody};
 
-/// 16 MiB: far above the server's limit. This limit keeps a wrong file name from filling the memory.
+/// The limit for a payload file (bytes): 16 MiB, far above the server's limit. The limit keeps a wrong file name from filling the memory.
 const BYTES_MAX: u64 = 16 << 20;
 
-/// The payload.
+/// The options that give the payload.
 #[derive(Args, Debug)]
 #[group(multiple = false)]
 struct Source {
     /// The content for the worker, as JSON
     #[arg(long, value_name = "JSON")]
     payload: Option<String>,
-    /// The same from a file, or from stdin with `-`
+    /// The content from a file, or from stdin with `-`
     #[arg(long, value_name = "FILE")]
     payload_file: Option<String>,
 }
 
-/// The payload and its content type.
+/// The options for the payload and its content type.
 #[derive(Args, Debug)]
 pub(crate) struct Payload {
     #[command(flatten)]
     source: Source,
-    /// The content type; anything but JSON is kept as bytes
+    /// The content type; a payload of any type but JSON is kept as bytes
     #[arg(long, value_name = "TYPE", default_value = CONTENT_TYPE_JSON)]
     content_type: String,
 }
 
 impl Payload {
-    /// The payload, checked; `null` if none is named.
+    /// The checked payload; `null` if no option gives one.
     ///
     /// # Errors
-    /// As [`named`](Self::named).
+    /// The same as those of [`named`](Self::named).
     pub(crate) fn read(self) -> Result<PayloadBody> {
         self.named().map(Option::unwrap_or_default)
     }
 
-    /// The payload, checked; `None` if none is named.
+    /// The checked payload; `None` if no option gives one.
     ///
     /// # Errors
-    /// The payload cannot be read, is too large, or has the type JSON but is no JSON.
+    /// The payload cannot be read, is too large, or has the type JSON but is not valid JSON.
     pub(crate) fn named(self) -> Result<Option<PayloadBody>> {
         let (bytes, place) = match (self.source.payload, self.source.payload_file) {
             (Some(text), _) => (text.into_bytes(), "--payload".to_owned()),
@@ -62,7 +62,7 @@ impl Payload {
     }
 }
 
-/// The JSON value in `bytes` as it is written, without white space around it.
+/// The JSON value in `bytes` with its spelling unchanged, and without the white space around it.
 fn json(bytes: &[u8], place: &str) -> Result<PayloadBody> {
     let raw: &RawValue = match serde_json::from_slice(bytes) {
         Ok(raw) => raw,

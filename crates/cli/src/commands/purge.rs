@@ -16,8 +16,8 @@ use crate::values;
 
 /// Remove all tasks of a queue, live and dead
 ///
-/// The queue's settings and schedules stay. Leased tasks stay with their workers unless --revoke takes them; then the exit code is 1. On a
-/// terminal it asks before it removes anything; elsewhere it wants --yes.
+/// The queue's settings and schedules stay. Leased tasks stay with their workers unless --revoke is given; if a task stays, the exit code
+/// is 1. On a terminal the command asks before it removes anything; elsewhere it needs --yes.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -28,13 +28,13 @@ pub(crate) struct Purge {
     /// The queue
     #[arg(value_parser = values::queue)]
     queue: String,
-    /// Remove none, and say how many there are
+    /// Remove nothing, and print the number of tasks
     #[arg(long)]
     dry_run: bool,
-    /// Take tasks out of workers' hands if they are leased
+    /// Also remove leased tasks, and take them from their workers
     #[arg(long)]
     revoke: bool,
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(long, short)]
     yes: bool,
     #[command(flatten)]

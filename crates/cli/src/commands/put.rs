@@ -17,9 +17,10 @@ use crate::values;
 
 /// Schedule a task
 ///
-/// The key is the handle to find, move or cancel the task by. A put whose key is live replaces that task as a whole: the old time does not
-/// fire, and a payload, tags, priority or time that this put does not name has its default. To change only a part of a task, use `tickwheel
-/// patch`; for its time alone, `tickwheel move`. Without --in, --at, --level and --timeline the task is due now; without a payload it is null.
+/// The key names the task for later changes. A put with the key of a live task replaces that task as a whole: the old time does not fire,
+/// and a payload, tags, priority or time without an option gets its default. To change only a part of a task, use `tickwheel patch`; to
+/// change only its time, use `tickwheel move`. Without --in, --at, --level and --timeline the task is due now; without a payload, the
+/// payload is null.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -31,10 +32,10 @@ Examples:
   tickwheel put calls call:1 --max-attempts 5 --backoff fixed --backoff-base 20m
   date | tickwheel put log now --payload-file - --content-type text/plain")]
 pub(crate) struct Put {
-    /// The queue; it appears with its first task
+    /// The queue; the first put makes it
     #[arg(value_parser = values::queue)]
     queue: String,
-    /// Your name for the task, unique in its queue while it lives
+    /// Your name for the task, unique among the live tasks of its queue
     #[arg(value_parser = values::key)]
     key: String,
     #[command(flatten)]
@@ -43,16 +44,16 @@ pub(crate) struct Put {
     payload: Payload,
     #[command(flatten)]
     given: Given,
-    /// How to treat a live task with that key
+    /// What to do if a live task has that key
     #[arg(long, value_enum, default_value = "upsert")]
     mode: Mode,
-    /// With debounce: the longest time from the first put of the row until the task is due
+    /// With `--mode debounce`: the longest time from the first put of a row of debounced puts until the task is due
     #[arg(long, value_name = "DURATION", value_parser = values::delay)]
     max_wait: Option<u64>,
-    /// Only if the live task has this version
+    /// Put the task only if the live task has this version
     #[arg(long, value_name = "VERSION", value_parser = values::version)]
     if_match: Option<u64>,
-    /// Take the task out of a worker's hands if it is leased
+    /// Also replace a leased task, and take it from its worker
     #[arg(long)]
     revoke: bool,
     #[command(flatten)]
@@ -61,13 +62,13 @@ pub(crate) struct Put {
     format: Format,
 }
 
-/// The terms of the task's delivery.
+/// The options for the task's delivery.
 #[derive(Args, Debug)]
 pub(super) struct Given {
-    /// A word to find the task by; may be given again
+    /// A tag to find the task by; may be repeated
     #[arg(long = "tag", value_name = "TAG", value_parser = values::tag)]
     tags: Vec<String>,
-    /// Among ready tasks, smaller goes first
+    /// The order among ready tasks: smaller goes first
     #[arg(long, value_name = "N", default_value_t = PRIORITY_DEFAULT)]
     priority: u32,
     /// Tasks of one group share a limit of their queue
@@ -75,20 +76,20 @@ pub(super) struct Given {
     group: Option<String>,
     #[command(flatten)]
     retry: TaskRetry,
-    /// The time after the put (of a schedule: after the task's instant) at which the task is dead, unless a worker has it then or has finished it
+    /// The time after the put (for a schedule: after the task's instant) at which the task becomes dead, unless it is leased then or done
     #[arg(long, value_name = "DURATION", value_parser = values::delay)]
     expire_after: Option<u64>,
 }
 
 #[derive(ValueEnum, Clone, Copy, Debug)]
 enum Mode {
-    /// Replace it as a whole, or make a new one
+    /// Replace the live task as a whole, or make a new task
     Upsert,
-    /// Refuse if there is one
+    /// Refuse the put if there is a live task
     Create,
-    /// Refuse if there is none
+    /// Refuse the put if there is no live task
     Replace,
-    /// As upsert, but due --max-wait after the first put of the row at the latest
+    /// As upsert, but the task is due at the latest --max-wait after the first put of the row
     Debounce,
 }
 
@@ -160,7 +161,7 @@ impl Row for Stored {
     }
 }
 
-/// The result of a put as a word.
+/// The word for the result of a put.
 fn what_became(created: bool) -> &'static str {
     if created { "created" } else { "replaced" }
 }

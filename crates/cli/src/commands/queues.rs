@@ -16,7 +16,7 @@ use crate::output::{Format, Row, say};
 use crate::remote::Remote;
 use crate::values::{self, Setting};
 
-/// Show the queues and how many tasks each has, and configure how a queue hands them out
+/// Show the queues with the numbers of their tasks, and configure how a queue delivers tasks
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -47,15 +47,15 @@ pub(crate) struct Queues {
 enum Verb {
     /// Show one queue with its settings
     Show(Name),
-    /// Change settings of a queue; those that are not named stay, `none` gives the default back
+    /// Change settings of a queue; settings without an option stay, and `none` restores the default
     Set(Box<Set>),
-    /// Hand nothing out; what workers have may be finished, and puts are taken
+    /// Deliver no tasks; leased tasks may be finished, and puts are accepted
     Pause(Pause),
-    /// Take no new task; those that are there are worked off
+    /// Accept no new tasks; existing tasks are delivered
     Drain(Name),
     /// End a pause and a drain
     Resume(Name),
-    /// Forget a queue that has no tasks and no schedules, with its settings
+    /// Remove a queue that has no tasks and no schedules, with its settings
     Delete(Name),
 }
 
@@ -79,22 +79,22 @@ struct Pause {
 struct Set {
     #[command(flatten)]
     name: Name,
-    /// The most tasks that may be in workers' hands at one time
+    /// The largest number of leased tasks at one time
     #[arg(long, value_name = "N", value_parser = limit)]
     max_in_flight: Option<Setting<u64>>,
-    /// The most tasks of one group that may be in workers' hands at one time
+    /// The largest number of leased tasks of one group at one time
     #[arg(long, value_name = "N", value_parser = limit)]
     max_in_flight_per_group: Option<Setting<u64>>,
-    /// How many deliveries may begin in a while: 5/s, 100/m, 1/250ms
+    /// How many deliveries may begin in a period: 5/s, 100/m, 1/250ms
     #[arg(long, value_parser = rate)]
     rate: Option<Setting<RateBody>>,
-    /// The most deliveries that may begin at once after a quiet while [default: as many as the rate has]
+    /// The largest number of deliveries that may begin at once after a quiet time [default: the number in the rate]
     #[arg(long, value_name = "N", value_parser = burst)]
     burst: Option<Setting<u64>>,
-    /// Refuse puts beyond this number of tasks
+    /// Refuse puts if the queue has this number of tasks
     #[arg(long, value_name = "N", value_parser = limit)]
     max_backlog: Option<Setting<u64>>,
-    /// The lease of workers who name none
+    /// The duration of leases of workers that name none
     #[arg(long = "default-lease", alias = "lease", value_name = "DURATION", value_parser = |text: &str| values::setting(text, values::lease), allow_hyphen_values = true)]
     default_lease_ms: Option<Setting<u64>>,
     #[command(flatten)]
@@ -172,7 +172,7 @@ impl Queues {
 }
 
 impl Set {
-    /// A patch of the named settings only: other callers may change the rest meanwhile.
+    /// A patch that has only the settings with an option: other callers may change the other settings meanwhile.
     fn patch(&self) -> Vec<u8> {
         let mut patch = Map::new();
         let mut put = |name: &str, value: Option<Value>| {
@@ -229,7 +229,7 @@ impl Row for QueueCounts {
     }
 }
 
-/// The ways in which the queue is held.
+/// The reasons why the queue delivers or accepts no tasks now: pause, drain.
 fn held(counts: &QueueCounts) -> Vec<&'static str> {
     let ways = [("paused", counts.paused), ("draining", counts.draining)];
     ways.into_iter().filter(|(_, so)| *so).map(|(way, _)| way).collect()

@@ -13,11 +13,10 @@ use crate::output::{Format, Row, say};
 use crate::remote::Remote;
 use crate::values;
 
-/// Give dead tasks another life
+/// Make dead tasks ready again
 ///
-/// Redriven tasks are ready at once, with all their attempts before them. `tickwheel ls QUEUE --state dead` lists dead
-/// tasks. The exit code is 1 if one of the named tasks is not dead (`not_found`), or its key is a live task's by now
-/// (`live`).
+/// Redriven tasks are ready at once, and their attempts are counted from zero. `tickwheel ls QUEUE --state dead` lists dead tasks. The exit
+/// code is 1 if one of the named tasks is not dead (`not_found`), or a live task has its key now (`live`).
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -28,13 +27,13 @@ pub(crate) struct Redrive {
     /// The queue
     #[arg(value_parser = values::queue)]
     queue: String,
-    /// The tasks' keys
+    /// The keys of the tasks
     #[arg(value_name = "KEY", value_parser = values::key)]
     keys: Vec<String>,
-    /// A task's id, for one whose key another task has had since; may be given again
+    /// The id of a task, if another task has had its key since; may be repeated
     #[arg(long = "id", value_name = "ID", conflicts_with = "keys")]
     ids: Vec<u64>,
-    /// All that are dead and that their keys lead to
+    /// All dead tasks that can be found by their keys
     #[arg(long, conflicts_with_all = ["keys", "ids"])]
     all: bool,
     #[command(flatten)]
@@ -81,7 +80,7 @@ impl Redrive {
         Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
     }
 
-    /// Calls until no task is left. A dead task whose key another task has had since stays dead.
+    /// Calls the server until no task is left. A dead task stays dead if another task has had its key since.
     fn all_of(&self, client: &Client) -> Result<ExitCode> {
         let mut redriven = 0;
         loop {

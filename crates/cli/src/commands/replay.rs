@@ -13,8 +13,8 @@ use crate::replay::play;
 
 /// Play timestamped operations on a virtual clock and print every delivery
 ///
-/// Years pass in seconds: the clock jumps from one instant at which something happens to the next. It is the real engine, in
-/// this process and in memory; no server is needed. Deliveries go to stdout, the summary to stderr.
+/// Years pass in seconds: the clock jumps to the next instant at which something happens. The command runs the real engine in this process
+/// and in memory; it needs no server. Deliveries go to stdout, the summary to stderr.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 A line is one operation, and lines are in the order of `at`:
@@ -41,7 +41,7 @@ pub(crate) struct Replay {
     /// The operations, or `-` for stdin
     #[arg(value_name = "FILE")]
     file: String,
-    /// Take payloads that are JSON by the grammar and that some readers refuse, as `serve --lax-json` does
+    /// Accept payloads that are valid JSON but that some readers refuse, as `serve --lax-json` does
     #[arg(long)]
     lax_json: bool,
 }
@@ -66,5 +66,5 @@ impl Replay {
     }
 }
 
-/// 256 KiB: a few thousand lines for one system call.
+/// The size of the read buffer (bytes): 256 KiB, a few thousand lines for each system call.
 const READ_BYTES: usize = 256 * 1024;

@@ -10,11 +10,11 @@ use tickwheel_queue::backup::restore;
 use super::backup::{told, warn_of_others};
 use crate::output::say;
 
-/// Make a data directory of a backup
+/// Make a data directory from a backup
 ///
-/// Every record of the backup is read and checked first, and every record of the copy after. A damaged backup is refused, and so is one with
-/// links or files that are not ours. Where the backup says what it is (`backup.json`), each byte and each count is held against that. The command
-/// prints how many tasks the copy has, and the instant that it shows. The backup is not changed.
+/// Every record of the backup is read and checked before the copy, and every record of the copy after it. A backup that is damaged, or that
+/// has links or unknown files, is refused. If the backup has a manifest (`backup.json`), each byte and each count is compared with it. The
+/// command prints how many tasks the copy has, and the instant that the copy shows. The backup is not changed.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -24,7 +24,7 @@ pub(crate) struct Restore {
     /// The backup
     #[arg(value_name = "FROM")]
     from: PathBuf,
-    /// The data directory that is to be: absent, or an empty directory
+    /// The new data directory: absent, or an empty directory
     #[arg(value_name = "DIR")]
     directory: PathBuf,
 }

@@ -7,10 +7,10 @@ use tickwheel_api::{RetryBody, duration};
 
 use crate::values::{self, Setting};
 
-/// The whole policy of one task. A member without its option has its default; the policy of the queue has no effect on it.
+/// The whole retry policy of one task. A member without an option has its default; the policy of the queue has no effect on this task.
 #[derive(Args, Debug)]
 pub(super) struct TaskRetry {
-    /// Number of attempts after which a task is dead; a lease that runs out is an attempt, too [default: no limit]
+    /// Number of attempts after which a task is dead; a lease that ends without an ack counts as an attempt, too [default: no limit]
     #[arg(long, value_name = "N", value_parser = values::attempts, help_heading = OF_TASK)]
     max_attempts: Option<u32>,
     /// Whether the wait after a nack doubles from attempt to attempt: exponential or fixed [default: exponential]
@@ -22,7 +22,7 @@ pub(super) struct TaskRetry {
     /// The longest wait [default: 10m, or the first wait if that is longer]
     #[arg(long, value_name = "DURATION", value_parser = values::delay, allow_hyphen_values = true, help_heading = OF_TASK)]
     backoff_max: Option<u64>,
-    /// Each wait is shortened at random by at most this part of it, from 0 to 1 [default: 0.5, or 0 if the wait is fixed]
+    /// Each wait is shortened by a random part of it, at most this part, from 0 to 1 [default: 0.5, or 0 for a fixed wait]
     #[arg(long, value_name = "PART", value_parser = part, allow_hyphen_values = true, help_heading = OF_TASK)]
     backoff_jitter: Option<f64>,
 }
@@ -49,14 +49,14 @@ impl TaskRetry {
     }
 }
 
-/// The policy of a queue. Each member can be changed by itself.
+/// The retry policy of a queue. Each member can be changed separately.
 #[derive(Args, Debug)]
 pub(super) struct QueueRetry {
     /// `none`: no policy; a task whose attempt failed is ready again at once
     #[arg(long, value_name = "none", value_parser = nothing, help_heading = OF_QUEUE,
         conflicts_with_all = ["max_attempts", "backoff", "backoff_base", "backoff_max", "backoff_jitter"])]
     retry: Option<()>,
-    /// Number of attempts after which a task is dead; a lease that runs out is an attempt, too
+    /// Number of attempts after which a task is dead; a lease that ends without an ack counts as an attempt, too
     #[arg(long, value_name = "N", value_parser = |text: &str| values::setting(text, values::attempts), help_heading = OF_QUEUE)]
     max_attempts: Option<Setting<u32>>,
     /// Whether the wait after a nack doubles from attempt to attempt: exponential or fixed [default: exponential]
@@ -68,7 +68,7 @@ pub(super) struct QueueRetry {
     /// The longest wait [default: 10m, or the first wait if that is longer]
     #[arg(long, value_name = "DURATION", value_parser = |text: &str| values::setting(text, values::delay), allow_hyphen_values = true, help_heading = OF_QUEUE)]
     backoff_max: Option<Setting<u64>>,
-    /// Each wait is shortened at random by at most this part of it, from 0 to 1 [default: 0.5, or 0 if the wait is fixed]
+    /// Each wait is shortened by a random part of it, at most this part, from 0 to 1 [default: 0.5, or 0 for a fixed wait]
     #[arg(long, value_name = "PART", value_parser = |text: &str| values::setting(text, part), allow_hyphen_values = true, help_heading = OF_QUEUE)]
     backoff_jitter: Option<Setting<f64>>,
 }
@@ -94,7 +94,7 @@ fn part(text: &str) -> Result<f64, String> {
 }
 
 impl QueueRetry {
-    /// The named members as a patch of settings, or `null` for no policy; `None` if no option is named.
+    /// The members with an option as a patch of settings; `null` for no policy; `None` if no option is given.
     pub(super) fn patch(&self) -> Option<Value> {
         if self.retry.is_some() {
             return Some(Value::Null);

@@ -10,10 +10,10 @@ use super::patch::OneTask;
 use crate::output::Format;
 use crate::remote::Remote;
 
-/// Make a task due now, whatever its time was
+/// Make a task due now
 ///
-/// The command patches the task's time; its payload, tags and priority stay. A ready task stays ready, behind tasks
-/// that were due before now.
+/// The command changes the due time only; payload, tags and priority stay. A ready task stays ready; it goes behind the tasks that were due
+/// before now.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:

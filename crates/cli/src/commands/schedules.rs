@@ -17,7 +17,7 @@ use crate::output::{Format, Row, say};
 use crate::remote::Remote;
 use crate::values;
 
-/// Put tasks again and again: by cron, at a fixed rate, or a fixed time after the end of the task before
+/// Put tasks repeatedly: by cron, at a fixed interval, or a fixed time after the end of the previous task
 ///
 /// At each instant a task with the key NAME@INSTANT is put into the queue; workers lease it like any other.
 #[derive(Args, Debug)]
@@ -41,15 +41,15 @@ pub(crate) struct Schedules {
 
 #[derive(Subcommand, Debug)]
 enum Verb {
-    /// Configure a schedule, or change one; the same again changes nothing
+    /// Make or change a schedule; a second put with the same values changes nothing
     Put(Box<Put>),
     /// Show the schedules of a queue, or of all queues
     Ls(Ls),
     /// Show one schedule
     Show(Name),
-    /// Show when it makes its next tasks, and what happens when the clocks change
+    /// Show the next instants of a schedule, and what happens when the clocks change
     Preview(Preview),
-    /// Give a schedule up; the tasks that it has made stay
+    /// Delete a schedule; tasks that it has put already stay
     Delete(Delete),
 }
 
@@ -64,7 +64,7 @@ struct Delete {
 
 #[derive(Args, Debug)]
 struct Ls {
-    /// The queue [default: all that there are]
+    /// The queue [default: all queues]
     #[arg(value_parser = values::queue)]
     queue: Option<String>,
 }
@@ -80,7 +80,7 @@ struct Queue {
 struct Name {
     #[command(flatten)]
     at: Queue,
-    /// The schedule
+    /// The name of the schedule
     #[arg(value_parser = values::schedule)]
     name: String,
 }
@@ -89,7 +89,7 @@ struct Name {
 struct Preview {
     #[command(flatten)]
     name: Name,
-    /// How many, up to 1000
+    /// How many instants to show, up to 1000
     #[arg(long, value_name = "N", default_value = "5", value_parser = values::lease_max)]
     count: usize,
 }
@@ -103,22 +103,22 @@ struct Put {
     /// The time zone of --cron, an IANA name [default: UTC]
     #[arg(long, value_name = "ZONE", conflicts_with_all = ["every", "fixed_delay"])]
     tz: Option<String>,
-    /// Nothing before this time
+    /// No instant before this time
     #[arg(long, value_name = "TIME", value_parser = values::instant)]
     start: Option<i64>,
-    /// Nothing after this time
+    /// No instant after this time
     #[arg(long, value_name = "TIME", value_parser = values::instant)]
     end: Option<i64>,
-    /// End after this number of tasks
+    /// The schedule ends after this number of tasks
     #[arg(long, value_name = "N", value_parser = |text: &str| values::number(text, 1, LIMIT_MAX))]
     count: Option<u64>,
-    /// Each task is due by up to so much later, by chance
+    /// Each task is due later by a random time up to this one
     #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = values::delay)]
     jitter: u64,
-    /// How to treat instants at which no server ran, nor within a minute after
+    /// What to do with instants at which no server ran, and none within a minute after them
     #[arg(long, value_enum, default_value = "once")]
     catch_up: Missed,
-    /// How to treat an instant while the task of one before is still live
+    /// What to do with an instant if the previous task is still live
     #[arg(long, value_enum, default_value = "allow")]
     overlap: Early,
     #[command(flatten)]
@@ -133,13 +133,13 @@ struct Put {
 #[derive(Args, Debug)]
 #[group(required = true, multiple = false)]
 struct Cadence {
-    /// By an expression: five fields (minute hour day month weekday), or six with the seconds first
+    /// A cron expression: five fields (minute hour day month weekday), or six with the seconds first
     #[arg(long, value_name = "CRON")]
     cron: Option<String>,
-    /// At a fixed rate
+    /// A fixed interval
     #[arg(long, value_name = "DURATION", value_parser = values::cadence)]
     every: Option<u64>,
-    /// The time from the end of the task before
+    /// The time from the end of the previous task
     #[arg(long, value_name = "DURATION", value_parser = values::cadence)]
     fixed_delay: Option<u64>,
 }
@@ -148,9 +148,9 @@ struct Cadence {
 enum Missed {
     /// These instants are left out
     Skip,
-    /// The last of them is made up for
+    /// One task for the last of them
     Once,
-    /// Each of them is made up for
+    /// One task for each of them
     All,
 }
 
@@ -158,7 +158,7 @@ enum Missed {
 enum Early {
     /// The instant is left out
     Skip,
-    /// The instant waits for that task to end
+    /// The instant waits for the end of the previous task
     Queue,
     /// The task is put at once
     Allow,

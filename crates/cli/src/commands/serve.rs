@@ -28,10 +28,10 @@ use crate::output::STDOUT;
 use crate::remote::TOKEN_VARIABLE;
 use crate::values::{self, Beanstalk};
 
-/// Signals within this time count as one stop.
+/// Signals within this time after the first one count as the same stop.
 const ONE_STOP: Duration = Duration::from_secs(1);
 
-/// The log reports lines that were left out within this time.
+/// The interval at which the log reports lines that were left out.
 const REPEATS_TOLD: Duration = Duration::from_secs(1);
 
 /// The directory of the tasks by default.
@@ -39,10 +39,10 @@ const DATA_DEFAULT: &str = "./tickwheel-data";
 
 /// Run a server
 ///
-/// Tasks are kept in a directory, and what was acknowledged survives kill -9 and power cuts. The first line on stdout says
-/// where it listens, printed when it is ready; the log goes to stderr. SIGTERM and Ctrl-C stop it gracefully: calls under way
-/// are answered and leases are written down. A second one, a second later or more, stops it at once. SIGUSR1 makes it take no new
-/// tasks, as `tickwheel drain` does; `tickwheel resume` ends that.
+/// Tasks are kept in a directory, and what was acknowledged survives kill -9 and power cuts. The first line on stdout is printed when the
+/// server is ready, and says where it listens. The log goes to stderr. SIGTERM and Ctrl-C stop the server gracefully: calls under way are
+/// answered, and leases are written down. A second signal, 1 s later or more, stops it at once. SIGUSR1 makes it refuse new tasks, as
+/// `tickwheel drain` does; `tickwheel resume` ends that.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -55,110 +55,115 @@ Examples:
   tickwheel serve --memory --virtual-clock               for a test of a 15-day flow: then
       curl -d '{\"by\":\"15d\"}' http://127.0.0.1:8463/v1/clock/advance")]
 pub(crate) struct Serve {
-    /// A file that says the rest; `tickwheel config` prints one with every key. The command line and the environment go before it
+    /// A file with options; `tickwheel config` prints one with every key. The command line and the environment override it
     #[arg(long, value_name = "FILE", env = "TICKWHEEL_CONFIG")]
     config: Option<PathBuf>,
-    /// Where tasks are kept; made if it is not there
+    /// The directory for tasks; it is made if it does not exist
     ///
-    /// ./tickwheel-data unless said otherwise
+    /// The default is ./tickwheel-data
     #[arg(long, value_name = "DIR", env = "TICKWHEEL_DATA")]
     data: Option<PathBuf>,
     /// Keep tasks in memory only: nothing survives the end of the process
     ///
-    /// `--data` is not used then; but before a file that says `memory`, it goes
+    /// `--data` has no effect then. But `--data` overrides a configuration file with `memory = true`
     #[arg(long, env = "TICKWHEEL_MEMORY", value_parser = BoolishValueParser::new())]
     memory: bool,
-    /// When a call is answered that changes something: once it is synced, written, or taken in
+    /// When a call that changes something is answered: after its change is synced (fsync), written (os) or accepted (memory)
     ///
-    /// fsync survives a power cut; os a crash of the server, but a power cut may take the last moments; memory no crash
+    /// fsync: changes survive a power cut. os: changes survive a crash of the server, but a power cut may lose the last moments. memory:
+    /// changes of the last moments do not survive a crash
     #[arg(long, value_name = "LEVEL", env = "TICKWHEEL_ACK", value_enum, default_value_t = Ack::Fsync)]
     ack: Ack,
-    /// Where to listen; port 0 takes any free port
+    /// The address to listen on; port 0 takes any free port
     ///
-    /// At a path of the file system every user who may open it gets in. The umask and the directory say who that is. A socket that a killed
-    /// server left there is replaced
+    /// A unix socket lets in every user who may open its path; the umask and the permissions of the directory decide that. A socket file
+    /// that a killed server left is replaced
     #[arg(long, value_name = "ADDR:PORT|unix:PATH", env = "TICKWHEEL_LISTEN", default_value = "127.0.0.1:8463", value_parser = values::listen)]
     listen: ListenAt,
-    /// A name that requests may give as their host beside those of this machine, for a reverse proxy that keeps it; may be given several times
+    /// A host name that requests may have besides those of this machine, for a reverse proxy that passes the name on; may be repeated
     ///
-    /// `tasks.example` with any port, `tasks.example:8443` with that one; several in a variable or a file with commas between them. Pages of these
-    /// names may call the server
+    /// `tasks.example` is valid with any port, `tasks.example:8443` with this port only. In the environment variable, commas separate
+    /// several names. Web pages of these hosts may call the server
     #[arg(long, value_name = "NAME", env = "TICKWHEEL_ALLOW_HOST", value_delimiter = ',')]
     allow_host: Vec<String>,
-    /// Where to listen for clients of beanstalkd
+    /// The address to listen on for clients of beanstalkd
     ///
-    /// 127.0.0.1:11300 without this option, or nowhere if another program has that port already. The protocol has no tokens: if the server has
-    /// some, the door is open only if this option or --beanstalk-client-ca asks for it
+    /// The default is 127.0.0.1:11300; if another program has that port, the server starts without this door. The protocol has no tokens: a
+    /// server with tokens opens the door only if this option or --beanstalk-client-ca is given
     #[arg(long, value_name = "ADDR:PORT|unix:PATH|off", env = "TICKWHEEL_BEANSTALK", value_parser = values::beanstalk)]
     beanstalk: Option<Beanstalk>,
-    /// The bytes that a job of a client of beanstalkd may have
+    /// The largest size of a job of a client of beanstalkd (bytes)
     #[arg(long, value_name = "BYTES", env = "TICKWHEEL_MAX_JOB_SIZE", default_value = "65535", value_parser = values::job_bytes)]
     max_job_size: u32,
-    /// Clients of beanstalkd see the queues of this namespace only, as tubes without it: tube `close` is queue `shop/close` for `shop`
+    /// Clients of beanstalkd see only the queues of this namespace, and tubes have no namespace in their names: for `shop`, tube `close` is
+    /// queue `shop/close`
     #[arg(long, value_name = "NAME", env = "TICKWHEEL_BEANSTALK_NAMESPACE")]
     beanstalk_namespace: Option<String>,
-    /// Clients of beanstalkd need TLS and a certificate that is signed by one of those in this PEM file. It takes --tls-cert and --tls-key
+    /// Clients of beanstalkd need TLS and a certificate that one of the certificates in this PEM file signed. Needs --tls-cert and
+    /// --tls-key
     #[arg(long, value_name = "FILE", env = "TICKWHEEL_BEANSTALK_CLIENT_CA")]
     beanstalk_client_ca: Option<PathBuf>,
-    /// Let time stand still until `POST /v1/clock/advance` moves it; a directory belongs to one kind of clock for good
+    /// Use a virtual clock that stands still until `POST /v1/clock/advance` moves it; the kind of clock of a directory never changes
     #[arg(long, env = "TICKWHEEL_VIRTUAL_CLOCK", value_parser = BoolishValueParser::new())]
     virtual_clock: bool,
-    /// A file with tokens, one a line; it is read again when it changes. `tickwheel token` makes one
+    /// A file with tokens, one per line; it is read again when it changes. `tickwheel token` makes a token
     ///
-    /// A token in the variable TICKWHEEL_TOKEN is valid, too, for everything. Without both, every client that reaches the port may do everything
+    /// The token in the variable TICKWHEEL_TOKEN is valid, too, and has all rights. Without any token, every client that reaches the port
+    /// has all rights
     #[arg(long, value_name = "FILE", env = "TICKWHEEL_TOKEN_FILE")]
     token_file: Option<PathBuf>,
-    /// Speak TLS: a PEM file with the server's certificate, and those between it and a root. It is read again when it changes
+    /// Use TLS: a PEM file with the server's certificate and the certificates between it and a root. It is read again when it changes
     #[arg(long, value_name = "FILE", env = "TICKWHEEL_TLS_CERT")]
     tls_cert: Option<PathBuf>,
     /// The key of that certificate, in PEM
     #[arg(long, value_name = "FILE", env = "TICKWHEEL_TLS_KEY")]
     tls_key: Option<PathBuf>,
-    /// Listen on an address that others can reach without tokens or without TLS
+    /// Listen on an address that other machines can reach even without tokens or without TLS
     #[arg(long, env = "TICKWHEEL_INSECURE", value_parser = BoolishValueParser::new())]
     insecure: bool,
-    /// The delays that `level` in a request stands for, the first is level 1
+    /// The delays for `level` in requests; the first is level 1
     #[arg(long, value_name = "DELAYS", env = "TICKWHEEL_LEVELS", default_value_t = Levels::default())]
     levels: Levels,
     #[command(flatten)]
     backups: BackupOptions,
     #[command(flatten)]
     limits: LimitOptions,
-    /// Take payloads that are JSON by the grammar and that some readers refuse
+    /// Accept payloads that are valid JSON but that some readers refuse
     ///
-    /// Numbers beyond 64-bit floats or of more than 1,000 digits, half surrogate pairs such as `\ud800`, a member twice in one object. One of them makes a
-    /// whole lease unreadable to a strict reader. Without this option they are refused; what is stored already is delivered either way
+    /// Such payloads have numbers beyond 64-bit floats or of more than 1,000 digits, half surrogate pairs such as `\ud800`, or a member
+    /// twice in one object. One such payload makes a whole lease answer unreadable to a strict reader. Without this option they are refused
+    /// in puts; stored payloads are delivered in any case
     #[arg(long, env = "TICKWHEEL_LAX_JSON", value_parser = BoolishValueParser::new())]
     lax_json: bool,
     /// The lines to log: error, warn, info, debug or trace, or a filter such as `tickwheel_server=debug`
     ///
-    /// `warn,audit=info` keeps the acts of administrators and the refusals by token; docs/log.md has all events
+    /// `warn,audit=info` also shows the acts of administrators and the refusals by token; docs/log.md lists all events
     #[arg(long, value_name = "FILTER", env = "RUST_LOG", default_value = FILTER_DEFAULT, value_parser = filter)]
     log: String,
-    /// How the log is written: text for people, or a JSON object a line for programs
+    /// The format of the log: text for people, or a JSON object per line for programs
     #[arg(long, value_name = "FORMAT", env = "TICKWHEEL_LOG_FORMAT", value_enum, default_value_t = LogFormat::Text)]
     log_format: LogFormat,
-    /// Write a line for each call: method, route, queue, status, time, bytes, token and address; no payloads, keys or query strings
+    /// Write a log line for each call: method, route, queue, status, time, bytes, token and address; no payloads, keys or query strings
     ///
-    /// At `info` under the target `access`; `--log info,access=off` leaves it out again
+    /// The lines have level `info` and target `access`; `--log info,access=off` leaves them out
     #[arg(long, env = "TICKWHEEL_ACCESS_LOG", value_parser = BoolishValueParser::new())]
     access_log: bool,
-    /// A commit that takes this long or longer is a line in the log, from 1ms to 1h
+    /// Log each commit that takes this time or longer, from 1ms to 1h
     #[arg(long, value_name = "DURATION", env = "TICKWHEEL_SLOW_COMMIT", default_value = "1s", value_parser = values::slow_commit)]
     slow_commit: u64,
-    /// Send spans of requests and deliveries to this collector of OpenTelemetry, by OTLP over HTTP, such as `http://127.0.0.1:4318`
+    /// Send spans of requests and deliveries to this OpenTelemetry collector, by OTLP over HTTP, such as `http://127.0.0.1:4318`
     ///
-    /// A delivery is linked to the put that scheduled it
+    /// The span of a delivery has a link to the span of the put
     #[arg(long, value_name = "URL", env = "TICKWHEEL_OTLP_ENDPOINT")]
     otlp_endpoint: Option<String>,
 }
 
-/// The value of the token's variable, if it is set.
+/// The value of the environment variable for the token, if it is set.
 fn variable() -> Option<String> {
     env::var(TOKEN_VARIABLE).ok().filter(|token| !token.is_empty())
 }
 
-/// The token of the variable; it is valid for everything.
+/// The token of the environment variable. It has all rights.
 fn token_of_variable(token: &str) -> Result<Tokens> {
     if token.split_whitespace().count() != 1 {
         bail!(
@@ -169,7 +174,7 @@ fn token_of_variable(token: &str) -> Result<Tokens> {
         .with_context(|| format!("failed to read {TOKEN_VARIABLE}"))
 }
 
-/// The levels of acknowledgement, as options name them.
+/// The durability levels, as options name them.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 enum Ack {
     Fsync,
@@ -202,7 +207,7 @@ impl Serve {
         self.try_run().map_err(|error| if json { told_as_json(&error) } else { error })
     }
 
-    /// Reports an error from before the start in the form of the log.
+    /// Reports an error that came before the start, in the format of the log.
     pub(crate) fn told(&self, error: anyhow::Error) -> anyhow::Error {
         if self.log_format == LogFormat::Json { told_as_json(&error) } else { error }
     }
@@ -213,15 +218,15 @@ impl Serve {
         let runtime = Runtime::new().context("start the server's threads")?;
         let served = runtime.block_on(self.serve());
         log::flush();
-        // A recovery that was stopped half way needs no wait: it changes nothing that a crash could not.
+        // A recovery may be stopped at any point: it changes nothing that a crash could not have changed.
         runtime.shutdown_background();
         served.map(|()| ExitCode::SUCCESS)
     }
 
-    /// The server's configuration, from the options and the token in the environment; nothing is opened for it.
+    /// The server's configuration, from the options and from the token in the environment. The function opens nothing.
     ///
     /// # Errors
-    /// The options contradict each other, or a variable without a meaning looks like one for a token or for TLS.
+    /// The options contradict each other, or an unknown environment variable looks like one for tokens or for TLS.
     pub(crate) fn settled(&self) -> Result<Config> {
         environment::check_for_server()?;
         let store = match (self.memory, &self.data) {
@@ -360,7 +365,7 @@ impl Serve {
     }
 
     async fn serve(self) -> Result<()> {
-        // Signals are taken before anything is opened: an early one is a stop, too.
+        // The signals are taken before anything is opened, so that an early signal also stops the server.
         let (mut stop, mut again) = (Stop::listen()?, Stop::listen()?);
         let mut usr1 = signal(SignalKind::user_defined1()).context("listen for signals")?;
         let config = self.settled().context("failed to start")?;
@@ -374,7 +379,7 @@ impl Serve {
         announce(&server)?;
         let drain = server.drain();
         let drained = async {
-            // Each signal begins a drain: a resume may have come in between.
+            // Each SIGUSR1 begins a drain, because a resume may have ended the drain before it.
             while usr1.recv().await.is_some() {
                 drain.begin();
             }
@@ -387,7 +392,7 @@ impl Serve {
         let told_twice = async {
             again.wait().await;
             let first = Instant::now();
-            // A shell and a supervisor may both pass one stop on.
+            // A shell and a supervisor may both pass the same stop on.
             while first.elapsed() < ONE_STOP {
                 again.wait().await;
             }
@@ -417,15 +422,15 @@ impl Serve {
     }
 }
 
-/// Ends the process without closing anything. Acknowledged calls are as safe as after a crash, and a close might wait
-/// for a disk that does not answer.
+/// Ends the process without closing anything. Acknowledged calls are as safe as after a crash. A close could wait for a disk that does not
+/// answer.
 #[expect(clippy::exit, reason = "nothing may be dropped: the queue would be closed")]
 fn end_at_once() -> Infallible {
     std::process::exit(1)
 }
 
-/// Ends the process when the engine panics. The engine no longer knows its own state then, so no caller may get another
-/// answer. The next start reads the durable state.
+/// Ends the process when the engine panics. After a panic the state of the engine is unknown, so the engine must not answer another call.
+/// The next start reads the durable state.
 fn end_with_the_engine() {
     std::panic::set_hook(Box::new(move |panic| {
         let thread = std::thread::current();
@@ -437,8 +442,7 @@ fn end_with_the_engine() {
     }));
 }
 
-/// Binds the listeners. `usual`: no option asks for the beanstalkd door, so the server does without it if another
-/// program has its port.
+/// Binds the listeners. `usual`: no option asks for the beanstalkd door, so the server starts without it if another program has its port.
 async fn bind(config: Config, usual: bool) -> Result<Server, StartError> {
     match Server::bind(config.clone()).await {
         Err(StartError::ListenBeanstalk { listen, source })
@@ -455,8 +459,7 @@ async fn bind(config: Config, usual: bool) -> Result<Server, StartError> {
     }
 }
 
-/// Prints the line that says that the server is ready, and one for its other door. The parent process may wait for the
-/// first.
+/// Prints the line that says that the server is ready, and a line for the beanstalkd door. The parent process may wait for the first line.
 fn announce(server: &Server) -> Result<()> {
     let mut lines = format!("listening {}\n", server.url());
     if let Some(door) = server.door("beanstalk") {
@@ -465,7 +468,7 @@ fn announce(server: &Server) -> Result<()> {
     let mut out = io::stdout().lock();
     let written = out.write_all(lines.as_bytes()).and_then(|()| out.flush());
     match written {
-        // The server goes on even if no process reads its first line.
+        // The server goes on even if the reader of its stdout is gone.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         written => written.context(STDOUT),
     }

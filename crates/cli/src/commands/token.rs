@@ -11,13 +11,14 @@ use tickwheel_server::{Tokens, hashed};
 
 use crate::output::{STDOUT, say, stdout};
 
-/// 192 random bits cannot be guessed, and encode to 32 characters.
+/// The number of random bytes in a token: 192 bits, which cannot be guessed and are 32 characters as base64.
 const RANDOM_BYTES: usize = 24;
 
-/// Make a token for a server that asks for one
+/// Make a token for a server that requires one
 ///
-/// The token goes to stdout, for the client that is to use it; the line for the server's token file goes to stderr, and has only its hash. Several lines of a file
-/// are valid at once: to replace a token add a line, hand the new token out, and take the old line away.
+/// The token goes to stdout, for the client. The line for the server's token file goes to stderr, and has only the hash of the token. All
+/// lines of the file are valid at the same time: to replace a token, add a line, give the new token to its client, and then remove the old
+/// line.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -32,22 +33,22 @@ pub(crate) struct Token {
     /// The name in the server's log, such as billing [default: its line in the file]
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
-    /// The rights, some of read,produce,consume,admin [default: all]
+    /// The rights: one or more of read,produce,consume,admin [default: all]
     #[arg(long, value_name = "RIGHTS")]
     rights: Option<String>,
-    /// Where: queues, and namespaces with their slash, such as close,shop/ [default: everywhere]
+    /// Where the token is valid: queues, and namespaces with their slash, such as close,shop/ [default: everywhere]
     #[arg(long, value_name = "SCOPE")]
     scope: Option<String>,
-    /// The most calls, such as 100/s; each line of a batch is one [default: no limit]
+    /// The largest rate of calls, such as 100/s; each line of a batch counts as one call [default: no limit]
     #[arg(long, value_name = "RATE")]
     rate: Option<String>,
-    /// The most bytes of bodies, such as 1000000/s [default: no limit]
+    /// The largest rate of body bytes, such as 1000000/s [default: no limit]
     #[arg(long, value_name = "RATE")]
     bytes: Option<String>,
-    /// The most tasks in the queues of the scope [default: no limit]
+    /// The largest number of tasks in the queues of the scope [default: no limit]
     #[arg(long, value_name = "N")]
     tasks: Option<String>,
-    /// The longest time from a put until its task is due, such as 30d [default: as the server]
+    /// The longest time from a put until its task is due, such as 30d [default: the server's limit]
     #[arg(long, value_name = "DURATION")]
     max_delay: Option<String>,
 }

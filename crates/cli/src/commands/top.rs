@@ -15,10 +15,11 @@ use crate::remote::Remote;
 use crate::top::{Column, Order, Plan, Seen, watch};
 use crate::values;
 
-/// Watch a server work: what it does in a second, how late it is, and the queues
+/// Watch a server: its rates per second, its lateness, and its queues
 ///
-/// On a terminal the picture is drawn again each time, and keys change it: `q` leaves, `s` sorts by the next column, `r` reverses the order, the
-/// arrows, PgUp, PgDn, Home and End scroll, and `?` shows all keys. Into a pipe or file it is a JSON object a line, until Ctrl-C ends it.
+/// On a terminal the picture is drawn again at each interval, and keys change it: `q` leaves, `s` sorts by the next column, `r` reverses
+/// the order, the arrows, PgUp, PgDn, Home and End scroll, and `?` shows all keys. Into a pipe or a file the command writes a JSON object
+/// per line until Ctrl-C ends it.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -30,7 +31,7 @@ pub(crate) struct Top {
     /// The time between two pictures
     #[arg(long, value_name = "DURATION", default_value = "2s", value_parser = values::every)]
     every: u64,
-    /// The column that queues are sorted by: the most first, names from a to z
+    /// The column to sort queues by: the largest count first, names from a to z
     #[arg(long, value_enum, default_value_t = Column::Ready)]
     sort: Column,
     /// Sort in the other direction
@@ -43,7 +44,7 @@ pub(crate) struct Top {
     remote: Remote,
 }
 
-/// A picture as data.
+/// One picture as data.
 #[derive(Serialize)]
 struct Picture<'a> {
     server: &'a str,
@@ -56,7 +57,7 @@ impl Top {
     /// Watches the server.
     ///
     /// # Errors
-    /// There is no server; or, without a terminal, it went away.
+    /// There is no server at the start; or, without a terminal, the server stopped answering.
     pub(crate) fn run(self) -> Result<ExitCode> {
         if !io::stdout().is_terminal() {
             return self.print();
@@ -69,7 +70,7 @@ impl Top {
         Order { column: self.sort, reversed: self.reverse }
     }
 
-    /// Prints a line for each look after the first.
+    /// Prints a line after each request for the state except the first.
     fn print(&self) -> Result<ExitCode> {
         let client = self.remote.client()?;
         let mut before = Seen::look(&client)?;

@@ -23,15 +23,15 @@ pub(super) struct Which {
     /// Only if the task has this version
     #[arg(long, value_name = "VERSION", value_parser = values::version, conflicts_with_all = MANY)]
     pub(super) if_match: Option<u64>,
-    /// Every task that is not dead, whatever it is
+    /// Every task that is not dead
     #[arg(long, conflicts_with_all = ["state", "due_from", "due_to", "tag"])]
     all: bool,
     #[command(flatten)]
     pub(super) filter: Filter,
-    /// Change no task, and say how many there are
+    /// Change no task, and print how many tasks would be changed
     #[arg(long, conflicts_with = "key")]
     pub(super) dry_run: bool,
-    /// Take the task out of a worker's hands if it is leased
+    /// Also change leased tasks, and take them from their workers
     #[arg(long)]
     pub(super) revoke: bool,
     #[command(flatten)]
@@ -41,8 +41,8 @@ pub(super) struct Which {
 }
 
 impl Which {
-    /// The key of the single task; `None`: all tasks that the filter finds. Ends the program if the command line has
-    /// neither.
+    /// The key of the single task; `None`: all tasks that the filter finds. Ends the program if the command line has neither a key nor a
+    /// filter nor `--all`.
     pub(super) fn key(&self, subcommand: &str) -> Option<String> {
         if self.key.is_none() && !self.all && self.filter.is_empty() {
             let what = "which tasks? give a key, or a filter (--tag, --state, --due-from, --due-to), or --all for every task";

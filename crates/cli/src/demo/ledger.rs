@@ -6,7 +6,7 @@ use std::time::{Instant, SystemTime};
 
 use tickwheel_api::CancelOutcome;
 
-/// Observations of each order, by its number. All clients write into it.
+/// Observations of each order, by the number of the order. All clients write into the ledger.
 ///
 /// The lock is held for a few stores; no call runs under it.
 pub(super) struct Ledger {
@@ -18,8 +18,7 @@ pub(super) struct Ledger {
 /// Observations of one order.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Page {
-    /// The instant at which the order has to be closed (ms since 1970), by the shop's decision. Set once the server
-    /// acknowledged it.
+    /// The instant at which the order has to be closed (ms since 1970); the shop decides it. `None` until the server acknowledged the put.
     pub(super) due_at_ms: Option<i64>,
     /// The result of the payment.
     pub(super) cancel: Option<CancelSeen>,
@@ -64,7 +63,7 @@ impl Ledger {
         Self { pages, in_flight: AtomicUsize::new(0), over: AtomicBool::new(false) }
     }
 
-    /// Writes about one order.
+    /// Writes observations of one order.
     pub(super) fn note(&self, number: usize, write: impl FnOnce(&mut Page)) {
         write(&mut self.lock()[number]);
     }

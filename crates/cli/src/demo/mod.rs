@@ -1,4 +1,4 @@
-//! The demo: a shop with a real server, and an account of it that does not trust the server.
+//! The demo: clients of a real server, and an account of the results that uses only what the clients saw.
 //!
 //! [`plan`] decides the events of each order. [`shop`] and [`workers`] carry them out over HTTP, and [`server`] is the
 //! process that is killed. [`ledger`] holds the observations, [`verdict`] judges them, [`report`] prints the result,

@@ -55,7 +55,7 @@ impl Server {
         }
     }
 
-    /// The address that it listens on, `127.0.0.1:PORT`.
+    /// The address that the server listens on, `127.0.0.1:PORT`.
     pub(super) fn address(&self) -> &str {
         &self.address
     }
@@ -65,14 +65,14 @@ impl Server {
         format!("http://{}", self.address)
     }
 
-    /// SIGKILL: no warning, no last write. Returns when the process is gone.
+    /// Kills the server with SIGKILL, so that it can write nothing more. Returns when the process is gone.
     pub(super) fn kill(mut self) -> Result<()> {
         self.child.kill().context("kill the server")?;
         self.child.wait().context("wait for the killed server")?;
         Ok(())
     }
 
-    /// The exit status, if the server ended by itself, which is a fault.
+    /// The exit status, if the server ended by itself; that is a failure of the demo.
     pub(super) fn ended(&mut self) -> Result<Option<ExitStatus>> {
         self.child.try_wait().context("look after the server")
     }

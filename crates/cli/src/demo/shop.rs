@@ -16,9 +16,10 @@ use super::plan::{CLOSE_AFTER, OPEN_FOR, Order, Payment};
 /// The queue of closes.
 pub(super) const QUEUE: &str = "close";
 
-/// The wait after a failed call, before it is sent again.
+/// The wait between a failed call and its repetition.
 pub(super) const RETRY_AFTER: Duration = Duration::from_millis(20);
-/// On a slow machine the shop takes orders for longer, but not beyond this time.
+/// The latest time for placing an order, counted from the opening. On a slow machine the shop takes orders after the planned time, but not
+/// after this one.
 const DOORS_CLOSE: Duration = Duration::from_millis(7_500);
 
 /// A client's action at its time.
@@ -28,7 +29,7 @@ enum Step {
     Pay(Order),
 }
 
-/// Places and pays these orders, each at its time from `opening` on. Returns when the last one is settled.
+/// Places and pays `orders`, each at its time after `opening`. Returns when the last order is settled.
 pub(super) fn run(client: &Client, orders: &[Order], opening: Instant, ledger: &Arc<Ledger>) {
     let mut steps = Agenda::default();
     for order in orders {
@@ -52,7 +53,7 @@ pub(super) fn run(client: &Client, orders: &[Order], opening: Instant, ledger: &
     }
 }
 
-/// Repeats the put until the server acknowledges it. The shop decides the due time, so a second put changes nothing.
+/// Repeats the put until the server acknowledges it. The shop decides the due time, so a repeated put changes nothing.
 fn place(client: &Client, order: Order, ledger: &Ledger) {
     let close_after_ms = i64::try_from(CLOSE_AFTER.as_millis()).expect("seconds");
     let due_at_ms = wall_ms() + close_after_ms;

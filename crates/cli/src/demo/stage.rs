@@ -24,13 +24,14 @@ use crate::output::say;
 /// The number of clients that place and pay orders.
 const CLIENTS: usize = 8;
 const WORKERS: usize = 4;
-/// The time of the kill: orders are being placed, paid and closed.
+/// The time of the kill, counted from the opening of the shop: orders are being placed, paid and closed then.
 const KILL_AT: Duration = Duration::from_millis(4_500);
-/// The longest wait for a moment with calls under way. The server is killed in such a moment.
+/// The longest wait for a moment at which calls are under way. The server is killed at such a moment, or after this wait.
 const KILL_PATIENCE: Duration = Duration::from_millis(200);
-/// The time of the last planned event: the last order, its close, and a late payment for it.
+/// The time of the last planned event, counted from the opening of the shop: the last order, its close, and a late payment for it.
 const PLAN: Duration = Duration::from_millis(10_200);
-/// The end of the demo, even if something is missing. The rest of the 20 s is for the start and the report.
+/// The end of the demo, counted from the opening of the shop, even if something is missing. The rest of 20 s is for the start and the
+/// report.
 const END: Duration = Duration::from_millis(17_000);
 /// The interval at which the stage checks the progress.
 const LOOK: Duration = Duration::from_millis(20);
@@ -38,8 +39,8 @@ const LOOK: Duration = Duration::from_millis(20);
 /// Runs the shop, kills its server, and reports the fate of the orders. True if every promise was kept.
 ///
 /// # Errors
-/// The server does not start or ends by itself, or a signal such as Ctrl-C came. Server and directory are removed then,
-/// too.
+/// The server does not start or ends by itself, or a signal such as Ctrl-C came. In these cases, too, the server and the directory are
+/// removed.
 pub(crate) fn play() -> Result<bool> {
     let began = Instant::now();
     let stop = stop_on_signals()?;
@@ -108,7 +109,7 @@ fn cast(server: &Server, opening: Instant, ledger: &Arc<Ledger>) -> Result<Vec<J
     Ok(clients.collect())
 }
 
-/// Waits for a moment with calls under way and returns their number.
+/// Waits until calls are under way, at most [`KILL_PATIENCE`], and returns their number.
 fn moment_with_calls(ledger: &Ledger) -> usize {
     let waited = Instant::now();
     while ledger.in_flight() == 0 && waited.elapsed() < KILL_PATIENCE {
@@ -118,7 +119,7 @@ fn moment_with_calls(ledger: &Ledger) -> usize {
 }
 
 fn is_over(opening: Instant, clients: &[JoinHandle<()>], ledger: &Ledger) -> bool {
-    // A cancelled or acked task must not come again: the workers stay for a while to see that.
+    // A cancelled or acked task must not come again: the workers stay for a while after the last order to notice that.
     let settled = || clients.iter().all(JoinHandle::is_finished) && ledger.counts().open == 0;
     opening.elapsed() >= END || (opening.elapsed() >= OPEN_FOR + CLOSE_AFTER + 2 * MINUTE && settled())
 }
@@ -145,7 +146,7 @@ fn stop_on_signals() -> Result<Arc<AtomicBool>> {
     Ok(stop)
 }
 
-/// A bar on a terminal, a line a second elsewhere. Progress goes to stderr, because only the account is data.
+/// A progress bar on a terminal, and a line each second elsewhere. Progress goes to stderr, because only the account is data.
 struct Progress {
     bar: ProgressBar,
     last_line: std::cell::Cell<u64>,

@@ -15,7 +15,7 @@ pub(super) struct Verdict {
     pub(super) closed_unpaid: usize,
     /// Closed; the payment came too late, and was answered so.
     pub(super) closed_paid_late: usize,
-    /// A worker had begun at the kill; the payment then found the task free again and cancelled it.
+    /// Cancelled after a delivery that began before the cancel: the lease of that delivery ended first, usually because of the kill.
     pub(super) cancelled_after_crash: usize,
     /// Neither cancelled nor delivered: a broken promise.
     pub(super) lost: usize,
@@ -23,7 +23,7 @@ pub(super) struct Verdict {
     pub(super) early: usize,
     /// Delivered although a cancel had been acknowledged: a broken promise.
     pub(super) closed_though_paid: usize,
-    /// Delivered again after an acknowledged ack, or after a crash: allowed by at-least-once delivery.
+    /// Deliveries after the first one of the same order: at-least-once delivery allows them.
     pub(super) duplicates: usize,
     /// Lateness of tasks due while a server was up.
     pub(super) lateness: Histogram,
@@ -75,8 +75,8 @@ impl Verdict {
 }
 
 impl Page {
-    /// Whether a delivery began after the cancel was acknowledged. Either the lease was asked for later, or the cancel
-    /// came before the due time, and nothing is delivered earlier.
+    /// Whether a delivery began after the cancel was acknowledged. True if a worker sent its lease call after the answer to the cancel.
+    /// Also true if that answer came before the due time, because a delivery cannot begin earlier.
     fn was_delivered_after_cancel(&self, due_at_ms: i64) -> bool {
         let Some(cancel) = self.cancel else { return false };
         cancel.answered_ms < due_at_ms

@@ -43,7 +43,7 @@ pub(super) fn run(client: &Client, ledger: &Ledger) {
     }
 }
 
-/// Whether the order's close is no longer live.
+/// Whether the task that closes the order is no longer live.
 fn is_gone(client: &Client, ledger: &Ledger, number: usize) -> bool {
     let gone = insist(ledger, |_| match client.get(QUEUE, &key(number)) {
         Ok(_) => Ok(false),

@@ -17,7 +17,7 @@ use super::rows::{LogRow, ProblemRow, QueueRow, SegmentRow};
 use crate::output::{Format, Row, STDOUT, json_line, say, stdout};
 use crate::printable::one_line;
 
-/// The number of rows of a table that people are shown.
+/// The largest number of rows in a table for people.
 const ROWS_MAX: usize = 20;
 
 /// The findings, as they are printed.
@@ -116,7 +116,7 @@ impl Report {
         }
     }
 
-    /// Adds the directory's own manifest, if it is a backup, and its difference from the files.
+    /// Adds the manifest of a backup, and its difference from the files.
     pub(crate) fn of_backup(mut self, manifest: Option<&Manifest>, differs: Option<&BackupError>) -> Self {
         self.ack = manifest.and_then(Manifest::ack);
         self.backup_as_of = manifest.and_then(Manifest::as_of).map(|at| time::format(at.as_ms()));
@@ -223,7 +223,7 @@ impl Report {
     }
 }
 
-/// The commands to run if something is damaged. A restored backup comes first, because it is complete.
+/// The commands to run if something is damaged. The restore of a backup comes first, because a backup is complete.
 fn way_out(directory: &Path, found: &Examination) -> Vec<String> {
     if !found.is_ours || !found.problems.iter().any(Problem::is_damage) {
         return Vec::new();
@@ -251,7 +251,7 @@ impl ProblemRow {
     }
 }
 
-/// Prints some rows below an empty line, and the number of rows left out.
+/// Prints an empty line and at most [`ROWS_MAX`] rows, and the number of rows left out.
 fn print_rows<R: Row>(format: &Format, name: &str, mut rows: Vec<R>) -> Result<()> {
     if rows.is_empty() {
         return Ok(());

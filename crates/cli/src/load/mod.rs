@@ -1,5 +1,5 @@
-//! A load for servers that speak the protocol of beanstalkd, this one and others: a chosen number of commands under
-//! way, and the duration of each.
+//! A load generator for servers that speak the protocol of beanstalkd, this one or another. It keeps a chosen number of commands under way
+//! and measures the duration of each.
 
 mod pipe;
 mod plan;

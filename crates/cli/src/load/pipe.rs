@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
-/// The longest wait for an answer. After it, either another program took the jobs or the server hangs.
+/// The longest wait for an answer. After this time, either another program took the jobs or the server hangs.
 const SILENCE_MAX: Duration = Duration::from_secs(60);
-/// The interval at which a waiting thread checks whether another one failed.
+/// The interval at which a waiting thread checks whether another thread failed.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 const READ_BYTES: usize = 64 << 10;
 
@@ -73,7 +73,7 @@ impl Pipe {
         })
     }
 
-    /// Sends a command and checks that its answer is a line with this beginning.
+    /// Sends a command and checks that its answer is a line that begins with `begins`.
     pub(super) fn ask(&mut self, command: &str, begins: &str) -> Result<()> {
         self.output.extend_from_slice(format!("{command}\r\n").as_bytes());
         self.send()?;
@@ -83,7 +83,7 @@ impl Pipe {
         }
     }
 
-    /// Adds a put to the next batch of commands; its payload begins with this number.
+    /// Adds a put to the next batch of commands. The payload of the job begins with `number`.
     pub(super) fn put(&mut self, delay_s: u32, number: u64) {
         let hex = format!("{number:016x}");
         self.body[..16].copy_from_slice(hex.as_bytes());
@@ -108,7 +108,7 @@ impl Pipe {
         Ok(())
     }
 
-    /// The next answer, if it is here already.
+    /// The next answer, if it has arrived already.
     pub(super) fn next(&mut self) -> Result<Option<Reply>> {
         let rest = &self.input[self.taken..];
         let Some(ends) = rest.windows(2).position(|pair| pair == b"\r\n") else { return Ok(None) };
@@ -137,7 +137,7 @@ impl Pipe {
         self.reply_unless(&AtomicBool::new(false))?.context("wait for an answer")
     }
 
-    /// Waits for the next answer; `None`: `over` became true first.
+    /// Waits for the next answer; `None`: `over` became true before the answer came.
     pub(super) fn reply_unless(&mut self, over: &AtomicBool) -> Result<Option<Reply>> {
         let begun = Instant::now();
         loop {

@@ -5,11 +5,11 @@ use clap::ValueEnum;
 /// The measured operation.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Mode {
-    /// Puts.
+    /// Put a job.
     Put,
-    /// A put, a reserve of the same job, and its delete, one after the other.
+    /// Put a job, reserve it and delete it, one command after the other.
     Cycle,
-    /// Jobs that become due one after the other while workers wait for them.
+    /// Reserve jobs that become due one after the other while workers wait for them.
     Lateness,
 }
 
@@ -23,14 +23,14 @@ pub(crate) struct Plan {
     pub(crate) jobs: u64,
     pub(crate) payload_bytes: usize,
     pub(crate) delay_s: u32,
-    /// The time over which a lateness round puts its jobs, and over which they fall due.
+    /// The time over which a lateness round puts its jobs (ms). The jobs also fall due over this time.
     pub(crate) span_ms: u64,
-    /// Keep the jobs of a round of puts.
+    /// Do not delete the jobs of a round of puts.
     pub(crate) keep: bool,
 }
 
 impl Plan {
-    /// This connection's share of the jobs.
+    /// The number of jobs for connection `connection` out of `of` connections.
     pub(super) fn share(&self, connection: usize, of: usize) -> u64 {
         let (of, connection) = (of as u64, connection as u64);
         self.jobs / of + u64::from(connection < self.jobs % of)

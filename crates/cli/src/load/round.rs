@@ -26,7 +26,7 @@ impl Round {
         self.micros.len() as f64 / self.took.as_secs_f64()
     }
 
-    /// A quantile (ms), given in parts of a thousand.
+    /// A quantile (ms) of the durations or latenesses, given in thousandths: 500 is the median.
     pub(crate) fn permille_ms(&self, permille: usize) -> f64 {
         let at = (self.micros.len() * permille).div_ceil(1_000).max(1) - 1;
         self.micros.get(at).map_or(0.0, |micros| f64::from(*micros) / 1_000.0)
@@ -54,7 +54,7 @@ pub(crate) fn measure(address: &str, tube: &str, plan: &Plan) -> Result<Round> {
         // Workers and producers share one tube.
         let tube = if plan.mode == Mode::Lateness { tube } else { &own };
         let opened = Pipe::open(address, tube, plan.payload_bytes);
-        // Each thread passes the barrier, also after a failure, so that the others do not wait for ever.
+        // Each thread reaches the barrier even after a failure, so that no other thread waits for ever.
         start.wait();
         let mut pipe = opened?;
         let begun = Instant::now();
@@ -81,7 +81,7 @@ pub(crate) fn measure(address: &str, tube: &str, plan: &Plan) -> Result<Round> {
     Ok(Round { took, micros })
 }
 
-/// Puts with `depth` commands under way; the jobs are deleted after the measurement.
+/// Puts jobs with at most `depth` commands under way. The jobs are deleted after the measurement, unless the plan keeps them.
 fn puts(pipe: &mut Pipe, plan: &Plan, jobs: u64) -> Result<(Duration, Vec<u32>)> {
     let begun = Instant::now();
     let mut left = jobs;
@@ -158,8 +158,8 @@ fn cycles(pipe: &mut Pipe, plan: &Plan, jobs: u64) -> Result<Vec<u32>> {
     Ok(micros)
 }
 
-/// Half of the connections put jobs, evenly over the span; the others work. The lateness of a job is the time from its
-/// put plus its delay to its arrival at the worker.
+/// Half of the connections put jobs, evenly over the span; the other half work. The lateness of a job is its arrival at the worker minus
+/// the time of its put and its delay.
 fn lateness(
     pipe: &mut Pipe,
     plan: &Plan,
@@ -170,7 +170,7 @@ fn lateness(
     let begun = Instant::now();
     let pairs = plan.connections / 2;
     let jobs = plan.share(connection / 2, pairs);
-    // One clock for all connections.
+    // All connections use this clock.
     let stamp = || u64::try_from(zero.elapsed().as_micros()).unwrap_or(u64::MAX);
     if connection.is_multiple_of(2) {
         for job in 0..jobs {

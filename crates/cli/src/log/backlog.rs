@@ -1,16 +1,16 @@
-//! Lines that wait to be written: a bounded list that leaves out the least important lines when it is full, and counts them.
+//! Lines that wait to be written: a bounded list. A full list leaves out the least important lines, and counts them.
 
 use std::collections::VecDeque;
 
 /// Memory of a line besides its text (bytes).
 const OF_EACH: usize = 64;
 
-/// The importance of a line. Less important lines are left out in favour of more important ones.
+/// The importance of a line. Less important lines are left out to make room for more important ones.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum Importance {
-    /// Lines for each call, and lines below `info`.
+    /// Lines for each call, and lines below level `info`.
     Low,
-    /// Events at `info` and above.
+    /// Events at level `info` and above.
     Usual,
     /// The audit, and panics.
     High,
@@ -60,7 +60,7 @@ pub(super) struct Batch {
     pub(super) text: Vec<u8>,
     /// The number of lines in the text.
     pub(super) lines: Lost,
-    /// The number of lines that were left out after them.
+    /// The number of lines that were left out since the batch before.
     pub(super) lost: Lost,
 }
 
@@ -72,8 +72,8 @@ impl Backlog {
         Self { bytes_max, bytes: 0, came: 0, lines: Default::default(), lost: Lost::default() }
     }
 
-    /// Takes a line. If it does not fit, the latest of the less important lines are left out. If that is not enough,
-    /// the line itself is left out.
+    /// Takes a line. If it does not fit, waiting lines of less importance are left out, the newest first. If that does not free enough
+    /// memory, `line` itself is left out.
     pub(super) fn push(&mut self, importance: Importance, line: Vec<u8>) {
         let bytes = line.len() + OF_EACH;
         let less = LEAST_FIRST.into_iter().take_while(|less| *less != importance);

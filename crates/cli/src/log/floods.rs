@@ -1,6 +1,7 @@
-//! Repeated lines: the first is written, the following are counted, and the count is reported at the end of the window.
+//! Repeated lines: the first line of a kind is written, and the lines after it are counted until the window ends. Then the count is
+//! reported.
 //!
-//! This module is pure: time is an argument, and it writes nothing.
+//! This module is pure: time is an argument, and the caller writes the lines.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,15 +11,15 @@ use std::time::Duration;
 pub(crate) struct Kind {
     pub(crate) target: String,
     pub(crate) event: String,
-    /// Each share has its own number of kinds, so one share cannot use up another's.
+    /// The share of a line: each share has its own limit of kinds, so one share cannot use up the limit of another.
     pub(crate) share: String,
     /// The subject of the line as text: `token="ops" address="192.0.2.7"`.
     pub(crate) about: String,
-    /// The place in the source that writes the line: lines of one event may say different things.
+    /// The place in the source that writes the line. Lines of one event may come from several places and say different things.
     pub(crate) site: &'static str,
 }
 
-/// The measure of a line: the name of its field, and the number.
+/// The measure of a line, such as its duration: the name of the field, and the number.
 pub(crate) type Measure = Option<(&'static str, u64)>;
 
 /// Lines that were left out.
@@ -29,7 +30,7 @@ pub(crate) struct Repeated {
     pub(crate) times: u64,
     /// The largest measure of the lines left out.
     pub(crate) max: Measure,
-    /// The time in which they were counted.
+    /// The duration in which the lines were counted.
     pub(crate) over: Duration,
 }
 
@@ -40,7 +41,7 @@ pub(crate) struct Floods {
     kinds_max: usize,
     /// The kinds with a line written in the last window.
     seen: BTreeMap<Kind, Seen>,
-    /// Counts to report.
+    /// Counts of ended windows that the caller has not taken yet.
     ended: Vec<Repeated>,
 }
 
@@ -48,9 +49,9 @@ pub(crate) struct Floods {
 struct Seen {
     since: Duration,
     left_out: u64,
-    /// The largest measure that was written.
+    /// The largest measure among the written lines.
     written: u64,
-    /// The largest measure that was left out.
+    /// The largest measure among the lines left out.
     max: Measure,
 }
 
@@ -60,21 +61,21 @@ impl Seen {
     }
 }
 
-/// A repeated line is written, and not only counted, if its measure is at least this multiple of the largest measure of its kind that was
-/// written in the window.
+/// A repeated line is written if its measure is at least this multiple of the largest measure that its kind has written in the window.
+/// Otherwise it is only counted.
 const MUCH_WORSE: u64 = 2;
 
-/// The subject of all kinds of an event beyond the first `kinds_max`.
+/// The subject of the one kind that stands for all kinds of an event and share beyond `kinds_max`.
 const OTHERS: &str = "others";
 
 impl Floods {
-    /// Counts lines of one kind for `window`. For one event and share, `kinds_max` kinds are counted separately in that
-    /// time; all others are one kind, so that a client with many names or addresses cannot fill the log.
+    /// Counts the lines of each kind for `window`. For one event and share, at most `kinds_max` kinds are counted separately in that time;
+    /// all other kinds are counted as one, so that a client with many names or addresses cannot fill the log.
     pub(crate) fn new(window: Duration, kinds_max: usize) -> Self {
         Self { window, kinds_max, seen: BTreeMap::new(), ended: Vec::new() }
     }
 
-    /// Takes a line of this kind at `now`. True if the line is to be written.
+    /// Takes a line of `kind` at the time `now`. True if the line is to be written.
     pub(crate) fn is_written(&mut self, kind: Kind, measure: Measure, now: Duration) -> bool {
         let kind = if self.seen.contains_key(&kind) || !self.has_many(&kind) {
             kind
@@ -113,7 +114,7 @@ impl Floods {
         of_event.count() >= self.kinds_max
     }
 
-    /// The counts to report at `now`: one for each kind whose window is over, if lines were left out.
+    /// The counts to report at the time `now`: one for each kind whose window is over and that had lines left out.
     pub(crate) fn ended(&mut self, now: Duration) -> Vec<Repeated> {
         let mut ended = std::mem::take(&mut self.ended);
         let window = self.window;
@@ -127,7 +128,7 @@ impl Floods {
         ended
     }
 
-    /// The counts to report at the end of the process. Afterwards no kind is known.
+    /// The counts to report at the end of the process. All kinds are forgotten.
     pub(crate) fn flush(&mut self, now: Duration) -> Vec<Repeated> {
         let mut ended = self.ended(now);
         for (kind, seen) in std::mem::take(&mut self.seen) {
@@ -243,8 +244,8 @@ mod tests {
                     .flat_map(|(_, times)| times.clone())
                     .collect();
                 times.sort_unstable();
-                // In a window each separate kind has one line, and all others together have one; at the edge of two
-                // windows, twice that.
+                // In a window, each separate kind writes one line, and all other kinds together write one; a time span across the edge of
+                // two windows may have twice that.
                 let most = times
                     .iter()
                     .map(|from| times.iter().filter(|at| *at >= from && **at - *from < WINDOW).count())

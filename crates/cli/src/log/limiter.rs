@@ -1,7 +1,7 @@
-//! Keeps floods out of the log: a layer that checks each line before it is written.
+//! A layer that limits repeated log lines: it checks each line before it is written.
 //!
-//! Only lines that a client can cause are limited: [`events::LIMITED`] lists them. Other crates' lines below `warn` are
-//! not written, because they may hold the bytes of whole requests. The rest of their lines is limited by the place in
+//! Among the server's own lines, only those that a client can cause are limited: [`events::LIMITED`] lists them. Lines of other crates
+//! below `warn` are not written, because they may have the bytes of whole requests. Other lines of other crates are limited by the place in
 //! the source that writes them.
 
 use std::fmt::{self, Write};
@@ -16,12 +16,12 @@ use tracing_subscriber::layer::Context;
 
 use super::floods::{Floods, Kind, Measure, Repeated};
 
-/// After the first line of a kind, further lines are only counted for this duration.
+/// The time after the first line of a kind in which further lines of this kind are only counted.
 const WINDOW: Duration = Duration::from_secs(60);
-/// At most this many kinds of one event are counted separately in that time.
+/// The largest number of kinds of one event that are counted separately in a window.
 const KINDS_MAX: usize = 100;
 
-/// Stands for the event in lines of other crates.
+/// Stands in place of the event for lines of other crates.
 const OF_LIBRARIES: &str = "library";
 
 /// The floods of this process.
@@ -48,8 +48,7 @@ fn is_own(target: &str) -> bool {
 
 impl<S: Subscriber> Layer<S> for Limiter {
     fn enabled(&self, metadata: &Metadata<'_>, _: Context<'_, S>) -> bool {
-        // An HTTP client's `trace` lines have the headers of its requests, and with them the credentials of a
-        // collector.
+        // The `trace` lines of an HTTP client have the headers of its requests, and these have the credentials of a collector.
         is_own(metadata.target()) || *metadata.level() <= Level::WARN
     }
 
@@ -75,7 +74,7 @@ fn kind_of(event: &Event<'_>) -> Option<(Kind, Measure)> {
             None,
         ));
     }
-    // An operator who asks for more than `info`, or for a line for each call, wants all lines.
+    // An operator who enables lines below `info`, or a line for each call, wants to see all of them.
     if *metadata.level() > Level::INFO || target == events::ACCESS {
         return None;
     }
@@ -89,19 +88,19 @@ fn kind_of(event: &Event<'_>) -> Option<(Kind, Measure)> {
     (!is_free).then_some((Kind { target, event: name.0, share, about, site }, measure))
 }
 
-/// Reports the lines left out in windows that are over. The caller calls it about once a second.
+/// Reports the lines left out in windows that are over. The caller calls this function about once a second.
 pub(crate) fn tell_repeated() {
     tell(Floods::ended);
 }
 
-/// Reports all lines left out. The caller calls it at the end of the process.
+/// Reports all lines left out. The caller calls this function at the end of the process.
 pub(crate) fn flush() {
     tell(Floods::flush);
 }
 
 fn tell(of: impl FnOnce(&mut Floods, Duration) -> Vec<Repeated>) {
     let shared = shared();
-    // The lock is released before the lines are written: they pass this layer, which takes the lock.
+    // The lock is released before the lines are written: writing them passes through this layer, which takes the lock.
     let told = of(&mut shared.floods.lock().unwrap_or_else(PoisonError::into_inner), shared.begun.elapsed());
     for Repeated { kind: Kind { target, event: repeated_event, about, .. }, times, max, over } in told {
         let (over_s, took_ms_max) = (over.as_secs(), max.map(|(_, value)| value));
@@ -135,7 +134,7 @@ impl Visit for Name {
     fn record_debug(&mut self, _: &Field, _: &dyn fmt::Debug) {}
 }
 
-/// The source of a line of the `log` crate: all such lines share one target and one call site.
+/// The source location of a line of the `log` crate. All such lines share one target and one call site, so their fields have the location.
 #[derive(Default)]
 struct Origin {
     target: Option<String>,
@@ -164,7 +163,7 @@ struct Line {
     share: String,
     about: String,
     measure: Measure,
-    /// The line is always written and not counted.
+    /// Whether the line is always written and never counted.
     is_free: bool,
 }
 

@@ -1,5 +1,4 @@
-//! The one place that writes the log to stderr: a thread of its own. A reader that stalls, such as a full pipe, blocks
-//! only this thread.
+//! Writes the log to stderr, in a thread of its own. If the reader of stderr stalls, for example a full pipe, only this thread waits.
 
 use std::io::{self, Write};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -12,8 +11,7 @@ use tracing_subscriber::fmt::MakeWriter;
 
 use super::backlog::{Backlog, Batch, Importance, Lost};
 
-/// Lines that wait for the reader take at most this memory (bytes). A batch that is being written may take the same
-/// again.
+/// The largest memory for lines that wait for the reader (bytes). The batch that is being written may take the same amount in addition.
 pub(super) const WAITING_BYTES_MAX: usize = 1 << 20;
 
 /// The state that logging threads share with the writing thread.
@@ -64,7 +62,7 @@ impl Outlet {
     pub(super) fn push(&self, importance: Importance, text: Vec<u8>) {
         let mut state = self.state();
         if state.writer == Some(thread::current().id()) {
-            // This line comes from the writing thread and reports lost lines. So it must not be left out itself.
+            // This line comes from the writing thread and reports lost lines, so it must not be left out.
             state.backlog.keep(importance, text);
         } else {
             state.backlog.push(importance, text);
@@ -73,7 +71,7 @@ impl Outlet {
         self.0.came.notify_one();
     }
 
-    /// Waits until all is written, at most for `most`. True if all is written.
+    /// Waits until all lines are written, at most for `most`. True if all are written.
     pub(super) fn flush(&self, most: Duration) -> bool {
         let waited = self.0.is_idle.wait_timeout_while(self.state(), most, |state| !state.is_idle());
         let (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
@@ -87,7 +85,7 @@ impl Outlet {
             let batch = self.next();
             let lost = match to.write_all(&batch.text).and_then(|()| to.flush()) {
                 Ok(()) => batch.lost,
-                // The loss is reported with the next successful write.
+                // The next successful write reports the loss.
                 Err(_) => {
                     let mut lost = batch.lost;
                     lost += batch.lines;

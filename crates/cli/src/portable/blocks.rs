@@ -1,4 +1,4 @@
-//! The lines of an export on their way to a file: whole blocks, each of which ends with a cursor line or with the end.
+//! The lines of an export on their way to a file, in whole blocks. Each block ends with a cursor line or with the end line.
 
 use std::io::Write;
 
@@ -12,11 +12,11 @@ use tickwheel_api::{ExportEnd, ExportLine};
 #[derive(Debug)]
 pub(crate) struct Blocks<W> {
     out: W,
-    /// Lines since the last cursor line, and the beginning of the next one.
+    /// The bytes after the last cursor line: whole lines, and the beginning of an incomplete line.
     block: Vec<u8>,
-    /// The position from which on no line end was looked for.
+    /// The offset in `block` from which line ends have not been searched yet.
     scanned: usize,
-    /// The start of the incomplete line.
+    /// The offset in `block` at which the incomplete line begins.
     line: usize,
     cursor: Option<String>,
     end: Option<ExportEnd>,
@@ -30,7 +30,7 @@ pub(crate) struct Blocks<W> {
 const WRITE: &str = "write the export";
 
 impl<W: Write> Blocks<W> {
-    /// Writes blocks to `out`; with `cursor`, behind the blocks that are there already.
+    /// Writes blocks to `out`. With `cursor`, `out` has the blocks up to this cursor already.
     pub(crate) fn new(out: W, cursor: Option<String>) -> Self {
         Self { out, block: Vec::new(), scanned: 0, line: 0, cursor, end: None, tasks: 0, in_block: 0 }
     }
@@ -38,7 +38,7 @@ impl<W: Write> Blocks<W> {
     /// Takes bytes of the export.
     ///
     /// # Errors
-    /// A line of another kind stands in place of a cursor or end line, or `out` fails.
+    /// A cursor or end line is expected, but a line of another kind came; or `out` fails.
     pub(crate) fn push(&mut self, bytes: &[u8]) -> Result<()> {
         self.block.extend_from_slice(bytes);
         while let Some(found) = self.block[self.scanned..].iter().position(|byte| *byte == b'\n') {
@@ -71,7 +71,7 @@ impl<W: Write> Blocks<W> {
         Ok(true)
     }
 
-    /// Drops the incomplete block after a broken connection: the export goes on behind the last cursor line.
+    /// Drops the incomplete block after a broken connection. The export goes on after the last cursor line.
     pub(crate) fn drop_rest(&mut self) {
         self.block.clear();
         (self.scanned, self.line, self.in_block) = (0, 0, 0);

@@ -15,7 +15,8 @@ pub(crate) enum Clock {
     Virtual,
 }
 
-/// Opens the queue of a directory with the directory's own clock. A server that runs on it keeps it locked.
+/// Opens the queue of a directory with the clock that the directory belongs to. Fails if a server uses the directory, because the server
+/// holds its lock.
 ///
 /// # Errors
 /// The directory does not exist, or cannot be opened.

@@ -19,7 +19,7 @@ pub(crate) struct Reading {
     pub(crate) header: ExportHeader,
     /// The number of the next line.
     next: u64,
-    /// The counts so far, with the lines that the import skipped.
+    /// The counts so far, including the lines that the import skipped.
     counted: ExportEnd,
     end: Option<ExportEnd>,
 }
@@ -52,7 +52,7 @@ impl Reading {
     /// The next line that is not blank, with its number; `None` at the end.
     ///
     /// # Errors
-    /// The line cannot be read, or stands behind the end line.
+    /// The line cannot be read, or comes after the end line.
     pub(crate) fn next(&mut self) -> Result<Option<(u64, Vec<u8>)>> {
         loop {
             let number = self.next;
@@ -72,7 +72,7 @@ impl Reading {
         }
     }
 
-    /// Counts a line by its first characters. A line in another spelling is parsed.
+    /// Counts a line by its first characters. A line with an unusual spelling is parsed.
     fn count(&mut self, line: &[u8]) {
         let begins = |word: &str| line.starts_with(word.as_bytes());
         match () {
@@ -83,7 +83,7 @@ impl Reading {
             () => match ExportLine::parse(line) {
                 Ok(ExportLine::End(end)) => self.end = Some(end),
                 Ok(other) => self.counted.count(&other),
-                // The import reports the error of this line.
+                // The import reports the error of this line, so it is ignored here.
                 Err(_) => {}
             },
         }
@@ -94,10 +94,10 @@ impl Reading {
         self.next
     }
 
-    /// Checks that the file is whole, after all of it was read.
+    /// Checks that the file is complete. The caller has read all of it.
     ///
     /// # Errors
-    /// The file has no end line, or other counts than the end line says.
+    /// The file has no end line, or the counts in the end line differ from those of the file.
     pub(crate) fn check_whole(&self) -> Result<()> {
         match self.end {
             None => {

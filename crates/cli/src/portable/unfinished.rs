@@ -1,4 +1,4 @@
-//! A file that gets its name only when it is whole.
+//! A file that gets its final name when it is complete.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
@@ -7,8 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use tickwheel_api::ExportLine;
 
-/// The step of the search for the last cursor line, from the end on (bytes). A block of an export has at most some
-/// pages of 4 MiB.
+/// The step of the backward search for the last cursor line (bytes). A block of an export has at most some pages of 4 MiB.
 const TAIL_BYTES: u64 = 1 << 20;
 
 /// The file as `FILE.unfinished`, until it becomes `FILE`.
@@ -38,8 +37,7 @@ impl Unfinished {
         Ok(Self { file: BufWriter::with_capacity(1 << 20, file), unfinished, path: path.to_owned() })
     }
 
-    /// Opens the file of an interrupted export, cut behind its last whole cursor line. Also returns the text of this
-    /// cursor.
+    /// Opens the file of an interrupted export and cuts it after its last complete cursor line. Also returns the cursor in that line.
     ///
     /// # Errors
     /// There is no such file, it has no whole cursor line, or the final name is taken.
@@ -92,8 +90,7 @@ impl Write for Unfinished {
     }
 }
 
-/// Removes the file of an export that wrote nothing, so that the next export begins anew. True if there was such a
-/// file.
+/// Removes the file of an export that wrote nothing, so that the next export begins from the start. True if there was such a file.
 ///
 /// # Errors
 /// The system refuses.
@@ -133,7 +130,7 @@ fn options() -> OpenOptions {
     options
 }
 
-/// The end of the last whole cursor line, and its cursor.
+/// The offset of the end of the last complete cursor line, and its cursor.
 fn last_cursor(file: &mut File) -> io::Result<Option<(u64, String)>> {
     const WORD: &[u8] = b"{\"cursor\":";
     let length = file.seek(SeekFrom::End(0))?;
@@ -144,7 +141,7 @@ fn last_cursor(file: &mut File) -> io::Result<Option<(u64, String)>> {
         file.seek(SeekFrom::Start(from))?;
         let mut piece = vec![0; usize::try_from(read).expect("1 MiB at most")];
         file.read_exact(&mut piece)?;
-        // A line may cross the edge of two pieces: of the later piece, the part up to its first line end is kept.
+        // A line may lie in two pieces. So the beginning of the later piece, up to its first line end, is appended to the earlier piece.
         piece.extend_from_slice(&tail);
         let mut end = piece.len();
         while let Some(at) = piece[..end].iter().rposition(|byte| *byte == b'\n') {

@@ -7,7 +7,8 @@ use tickwheel_api::replay::{ReplayLine, ReplayOp};
 use tickwheel_api::{Due, time};
 use tickwheel_queue::{Body, Cancel, Key, Put, QueueName, Tag, Timestamp};
 
-/// 64 MiB: more than the largest payload as base64. The limit keeps a wrong file from filling the memory.
+/// The largest length of a line (bytes): 64 MiB, more than the largest payload as base64. The limit keeps a wrong file from filling the
+/// memory.
 const LINE_BYTES_MAX: usize = 64 << 20;
 
 /// The hint for a payload that a server would refuse, too.
@@ -27,7 +28,7 @@ pub(super) struct Lines<R> {
 
 /// One operation.
 pub(super) struct Line {
-    /// Counted from 1, with blank lines.
+    /// The number of the line, counted from 1; blank lines count, too.
     pub(super) number: u64,
     pub(super) at: Timestamp,
     pub(super) op: Op,
@@ -109,11 +110,10 @@ impl<R: BufRead> Lines<R> {
     }
 }
 
-/// The number of the line that put a task.
+/// The number of the line that put the task.
 ///
-/// The queue keeps the order of calls for each key, but not between keys: a put with a key that the queue has to look
-/// up may come after a later put with a known key. A replay promises the order of the file, so it needs that order at
-/// the end.
+/// The queue keeps the order of calls for each key, but not between keys: a put with a key that the queue has to look up may take effect
+/// after a later put with a known key. A replay has to write deliveries in the order of the file, so it sorts by this number.
 pub(super) fn line_of(body: &Body) -> u64 {
     body.tags
         .first()
@@ -121,7 +121,7 @@ pub(super) fn line_of(body: &Body) -> u64 {
         .expect("every put of a replay has its line as a tag")
 }
 
-/// The due time of the task. The put has it as an instant, so that its meaning does not depend on the queue's clock.
+/// The due time of the task. The put carries it as an instant, so that its meaning does not depend on the queue's clock.
 fn due_at(at: Timestamp, due: Due) -> Result<Timestamp> {
     let due_at = match due {
         Due::Now => Some(at),

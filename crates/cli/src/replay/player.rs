@@ -16,13 +16,14 @@ use super::lines::{Line, Lines, Op, line_of};
 use super::summary::Summary;
 use crate::output::STDOUT;
 
-/// 8,192 calls under way: the queue's thread always has work, and memory does not grow with the file.
+/// The largest number of calls under way: the queue's thread always has work, and memory does not grow with the file.
 const CALLS_MAX: usize = 8_192;
-/// After 4,096 lines the clock moves even if no line needs it, so that deliveries are written while lines are read.
+/// The number of lines after which the clock moves even if no line needs it, so that deliveries are written while lines are read.
 const LINES_BEHIND_MAX: usize = 4_096;
-/// At the end tasks fire in groups of about 4,096, so that few deliveries are in memory at a time.
+/// The approximate number of tasks that fire together at the end. The limit keeps few deliveries in memory at a time.
 const STRETCH_TASKS: usize = 4_096;
-/// 50 years, half of the limit for due times. Whether a put beyond the limit is refused depends on the exact time.
+/// 50 years (ms), half of the limit for due times. A put that is due later may be refused, depending on the exact time, so the clock is
+/// moved before such a put.
 const FAR_MS: u64 = 50 * 365 * 86_400_000;
 
 /// Plays the operations of `input` and writes each delivery to `out`, in the order of firing.
@@ -32,7 +33,7 @@ const FAR_MS: u64 = 50 * 365 * 86_400_000;
 /// payload that only some JSON readers accept is not valid, as in a put to a server.
 pub(crate) fn play(input: impl BufRead, out: impl Write, is_lax: bool) -> Result<Summary> {
     let mut lines = Lines::new(input, is_lax);
-    // The clock starts with the first line: virtual time never runs back.
+    // The clock starts at the instant of the first line, because virtual time never runs backwards.
     let Some(first) = lines.next()? else { return Ok(Summary::default()) };
     let queue =
         Queue::options().virtual_clock_at(first.at).open_memory().context("open a queue in memory")?;
@@ -46,7 +47,7 @@ pub(crate) fn play(input: impl BufRead, out: impl Write, is_lax: bool) -> Result
         summary: Summary::default(),
     };
     let played = player.run(first, lines);
-    // Deliveries before a bad line are valid nevertheless.
+    // Deliveries before an invalid line are valid and are written.
     let flushed = player.out.flush().context(STDOUT);
     played.and(flushed)?;
     Ok(player.summary)
@@ -54,11 +55,11 @@ pub(crate) fn play(input: impl BufRead, out: impl Write, is_lax: bool) -> Result
 
 /// The state between the file and the queue.
 ///
-/// To wait for the queue's thread at each line would cost more than all its work. So lines go ahead of the queue's
-/// clock as long as the result is the same: puts name their instant, and the queue records on each task when it became
-/// ready. A delivery in between matters only to the next line about the same task. The clock is moved before a line
-/// whose task may have fired ([`dues`](Self::dues) knows), before a put that depends on the exact time, and every few
-/// thousand lines.
+/// Waiting for the queue's thread at each line would take longer than all its work. So the player sends lines before the queue's clock
+/// reaches them, as long as the result is the same: puts carry their instant, and the queue records on each task when it became ready. The
+/// delivery of a task can change only the result of a later line about the same task. The player moves the clock in three cases: before a
+/// line whose task may have fired, which [`dues`](Self::dues) says; before a put whose result depends on the exact time; and after
+/// [`LINES_BEHIND_MAX`] lines.
 struct Player<W> {
     queue: Queue,
     out: W,
@@ -66,8 +67,7 @@ struct Player<W> {
     at: Timestamp,
     /// Lines since the clock was moved.
     behind: usize,
-    /// The due times of tasks that were put and not cancelled. They only say when to move the clock; the queue decides
-    /// what fires.
+    /// The due times of tasks that were put and not cancelled. They decide only when the clock is moved; the queue decides what fires.
     dues: HashMap<(QueueName, Key), Timestamp>,
     /// Operations whose answers were not checked yet, oldest first.
     calls: VecDeque<Call>,
@@ -116,8 +116,8 @@ impl<W: Write> Player<W> {
             Op::Put { put, due_at } => self.put(line.number, task, *put, due_at)?,
             Op::Cancel(cancel) => {
                 if self.dues.remove(&task).is_none() {
-                    // The task is too late or unknown; the queue's history decides. History expires, so its content at
-                    // this point must not depend on the speed of the queue's thread.
+                    // Either the task has fired or it is unknown; the queue's history decides which. Entries of the history expire, so the
+                    // history at this point must not depend on the speed of the queue's thread.
                     self.settle(0)?;
                 }
                 let answer = Awaited::Cancel(self.queue.cancel(cancel));
@@ -147,11 +147,11 @@ impl<W: Write> Player<W> {
         Ok(())
     }
 
-    /// Moves the clock, so that all tasks due up to `end`, inclusive, fire.
+    /// Moves the clock to `end` and writes the deliveries of all tasks due up to `end`, inclusive.
     fn fire_until(&mut self, end: Timestamp) -> Result<()> {
         self.behind = 0;
         self.queue.advance_to(end).wait()?;
-        // The clock moves after all earlier calls. The refusal of a line is reported before later deliveries.
+        // The clock moves after all earlier calls. So a refused line is reported before deliveries that are later than the line.
         self.settle(0)?;
         self.deliver()
     }
@@ -185,7 +185,7 @@ impl<W: Write> Player<W> {
             acks.push(self.queue.ack(Ack::new(&queue, leased.iter().map(|task| task.token))));
             fired.extend(leased.into_iter().map(|task| (queue.clone(), task)));
         }
-        // The order of the ready index, across queues; for equal times, the order of the file.
+        // The order in which tasks became ready, across queues; for equal times, the order of the file.
         fired.sort_by_cached_key(|(_, task)| (task.ready_at, task.due_at, line_of(&task.body)));
         for (queue, task) in fired {
             self.write(&queue, &task)?;
@@ -253,8 +253,7 @@ impl<W: Write> Player<W> {
         }
     }
 
-    /// Checks that the player's and the queue's accounts of pending tasks are both empty. Otherwise deliveries would be
-    /// missing without a sign.
+    /// Checks that neither the player nor the queue has a pending task. A pending task here would mean missing deliveries.
     fn check_nothing_is_left(&self) -> Result<()> {
         let ours = self.dues.len();
         ensure!(ours == 0, "{ours} tasks were never delivered; this is a mistake of tickwheel");

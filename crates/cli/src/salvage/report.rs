@@ -11,7 +11,7 @@ use tickwheel_queue::backup::{Loss, LostRule, LostTask, MayHoldEnded, RuleName, 
 use crate::output::{Format, STDOUT, json_line, say, stdout};
 use crate::printable::one_line;
 
-/// The number of losses that people are shown, and of tasks in each list.
+/// The largest number of losses, and of tasks in each list, in a report for people.
 const LOSSES_MAX: usize = 20;
 const TASKS_MAX: usize = 20;
 
@@ -30,7 +30,7 @@ pub(crate) struct Report {
     ended: u64,
     queues: Vec<QueueRow>,
     may_hold_ended_tasks: bool,
-    /// `null` if the number is unknown.
+    /// `null` if this number is unknown.
     ended_tasks_max: Option<u64>,
     superseded_tasks: u64,
     /// The superseded tasks, at most 10,000.

@@ -21,7 +21,7 @@ use super::terminal::Terminal;
 
 /// An event of a watch.
 pub(crate) enum Event {
-    /// A look at the server ended. The slot holds the newest look.
+    /// A request for the state of the server ended. The slot holds the newest result.
     Looked(Newest),
     /// A key was pressed.
     Key(Key),
@@ -29,15 +29,14 @@ pub(crate) enum Event {
     Resized,
     /// A signal with this number asks the program to end.
     Stopped(u8),
-    /// The thread that does this ended, so it sends no more events.
+    /// The named thread ended, so it sends no more events.
     Ended(&'static str),
 }
 
-/// 50 ms from an ESC to the rest of its sequence: terminals send both together, and a person does not press two keys
-/// that fast.
+/// The time after an ESC in which the rest of its sequence must come: 50 ms. Terminals send the whole sequence at once, and a person does
+/// not press two keys within this time.
 const ESCAPE_WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
-/// 1 s from a signal to the end of the process. The drawing thread can block for ever on a terminal that takes no
-/// output.
+/// The time from a signal to the forced end of the process: 1 s. The drawing thread can block for ever on a terminal that takes no output.
 const STOP_WAIT: Duration = Duration::from_secs(1);
 
 /// Reports the end of a thread, also after a panic.
@@ -49,7 +48,7 @@ impl Drop for Ending {
     }
 }
 
-/// Looks at the server repeatedly. The first look comes after `every`.
+/// Asks the server repeatedly. The first request comes after `every`.
 pub(crate) fn look_repeatedly(client: Client, every: Duration, events: Sender<Event>) {
     thread::spawn(move || {
         let _ending = Ending(events.clone(), "asks the server");
@@ -63,7 +62,7 @@ pub(crate) fn look_repeatedly(client: Client, every: Duration, events: Sender<Ev
     });
 }
 
-/// Reports a look. Looks that come before the event is taken share one event.
+/// Reports the result of a request. Results that come before the event is taken share one event.
 fn tell_look(look: Result<Seen>, newest: &Newest, events: &Sender<Event>) -> Result<(), SendError<Event>> {
     if newest.put(look) { events.send(Event::Looked(newest.clone())) } else { Ok(()) }
 }
@@ -83,7 +82,7 @@ pub(crate) fn read_keys(input: OwnedFd, events: Sender<Event>) {
     });
 }
 
-/// Waits for keys. The result is empty for a part of a sequence and for an interrupted wait.
+/// Waits for keys. The result is empty after an interrupted wait, and after only a part of an escape sequence.
 ///
 /// # Errors
 /// The terminal is gone.

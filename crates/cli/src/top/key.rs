@@ -14,9 +14,9 @@ pub(crate) enum Key {
     Escape,
 }
 
-/// Decodes bytes to keys. A terminal sends one byte for a letter and an escape sequence for an arrow (`ESC [ A`). A
-/// sequence may come in parts. The Esc key is the first byte of every sequence. Only time tells an Esc key from a
-/// sequence, so the caller says when nothing follows.
+/// Decodes bytes to keys. A terminal sends one byte for a letter and an escape sequence for an arrow (`ESC [ A`). A sequence may come in
+/// parts. A single ESC byte is either the Esc key or the beginning of a sequence; only the time until the next byte shows which. So the
+/// caller tells the decoder when no byte follows ([`end`](Self::end)).
 #[derive(Default, Debug)]
 pub(crate) struct Decoder {
     /// The beginning of an incomplete sequence.
@@ -28,7 +28,7 @@ const ESC: u8 = 0x1b;
 const SEQUENCE_BYTES_MAX: usize = 32;
 
 impl Decoder {
-    /// The keys that these bytes complete. Sequences of other keys are left out.
+    /// The keys that `bytes` complete. Sequences of unknown keys are ignored.
     pub(crate) fn take(&mut self, bytes: &[u8]) -> Vec<Key> {
         bytes.iter().flat_map(|byte| self.byte(*byte)).flatten().collect()
     }
@@ -38,7 +38,7 @@ impl Decoder {
         !self.open.is_empty()
     }
 
-    /// Ends an open sequence because nothing follows: a single ESC is the Esc key.
+    /// Ends an open sequence because no byte follows: a single ESC is the Esc key.
     pub(crate) fn end(&mut self) -> Option<Key> {
         let alone = self.open == [ESC];
         self.open.clear();
@@ -51,13 +51,13 @@ impl Decoder {
             ([], byte) => return [plain(byte), None],
             // ESC [ and ESC O begin a sequence.
             ([_], b'[' | b'O') => self.open.push(byte),
-            // The Esc key, and another key soon after it.
+            // The Esc key, followed by another key within a short time.
             ([_], ESC) => return [Some(Key::Escape), None],
             ([_], byte) => {
                 self.open.clear();
                 return [Some(Key::Escape), plain(byte)];
             }
-            // A new sequence begins inside an incomplete one.
+            // A new sequence begins before the last one is complete; the incomplete one is dropped.
             (_, ESC) => self.open = vec![ESC],
             // Parameters: digits and semicolons.
             (open, b' '..=b'?') if open.len() < SEQUENCE_BYTES_MAX => self.open.push(byte),
@@ -71,7 +71,7 @@ impl Decoder {
     }
 }
 
-/// A byte that stands for itself. All keys with a meaning here are ASCII.
+/// The key of a byte outside of any sequence. All keys with a meaning here are ASCII.
 fn plain(byte: u8) -> Option<Key> {
     byte.is_ascii().then_some(Key::Char(char::from(byte)))
 }

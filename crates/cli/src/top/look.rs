@@ -1,4 +1,4 @@
-//! One look at a server.
+//! The state of a server at one moment.
 
 use std::mem;
 use std::sync::{Arc, Mutex};
@@ -15,7 +15,7 @@ use crate::figures::{Figures, Rates};
 pub(crate) struct Seen {
     pub(crate) at: Instant,
     pub(crate) queues: Vec<QueueCounts>,
-    /// `Err`: why there are no figures. A token with a scope does not see them.
+    /// `Err`: the reason why there are no figures. A token with a scope may not read them.
     pub(crate) figures: Result<Figures, String>,
 }
 
@@ -35,7 +35,7 @@ impl Seen {
         Ok(Self { at, queues, figures })
     }
 
-    /// The rates between two looks; `None`: one of them saw no figures.
+    /// The rates between two states; `None`: one of them has no figures.
     pub(crate) fn rates_since(&self, before: &Self) -> Option<Rates> {
         match (&before.figures, &self.figures) {
             (Ok(then), Ok(now)) => Some(Rates::between(then, now, self.at - before.at)),
@@ -44,18 +44,18 @@ impl Seen {
     }
 }
 
-/// A slot for the newest look, until it is taken. The thread that takes looks can block on a terminal that takes no
-/// output, and the looks of an hour would fill the memory. So a new look replaces one that was not taken.
+/// A slot for the newest result of a request, until it is taken. The thread that takes results can block on a terminal that takes no
+/// output, and the results of an hour would fill the memory. So a new result replaces one that was not taken.
 #[derive(Clone, Default)]
 pub(crate) struct Newest(Arc<Mutex<Option<Result<Seen>>>>);
 
 impl Newest {
-    /// Puts a look in. True if the slot was empty.
+    /// Puts a result into the slot. True if the slot was empty.
     pub(crate) fn put(&self, look: Result<Seen>) -> bool {
         self.replace(Some(look)).is_none()
     }
 
-    /// Takes the look out.
+    /// Takes the result out of the slot.
     pub(crate) fn take(&self) -> Option<Result<Seen>> {
         self.replace(None)
     }

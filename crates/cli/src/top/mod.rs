@@ -1,7 +1,7 @@
-//! A watch of a server: its work, drawn on a terminal repeatedly, with keys.
+//! A watch of a server: its state, drawn on a terminal repeatedly, with keys.
 //!
-//! `view` and `page` are pure: a key changes the view, and a view of a given size is a list of lines. `terminal` and `events` touch the
-//! terminal, and `watch` joins them.
+//! `view` and `page` are pure: a key changes the view, and a page makes lines of text of a view and a screen size. `terminal` and `events`
+//! use the terminal, and `watch` connects these modules.
 
 mod events;
 mod key;

@@ -17,7 +17,7 @@ pub(crate) struct Size {
 /// The content of a page.
 pub(crate) struct Content<'a> {
     pub(crate) server: &'a str,
-    /// The time between two looks (ms).
+    /// The time between two requests to the server (ms).
     pub(crate) every_ms: u64,
     /// Whether there is a keyboard.
     pub(crate) has_keys: bool,
@@ -44,8 +44,8 @@ const KEYS: [[&str; 2]; 9] = [
 const LIST_LINES: usize = 3;
 
 impl Content<'_> {
-    /// The lines of a view, no more than the screen has. A line may be too wide or hold control characters; [`picture`]
-    /// and [`text`] correct both.
+    /// The lines of a view, at most as many as the screen has rows. A line may be too wide or have control characters; [`picture`] and
+    /// [`text`] correct both.
     pub(crate) fn lines(&self, view: &View, size: Size) -> Vec<String> {
         let mut lines = self.above(size);
         if view.explains_keys {
@@ -68,7 +68,7 @@ impl Content<'_> {
         lines
     }
 
-    /// The list of queues on a screen of this size.
+    /// The number of queues, and the number of rows for them on a screen of this size.
     pub(crate) fn extent(&self, size: Size) -> Extent {
         let above = self.above(size).len();
         let below_figures = if above > 1 { LIST_LINES } else { LIST_LINES - 1 };
@@ -100,7 +100,7 @@ impl Content<'_> {
     }
 }
 
-/// A count below a billion fits, with a space before it.
+/// The width of a column of counts (characters): a count below a billion and a space before it.
 const COUNT_WIDTH: usize = 10;
 const HELD_WIDTH: usize = 10;
 
@@ -133,7 +133,7 @@ fn row(counts: &QueueCounts, names: usize) -> String {
     format!("{}{numbers}{held}", pad_str(&name, names, Alignment::Left, None))
 }
 
-/// Breaks a line into lines that fit. A break replaces two spaces or more.
+/// Breaks a line into lines that fit the screen. A line is broken only at two or more spaces.
 fn wrapped(line: &str, columns: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for part in line.split("  ").map(str::trim).filter(|part| !part.is_empty()) {
@@ -149,9 +149,9 @@ fn wrapped(line: &str, columns: usize) -> Vec<String> {
     lines
 }
 
-/// The lines as one picture over the one before. Clearing the whole screen would flicker, so each row is cleared by
-/// itself. A row is cleared before it is written: after a text that fills the row, some terminals clear its last
-/// character. The cursor rests below the last line.
+/// The control text that draws the lines over the picture before. Each row is cleared separately, because clearing the whole screen would
+/// flicker. A row is cleared before it is written, because some terminals clear the last character of a full row that is cleared after it.
+/// The cursor ends below the last line.
 pub(crate) fn picture(lines: &[String], size: Size) -> String {
     let none = String::new();
     let rows = lines.iter().chain(std::iter::repeat(&none)).take(size.rows);

@@ -1,4 +1,4 @@
-//! The terminal: taken for the duration of a watch, and given back as it was.
+//! The terminal: its settings and screen are changed for the duration of a watch and restored afterwards.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Write};
@@ -20,8 +20,8 @@ const ENTER: &str = "\x1b[?1049h\x1b[?25l\x1b[2J";
 const LEAVE: &str = "\x1b[?25h\x1b[?1049l";
 const CLEAR: &str = "\x1b[2J";
 
-/// A terminal. Dropping it gives it back, also after an error and in a panic. Writing takes no lock, so that a panic in
-/// the middle of a write can still give it back.
+/// A terminal in use by a watch. Dropping it restores the settings and the screen, also after an error and in a panic. Writing takes no
+/// lock, so that a panic during a write can still restore them.
 pub(crate) struct Terminal {
     output: File,
     keyboard: Option<Keyboard>,
@@ -35,8 +35,7 @@ struct Keyboard {
 }
 
 impl Terminal {
-    /// Takes the terminal, so that each key is read at once and is not shown. Without an `input` that is a terminal, no
-    /// setting is changed.
+    /// Takes the terminal, so that each key is read at once and is not shown. If `input` is `None`, no setting is changed.
     ///
     /// # Errors
     /// The descriptor is no terminal, or the terminal is gone.
@@ -64,7 +63,7 @@ impl Terminal {
     /// Gives the terminal back, if it is taken. Errors are ignored: a terminal that is gone needs nothing.
     pub(crate) fn leave(&self) {
         if self.is_taken.swap(false, Ordering::SeqCst) && self.keyboard.is_some() {
-            // The settings go first, because writing may block.
+            // The settings are restored before anything is written, because writing may block.
             self.give_settings_back();
             let _gone = self.write(LEAVE);
         }
@@ -111,8 +110,8 @@ impl Terminal {
         })
     }
 
-    /// Writes the whole text. Any process on a terminal can make it non-blocking for all others. Then a full terminal
-    /// has to be waited for.
+    /// Writes the whole text. Any process on a terminal can make the terminal non-blocking for all others. In that case the function waits
+    /// while the terminal is full.
     fn write(&self, text: &str) -> io::Result<()> {
         let mut rest = text.as_bytes();
         while !rest.is_empty() {
@@ -216,8 +215,8 @@ mod tests {
         assert_eq!(settings(&program), before);
     }
 
-    /// A panic hook belongs to the whole process: a panic of another test would give the terminal back too early. So
-    /// this test runs once more, in a process of its own.
+    /// A panic hook belongs to the whole process, so a panic of another test would restore the terminal too early. This test therefore runs
+    /// itself again in a new process.
     #[test]
     fn it_is_given_back_before_a_panic_of_another_thread_is_told() {
         const ALONE: &str = "TICKWHEEL_TEST_ALONE";

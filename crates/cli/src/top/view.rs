@@ -1,4 +1,4 @@
-//! The choices of a person: what the screen shows.
+//! What a person chose to see on the screen.
 
 use super::key::Key;
 use super::order::Order;
@@ -8,8 +8,7 @@ use super::order::Order;
 pub(crate) struct View {
     pub(crate) order: Order,
     pub(crate) explains_keys: bool,
-    /// The queue at the top, counted from 0. After queues went away it may lie too far down; see
-    /// [`first`](Self::first).
+    /// The index of the queue in the top row, counted from 0. It may be too large after queues were removed; see [`first`](Self::first).
     first: usize,
 }
 
@@ -36,7 +35,7 @@ pub(crate) struct Extent {
 }
 
 impl Extent {
-    /// The queue at the top when the last one is at the bottom.
+    /// The index of the queue in the top row when the last queue is in the bottom row.
     fn last(self) -> usize {
         self.queues.saturating_sub(self.rows)
     }
@@ -47,7 +46,7 @@ impl View {
         Self { order, explains_keys: false, first: 0 }
     }
 
-    /// The queue at the top, counted from 0. The last page is full if the queues fill it.
+    /// The index of the queue in the top row, counted from 0. It is limited so that the last page is full if there are enough queues.
     pub(crate) fn first(&self, extent: Extent) -> usize {
         self.first.min(extent.last())
     }
@@ -69,7 +68,7 @@ impl View {
         Step::Draw
     }
 
-    /// Sorts anew and scrolls to the top: another order has other queues there, and they are what the person asked for.
+    /// Sorts by another order and scrolls to the top, because the person wants to see the queues that are first in the new order.
     fn sort(&mut self, order: Order) -> Step {
         (self.order, self.first) = (order, 0);
         Step::Sort

@@ -1,4 +1,4 @@
-//! A watch: looks at a server, draws its answers, and does what keys ask for.
+//! A watch: asks a server for its state, draws it, and handles keys.
 
 use std::io::{self, Write};
 use std::os::fd::{AsFd, OwnedFd};
@@ -24,10 +24,10 @@ use crate::output::STDOUT;
 /// The settings of a watch.
 pub(crate) struct Plan {
     pub(crate) client: Client,
-    /// The time between two looks (ms).
+    /// The time between two requests to the server (ms).
     pub(crate) every_ms: u64,
     pub(crate) order: Order,
-    /// End after this many pictures with rates.
+    /// End after this number of pictures with rates.
     pub(crate) times: Option<u64>,
 }
 
@@ -36,7 +36,7 @@ pub(crate) struct Plan {
 /// # Errors
 /// There is no server at the start, or the terminal is gone.
 pub(crate) fn watch(plan: Plan) -> Result<ExitCode> {
-    // The first look comes before the terminal is taken: an unreachable server is reported on the usual screen.
+    // The first request is made before the terminal is taken, so that an unreachable server is reported on the usual screen.
     let first = Seen::look(&plan.client)?;
     let (sender, events) = channel();
     look_repeatedly(plan.client.clone(), Duration::from_millis(plan.every_ms), sender.clone());
@@ -55,7 +55,7 @@ fn take_terminal(events: Sender<Event>) -> io::Result<(Arc<Terminal>, bool)> {
     if !isatty(io::stdin()) {
         return Ok((Arc::new(Terminal::take(None, output)?), false));
     }
-    // Signals are taken first: one that came in between would end the process before the terminal is given back.
+    // Signals are taken before the terminal: a signal between the two steps would end the process without restoring the terminal.
     let signals = Signals::take()?;
     let (input, keys): (OwnedFd, OwnedFd) = (copy(&io::stdin())?, copy(&io::stdin())?);
     let terminal = Arc::new(Terminal::take(Some(input), output)?);
@@ -78,7 +78,7 @@ struct Watch {
     terminal: Arc<Terminal>,
     has_keys: bool,
     view: View,
-    /// The last look that was answered. Its queues are in the order of the view.
+    /// The last state that the server answered with. Its queues are in the order of the view.
     seen: Seen,
     figures: Vec<String>,
     /// Replaces the first line while the server does not answer.
@@ -99,8 +99,8 @@ impl Watch {
         watch
     }
 
-    /// Draws until something ends the watch, and gives the terminal back also after an error. A drop would come too
-    /// late: the panic hook and the thread of the signals share the terminal until the process ends.
+    /// Draws until something ends the watch, and restores the terminal also after an error. A drop would come too late, because the panic
+    /// hook and the thread of the signals share the terminal until the process ends.
     fn run(&mut self, events: &Receiver<Event>) -> Result<End> {
         let end = self.draw().and_then(|()| match self.plan.times {
             Some(0) => Ok(End::Counted),
@@ -110,7 +110,7 @@ impl Watch {
         end
     }
 
-    /// Handles events one after the other, and draws once for all that have come.
+    /// Handles events one after the other, and draws once for all events that have arrived.
     fn follow(&mut self, events: &Receiver<Event>) -> Result<End> {
         loop {
             let mut next = Some(events.recv().context("every thread has ended")?);
@@ -129,7 +129,7 @@ impl Watch {
             Event::Looked(newest) => match newest.take() {
                 Some(Ok(seen)) => return self.looked(seen),
                 Some(Err(error)) => {
-                    // The watch goes on: a person wants to see the server come back.
+                    // The watch goes on, because a person wants to see when the server answers again.
                     let silent = duration::format(self.seen.at.elapsed().as_secs() * 1_000);
                     self.trouble = Some(format!("no answer for {silent}: {error}"));
                 }
@@ -172,8 +172,8 @@ impl Watch {
         self.view.order.sort(&mut self.seen.queues);
     }
 
-    /// Suspends the process as Ctrl-Z does by default, and goes on when a shell continues it. Without a shell that
-    /// could continue it, the system does not stop it.
+    /// Suspends the process as Ctrl-Z does by default, until a shell continues it. Without a shell that could continue it, the process goes
+    /// on at once.
     fn suspend(&self) -> Result<()> {
         self.terminal.leave();
         kill_current_process_group(Signal::TSTP).context("suspend")?;
@@ -183,7 +183,7 @@ impl Watch {
     fn size(&self) -> Size {
         let mut size = self.terminal.size();
         if !self.has_keys {
-            // The cursor stays on the screen, below the picture: the shell's prompt appears there.
+            // One row stays free below the picture: the shell's prompt appears there.
             size.rows = size.rows.saturating_sub(1).max(1);
         }
         size
