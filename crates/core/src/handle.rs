@@ -3,16 +3,14 @@
 use core::fmt;
 use core::num::{NonZeroU32, NonZeroU64};
 
-/// A claim on one pending entry: where it is, and which tenant of that place it is.
+/// A claim on one pending entry: the place of the entry, and the generation, which tells it from other entries in this place.
 ///
-/// [`insert`](crate::TimerQueue::insert) returns a handle, and
-/// [`reschedule`](crate::TimerQueue::reschedule) returns the one to use from then on. A handle
-/// goes *stale* when its entry fires or is cancelled, and may do so when it is rescheduled. A stale handle finds nothing: it does not
-/// reach the entry that took the place afterwards. A queue may state after how many insertions a
-/// generation comes again; [`Wheel`](crate::Wheel) does.
+/// [`insert`](crate::TimerQueue::insert) returns a handle, and [`reschedule`](crate::TimerQueue::reschedule) returns the handle to use from
+/// then on. A handle becomes *stale* when its entry fires or is cancelled, and possibly when the entry is rescheduled. A stale handle finds
+/// nothing, also if another entry has taken the place. A queue may use a generation again after a stated number of insertions;
+/// [`Wheel`](crate::Wheel) does.
 ///
-/// A handle belongs to the queue that made it. Another queue may find one of its own entries
-/// under the same numbers, so do not mix them.
+/// A handle is valid only in the queue that made it. Another queue may have an entry with the same numbers and would find that entry.
 ///
 /// A handle is 8 bytes and `Copy`. `Option<Handle>` is 8 bytes too, because a generation is never
 /// 0. The order of handles has no meaning; it exists so that a handle can be the key of a
@@ -25,8 +23,8 @@ use core::num::{NonZeroU32, NonZeroU64};
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Handle(
-    /// The generation in the high word, the place in the low one. As one number they are stored and
-    /// loaded at once; two halves that are stored apart and loaded together stall a processor.
+    /// The generation is the high word, the place the low word. They are one number because two halves that are stored separately and
+    /// loaded together stall a processor.
     NonZeroU64,
 );
 
@@ -34,9 +32,8 @@ const _: () = assert!(size_of::<Handle>() == 8, "a handle is 8 bytes");
 const _: () = assert!(size_of::<Option<Handle>>() == 8, "no handle costs no more than a handle");
 
 impl Handle {
-    /// Makes a handle out of its parts. For those who implement
-    /// [`TimerQueue`](crate::TimerQueue); a handle made up by a caller is only a stale one, or a
-    /// guess.
+    /// Makes a handle from its parts, for implementations of [`TimerQueue`](crate::TimerQueue). A handle that a caller makes is either
+    /// stale or finds an entry by chance.
     #[must_use]
     #[inline]
     pub const fn new(place: u32, generation: NonZeroU32) -> Self {
@@ -46,14 +43,14 @@ impl Handle {
         Self(both)
     }
 
-    /// Where the entry is. The meaning of the number belongs to the queue that made the handle.
+    /// The place of the entry. The queue that made the handle decides what the number means.
     #[must_use]
     #[inline]
     pub const fn place(self) -> u32 {
         self.0.get() as u32
     }
 
-    /// Which tenant of the place the entry is. Never 0.
+    /// The generation of the entry. It tells the entry from other entries that had or will have the place. Never 0.
     #[must_use]
     #[inline]
     pub const fn generation(self) -> NonZeroU32 {
@@ -63,7 +60,7 @@ impl Handle {
 }
 
 impl Handle {
-    /// Whether the tenant of the place with this generation is the one that is meant.
+    /// Whether this handle names the entry with this generation.
     #[inline]
     pub(crate) const fn is_of(self, generation: NonZeroU32) -> bool {
         (self.0.get() >> 32) as u32 == generation.get()

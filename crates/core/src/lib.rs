@@ -1,14 +1,13 @@
 //! Timer queues: values that wait for a deadline.
 //!
-//! One trait, [`TimerQueue`]; one queue to use, [`Wheel`]; one that is too plain to be wrong,
-//! [`Model`]; five to learn from, in [`classic`]; and one suite, [`conformance`], that all of them
-//! pass and every other one must.
+//! The crate has one trait, [`TimerQueue`]; one queue to use, [`Wheel`]; one slow queue that is easy to check, [`Model`]; five queues to
+//! learn from, in [`classic`]; and one test suite, [`conformance`], that all of these pass and that every other implementation has to pass.
 //!
-//! This crate counts ticks. It has no clock, no thread, no lock, no I/O and no dependency, and it
-//! needs `alloc` only. What a tick is, the caller decides; [`ticks`] has the rules of rounding.
+//! This crate counts ticks. It has no clock, no thread, no lock, no I/O and no dependency, and needs only `alloc`. The caller decides how
+//! long a tick is; [`ticks`] has the rules of rounding.
 //!
 //! # Example
-//! Orders are to be closed after 30 minutes unless they are paid. Ticks are milliseconds.
+//! Orders must be closed after 30 minutes unless they are paid. Ticks are milliseconds.
 //!
 //! ```
 //! use tickwheel_core::{Refusal, RescheduleError, TimerQueue, Wheel};
@@ -44,8 +43,8 @@
 //! ```
 //!
 //! # No standard library
-//! The crate is `#![no_std]`, so nothing in it can name a clock, a file or a thread; its
-//! `clippy.toml` says the same for the tests, which do link the standard library.
+//! The crate is `#![no_std]`, so no code in it can use a clock, a file or a thread. The tests link the standard library; for them
+//! `clippy.toml` forbids the same things.
 
 #![no_std]
 

@@ -1,4 +1,4 @@
-//! [`Model`]: the queue that is too plain to be wrong.
+//! [`Model`]: a slow queue that is simple enough to be obviously correct.
 
 use alloc::collections::BTreeMap;
 use core::fmt;
@@ -6,13 +6,12 @@ use core::num::NonZeroU32;
 
 use crate::{Handle, Refusal, Refused, RescheduleError, TimerQueue};
 
-/// A [`TimerQueue`] that is a sorted map from (deadline, order of insertion) to value.
+/// A [`TimerQueue`] that is a sorted map from (deadline, number of insertion) to value.
 ///
-/// The model is the oracle: every wheel is compared with it, step by step. It is fast enough to be
-/// usable, but the queue to use is [`Wheel`](crate::Wheel).
+/// The model is the oracle of the tests: every wheel is compared with it, step by step. The queue to use is [`Wheel`](crate::Wheel).
 ///
-/// [`next_wake`](TimerQueue::next_wake) is exact, always. `now` and `len` are O(1), the rest is
-/// O(log n). A handle is the insertion's number, so no two entries of a model ever share one.
+/// [`next_wake`](TimerQueue::next_wake) is always exact. `now` and `len` are O(1), all other operations are O(log n). A handle is the
+/// number of the insertion, so two entries of one model never have the same handle.
 ///
 /// ```
 /// use tickwheel_core::{Model, TimerQueue};
@@ -28,7 +27,7 @@ pub struct Model<T> {
     now: u64,
     inserted: u64,
     pending: BTreeMap<(u64, u64), T>,
-    /// Insertion number to deadline: holds exactly the keys of `pending`, the other way round.
+    /// The deadline of each pending entry by its insertion number; `pending` has the same pairs as keys.
     deadlines: BTreeMap<u64, u64>,
 }
 
@@ -114,8 +113,8 @@ impl<T> TimerQueue<T> for Model<T> {
         {
             let ((deadline, seq), value) = first.remove_entry();
             self.deadlines.remove(&seq);
-            // Time stands just before the deadline while its entries are handed out, so that a
-            // panic leaves the others in the future.
+            // Time stands just before the deadline while entries with this deadline are handed out. So after a panic in `fire` the entries
+            // not yet handed out are still in the future.
             self.now = deadline - 1;
             fired += 1;
             fire(deadline, value);
@@ -125,7 +124,7 @@ impl<T> TimerQueue<T> for Model<T> {
     }
 }
 
-/// The handle of the insertion numbered `seq`; `None` for the last 2^32 numbers, which do not fit.
+/// The handle of the insertion with the number `seq`; `None` for the last 2^32 numbers, which do not fit into a handle.
 fn handle_of(seq: u64) -> Option<Handle> {
     let place = (seq & u64::from(u32::MAX)) as u32;
     let generation = ((seq >> 32) as u32).checked_add(1)?;

@@ -1,9 +1,9 @@
-//! Bugs to be switched on by the simulator, which has to find each of them.
+//! Planted bugs: the simulator switches on one of them, and a run has to find it.
 //!
-//! A build without `--cfg tickwheel_sim` has none of them: [`is`] is constantly false there and the compiler drops what
-//! stands behind it.
+//! A build without `--cfg tickwheel_sim` has none of these bugs: [`is`] is constantly false there, and the compiler removes the code of the
+//! bugs.
 
-/// 0: none; `n`: the bug `NAMES[n - 1]`.
+/// The selected bug: 0 for none, `n` for the bug `NAMES[n - 1]`.
 #[cfg(tickwheel_sim)]
 static SELECTED: core::sync::atomic::AtomicUsize = core::sync::atomic::AtomicUsize::new(0);
 
@@ -11,7 +11,7 @@ static SELECTED: core::sync::atomic::AtomicUsize = core::sync::atomic::AtomicUsi
 #[cfg(tickwheel_sim)]
 pub const NAMES: [&str; 2] = ["early-one-tick-at-cascade", "u32-deadline-wrap"];
 
-/// Switches one bug on for the rest of the process. Names of other crates' bugs have no effect here.
+/// Switches on one bug until the process ends. The name of a bug of another crate has no effect here.
 #[cfg(tickwheel_sim)]
 pub fn select(name: &str) {
     let number = NAMES.iter().position(|known| *known == name).map_or(0, |at| at + 1);

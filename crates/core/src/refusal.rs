@@ -1,12 +1,11 @@
-//! The answers of a queue that does not take an entry: [`Refused`], [`Refusal`] and
-//! [`RescheduleError`].
+//! The answers of a queue that refuses an entry or a reschedule: [`Refused`], [`Refusal`] and [`RescheduleError`].
 
 use core::error::Error;
 use core::fmt;
 
 /// An insertion that was refused, with the value given back.
 ///
-/// Nothing was stored and nothing in the queue changed.
+/// Nothing was stored, and nothing in the queue changed.
 ///
 /// ```
 /// use tickwheel_core::{Refusal, TimerQueue, Wheel};
@@ -20,39 +19,37 @@ use core::fmt;
 pub struct Refused<T> {
     /// The value that was to be stored.
     pub value: T,
-    /// Why it was not.
+    /// The reason for the refusal.
     pub why: Refusal,
 }
 
-/// Why an insertion was refused.
+/// The reason why an insertion was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Refusal {
-    /// The deadline is not after `now`. The caller decides what that means: fire at once, or drop.
+    /// The deadline is not after `now`. The caller decides what to do: run the work at once, or drop it.
     Elapsed,
-    /// The deadline is `u64::MAX`, which is no deadline, or is beyond what this queue can hold.
+    /// The deadline is `u64::MAX`, which is not a valid deadline, or is beyond what this queue can hold.
     TooFar,
     /// The queue has no place left for another entry.
     Full,
 }
 
-/// Why an entry was not rescheduled. A refused reschedule changes nothing: a pending entry keeps
-/// its deadline, its handle and its place in the order.
+/// The reason why an entry was not rescheduled. A refused reschedule changes nothing: a pending entry keeps its deadline, its handle and
+/// its place in the order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RescheduleError {
-    /// The handle is stale: its entry has fired or was cancelled. This answer comes before the
-    /// others.
+    /// The handle is stale: its entry has fired or was cancelled. A stale handle is reported first, whatever the deadline is.
     Stale,
     /// The new deadline is not after `now`.
     Elapsed,
-    /// The new deadline is `u64::MAX`, which is no deadline, or is beyond what this queue can
-    /// hold.
+    /// The new deadline is `u64::MAX`, which is not a valid deadline, or is beyond what this queue can hold.
     TooFar,
 }
 
 const ELAPSED: &str = "the deadline is not after now; the earliest one is now + 1";
 const TOO_FAR: &str = "the deadline is beyond what this queue can hold; the latest one ever is u64::MAX - 1";
 
-/// The fault of a deadline, whether it came with an insertion or with a reschedule.
+/// The reason why a deadline is refused, for an insertion or a reschedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Objection {
     Elapsed,
@@ -79,7 +76,7 @@ impl From<Objection> for RescheduleError {
     }
 }
 
-// By hand, so that a refusal of any `T` can be reported and unwrapped.
+// A hand-written impl without the bound `T: Debug`, so that a refusal of any `T` can be reported and unwrapped.
 impl<T> fmt::Debug for Refused<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Refused").field("why", &self.why).finish_non_exhaustive()

@@ -1,10 +1,8 @@
-//! The laws of rounding, in one place: deadlines round up to the tick, *now* rounds down.
+//! The rules of rounding: a deadline is rounded up to a tick, *now* is rounded down to a tick.
 //!
-//! A deadline of `d` nanoseconds becomes tick ⌈d / t⌉, and a reading of `n` nanoseconds becomes
-//! tick ⌊n / t⌋, where `t` is the length of a tick. An entry fires at the first reading with
-//! ⌊n / t⌋ >= ⌈d / t⌉, which makes n >= d: lateness, which is fire minus deadline, is never
-//! negative. A driver that wakes at [`nanos_of_tick`] of the deadline's tick is late by less than
-//! one tick.
+//! A deadline of `d` nanoseconds becomes tick ⌈d / t⌉, and a clock reading of `n` nanoseconds becomes tick ⌊n / t⌋, where `t` is the length
+//! of a tick. An entry fires at the first reading with ⌊n / t⌋ >= ⌈d / t⌉. This implies n >= d, so the lateness (fire minus deadline) is
+//! never negative. A driver that wakes at [`nanos_of_tick`] of the deadline's tick is late by less than one tick.
 //!
 //! | nanoseconds, t = 10 | as a deadline ([`ticks_up`]) | as now ([`ticks_down`]) |
 //! |---|---|---|
@@ -14,8 +12,8 @@
 //! | 10 | 1 | 1 |
 //! | 11 | 2 | 1 |
 //!
-//! Nothing here wraps. What does not fit becomes `u64::MAX`, and as that is no deadline, every
-//! queue refuses it with [`TooFar`](crate::Refusal::TooFar) instead of firing it too early.
+//! No function here wraps. A result that does not fit becomes `u64::MAX`. This is not a valid deadline, so every queue refuses it with
+//! [`TooFar`](crate::Refusal::TooFar) instead of firing the entry too early.
 
 use core::num::NonZeroU64;
 
@@ -34,7 +32,7 @@ pub const fn ticks_up(nanos: u64, tick_nanos: NonZeroU64) -> u64 {
     nanos.div_ceil(tick_nanos.get())
 }
 
-/// The tick that has been reached: `nanos` in ticks of `tick_nanos`, rounded down.
+/// The tick that has been reached at `nanos`: `nanos` in ticks of `tick_nanos`, rounded down.
 ///
 /// ```
 /// use core::num::NonZeroU64;
@@ -49,11 +47,10 @@ pub const fn ticks_down(nanos: u64, tick_nanos: NonZeroU64) -> u64 {
     nanos / tick_nanos.get()
 }
 
-/// The tick of a deadline that is `delay_nanos` after `now_nanos`, rounded up once, after the
-/// addition.
+/// The tick of a deadline that is `delay_nanos` after `now_nanos`. The sum is rounded up; `now_nanos` itself is not rounded.
 ///
-/// `u64::MAX`, which every queue refuses, if the sum does not fit into 64 bits of nanoseconds
-/// (584 years): a saturated sum would be a deadline before the one that was asked for.
+/// The result is `u64::MAX`, which every queue refuses, if the sum does not fit into 64 bits of nanoseconds (584 years). A saturated sum
+/// would be an earlier deadline than the requested one.
 ///
 /// ```
 /// use core::num::NonZeroU64;
@@ -73,8 +70,7 @@ pub const fn deadline_ticks(now_nanos: u64, delay_nanos: u64, tick_nanos: NonZer
     }
 }
 
-/// The first nanosecond of `tick`, which is when a driver has to wake for it; `u64::MAX` if that
-/// does not fit.
+/// The first nanosecond of `tick`, at which a driver has to wake for it; `u64::MAX` if the result does not fit.
 ///
 /// ```
 /// use core::num::NonZeroU64;

@@ -2,11 +2,10 @@
 
 use crate::refusal::Objection;
 
-/// The deadline that an entry gets: the one asked for, rounded up to a multiple of `tick`.
+/// The deadline that an entry gets: `deadline`, rounded up to a multiple of `tick`.
 ///
-/// The deadline is rounded up, because an entry may fire late by less than a tick, but never early.
-/// A deadline that does not fit into 64 bits after rounding is too far; a smaller one instead would
-/// be too early.
+/// The deadline is rounded up, because an entry may fire late by less than a tick, but never early. A deadline that does not fit into 64
+/// bits after rounding is refused as too far; a smaller deadline instead would fire too early.
 pub(super) fn accept(deadline: u64, now: u64, tick: u64) -> Result<u64, Objection> {
     if deadline == u64::MAX {
         return Err(Objection::TooFar);
@@ -30,14 +29,14 @@ mod tests {
         assert_eq!(accept(10, 7, 10), Ok(10));
         assert_eq!(accept(11, 7, 10), Ok(20));
         assert_eq!(accept(u64::MAX - 1, 7, 1), Ok(u64::MAX - 1));
-        // 2^64 - 1 is a multiple of 3, but no deadline; the next multiple of 10 has no number.
+        // 2^64 - 1 is a multiple of 3, but it is not a valid deadline. The next multiple of 10 does not fit into 64 bits.
         assert_eq!(accept(u64::MAX - 1, 7, 3), Err(Objection::TooFar));
         assert_eq!(accept(u64::MAX - 1, 7, 10), Err(Objection::TooFar));
     }
 
     #[test]
     fn what_has_elapsed_is_told_by_the_deadline_that_was_asked_for() {
-        // Rounded up, 5 would be ahead.
+        // The deadline 5 is before now; rounded up to 10, it would be after now.
         assert_eq!(accept(5, 7, 10), Err(Objection::Elapsed));
         assert_eq!(accept(7, 7, 10), Err(Objection::Elapsed));
         assert_eq!(accept(u64::MAX, u64::MAX, 1), Err(Objection::TooFar));

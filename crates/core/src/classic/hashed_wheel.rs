@@ -1,4 +1,4 @@
-//! [`HashedWheel`]: one ring for all of time, with rounds.
+//! [`HashedWheel`]: one ring of slots for all deadlines. Entries of later turns wait for several rounds.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -9,18 +9,18 @@ use super::list::List;
 use super::slab::Slab;
 use crate::{Handle, Refused, RescheduleError, TimerQueue};
 
-/// One ring of s slots in which an entry waits for its slot to come round often enough.
+/// One ring of s slots. The hand visits one slot per tick and goes round and round. An entry waits in its slot until the hand has passed
+/// over it the right number of times.
 ///
-/// Ticks are numbered from the start. The entry of tick k is in slot k mod s, and when the hand is
-/// to visit tick i next, it has (k - i) / s *rounds* to wait. A visit fires the entries of its
-/// slot that have no round left and passes over the others. It is scheme 6 of Varghese and Lauck
-/// (1987), and the timer of Netty (version 3.1, 2009) and of Dubbo.
+/// Ticks are numbered from the start. The entry of tick k is in slot k mod s. When the hand will visit tick i next, the entry has (k - i) /
+/// s *rounds* to wait. A visit fires the entries of its slot that have no round left and passes over the others. This is scheme 6 of
+/// Varghese and Lauck (1987), and the timer of Netty (version 3.1, 2009) and of Dubbo.
 ///
-/// Netty and Dubbo count the rounds down at each visit. This wheel does not store them: they follow
-/// from the deadline, so a long jump takes any number of rounds off all entries at once.
+/// Netty and Dubbo store the rounds and count them down at each visit. This wheel does not store them, because they follow from the
+/// deadline. So after a long jump all entries have the right number of rounds without any work.
 ///
 /// # Cost
-/// n is the number of entries, s of slots.
+/// n is the number of entries, s the number of slots.
 ///
 /// | operation | cost |
 /// |---|---|
@@ -29,26 +29,25 @@ use crate::{Handle, Refused, RescheduleError, TimerQueue};
 /// | `next_wake` | O(slots and entries the hand passes until then), so O(s + n) |
 /// | `advance` | O(1) for each slot visited, at most s of them, and for each entry there, due or not; O(k log k) for the k that fire |
 ///
-/// A jump visits each slot once at most, however many turns long it is. `next_wake` is always
-/// exact. Waking at each visit instead would cost one useless wake per turn.
+/// A jump visits each slot at most once, even if the jump is many turns long. `next_wake` is always exact. A wheel that woke at each visit
+/// instead would have one wake per turn at which nothing fires.
 ///
 /// # Slots and tick
-/// The number of slots may be any positive number; Netty and Dubbo round it up to a power of two. One
-/// visit meets n / s entries on average, so s should be about n.
+/// The number of slots may be any positive number; Netty and Dubbo round it up to a power of two. The hand meets n / s entries per visit on
+/// average, so s should be about n.
 ///
-/// With a tick of more than 1, a deadline is rounded up to a multiple of the tick when it comes in,
-/// and that is the entry's deadline from then on: [`deadline`](TimerQueue::deadline) and `fire`
-/// report it, and equal ones fire in order of insertion. So an entry is late by less than a tick,
-/// and never early. (Netty visits a tick when it has *passed*, so an entry there is late by up to a
-/// tick, but never by 0.) A deadline beyond `u64::MAX - 1` after rounding is
+/// With a tick of more than 1, a deadline is rounded up to a multiple of the tick at the insertion. The rounded value is the entry's
+/// deadline from then on: [`deadline`](TimerQueue::deadline) and `fire` report it, and entries with equal rounded deadlines fire in order
+/// of insertion. So an entry is late by less than a tick, and never early. (Netty visits a tick after the tick has *passed*, so an entry in
+/// it is late by up to a tick, but never by 0.) A deadline beyond `u64::MAX - 1` after rounding is
 /// [`TooFar`](crate::Refusal::TooFar).
 ///
 /// # What it is not
-/// Quick for delays of many turns: such an entry is met once in each. The
-/// [`HierarchicalWheel`](super::HierarchicalWheel) meets it once in each level.
+/// It is not quick for delays of many turns: the hand meets such an entry once in each turn. The
+/// [`HierarchicalWheel`](super::HierarchicalWheel) touches such an entry once in each level.
 ///
 /// # The worked table: tick 1, three slots, start c
-/// At now = c the hand visits c+1 next. Each cell is a deadline and its rounds:
+/// At now = c the hand visits c+1 next. Each cell has a deadline and its rounds:
 ///
 /// | slot 0 | slot 1 | slot 2 |
 /// |---|---|---|
@@ -56,9 +55,9 @@ use crate::{Handle, Refused, RescheduleError, TimerQueue};
 /// | c+3: 0 | c+4: 1 | c+5: 1 |
 /// | c+6: 1 | c+7: 2 | c+8: 2 |
 ///
-/// c+3 is in the slot of c itself. That slot is visited next at c+3, so there are no rounds to
-/// wait: (3 - 1) / 3 = 0. Reckoned from now, (3 - 0) / 3 = 1, it would fire a turn late. One tick
-/// later, at now = c+1, c+4 has no round left either, and c+7 one.
+/// c+3 is in the slot of c itself. The hand visits that slot next at c+3, so there are no rounds to wait: (3 - 1) / 3 = 0. A count from now
+/// instead, (3 - 0) / 3 = 1, would make the entry fire a turn late. One tick later, at now = c+1, c+4 has no round left either, and c+7 has
+/// one.
 ///
 /// ```
 /// use tickwheel_core::TimerQueue;
@@ -82,17 +81,17 @@ pub struct HashedWheel<T> {
     start: u64,
     now: u64,
     tick: u64,
-    /// In no order; the entries that fire are sorted when they are taken out.
+    /// The entries of a slot are in no order; the entries that fire are sorted when they are taken out.
     slots: Vec<List>,
     slab: Slab<T>,
 }
 
-/// Where an entry of a [`HashedWheel`] is.
+/// The position of an entry of a [`HashedWheel`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HashedPlacement {
     /// The slot, counted from 0.
     pub slot: usize,
-    /// How many visits of the slot will pass over the entry before the one that fires it.
+    /// The number of visits of the slot that pass over the entry before the visit that fires it.
     pub rounds: u64,
 }
 
@@ -137,7 +136,7 @@ impl<T> HashedWheel<T> {
         Some(HashedPlacement { slot: self.slot(index), rounds })
     }
 
-    /// The number of the tick that `time` is in, counted from that of the start.
+    /// The number of the tick that `time` is in, counted from the tick of the start.
     fn index(&self, time: u64) -> u64 {
         time / self.tick - self.start / self.tick
     }
@@ -156,7 +155,7 @@ impl<T> HashedWheel<T> {
         self.slots[slot].unlink(&mut self.slab, place);
     }
 
-    /// The entries that are due by `now`, in the order in which they fire.
+    /// The places of the entries that are due by `now`, in the order in which they fire.
     fn due(&self, now: u64) -> Vec<u32> {
         let mut due = Vec::new();
         let (last_visited, current) = (self.index(self.now), self.index(now));
@@ -219,7 +218,7 @@ impl<T> TimerQueue<T> for HashedWheel<T> {
             for place in self.slots[self.slot(index)].places(&self.slab) {
                 nearest = nearest.min(self.slab[place].deadline);
             }
-            // An entry that is due within this turn cannot be in a later slot.
+            // The later slots have no entry that is due before `nearest`.
             if nearest < u64::MAX && self.index(nearest) <= index {
                 break;
             }
@@ -232,8 +231,8 @@ impl<T> TimerQueue<T> for HashedWheel<T> {
         if now > self.now && self.len() > 0 {
             for place in self.due(now) {
                 let deadline = self.slab[place].deadline;
-                // Time stands just before the deadline while its entries are handed out, so that a
-                // panic leaves the others in the future.
+                // Time stands just before the deadline while entries with this deadline are handed out. So after a panic in `fire` the
+                // entries not yet handed out are still in the future.
                 self.now = deadline - 1;
                 self.unlink(place);
                 let value = self.slab.remove(place);

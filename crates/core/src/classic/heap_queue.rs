@@ -9,11 +9,10 @@ use crate::{Handle, Refused, RescheduleError, TimerQueue};
 
 /// A binary heap in which each entry knows its index, so that it can be cancelled.
 ///
-/// A heap is a tree in an array: the children of index i are at 2i + 1 and 2i + 2, and none fires
-/// before its parent. So index 0 fires next, and the rest is sorted only as far as it has to be.
-/// Heaps are older (Williams, 1964); the index in the entry is the idea of the JDK's
-/// `DelayedWorkQueue` (Java 7, 2011). Without it a cancel has to search all n, or leave a dead
-/// entry behind until its deadline; here a cancelled entry leaves at once.
+/// A heap is a tree in an array: the children of index i are at 2i + 1 and 2i + 2, and no entry fires before its parent. So the entry at
+/// index 0 fires next, and the array is not sorted completely. Heaps are from 1964 (Williams); the index in the entry is the idea of the
+/// JDK's `DelayedWorkQueue` (Java 7, 2011). Without the index, a cancel has to search all n entries, or has to leave a dead entry in the
+/// heap until its deadline. Here a cancelled entry leaves at once.
 ///
 /// # Cost
 /// n is the number of entries.
@@ -24,27 +23,25 @@ use crate::{Handle, Refused, RescheduleError, TimerQueue};
 /// | `insert`, `cancel`, `reschedule` | O(log n) |
 /// | `advance` | O(log n) for each entry fired, whatever the ticks |
 ///
-/// One insertion into a heap of n is O(log n). All n insertions together are O(n log n); the two
-/// are often confused.
+/// One insertion into a heap of n entries is O(log n). All n insertions together are O(n log n). Texts often confuse the two.
 ///
-/// `next_wake` is exact, always. Deadlines up to `u64::MAX - 1` are held as they are. Order is
-/// decided by comparing (deadline, number of insertion), never by the sign of a difference, so
-/// deadlines may be as far apart as they like.
+/// `next_wake` is always exact. Deadlines up to `u64::MAX - 1` are stored exactly. The order is decided by comparing (deadline, number of
+/// insertion), never by the sign of a difference, so the distance between two deadlines does not matter.
 ///
 /// # What it is not
-/// Indifferent to n: each level of the tree is a comparison and, in a big heap, a cache miss. That
-/// is what wheels do away with.
+/// It is not independent of n: an operation makes a comparison on each level of the tree and, in a big heap, has a cache miss there. Wheels
+/// avoid this cost.
 ///
 /// # The worked example
-/// From start c, five entries, in the order of the columns; a new one starts at the end and climbs
-/// past every parent that fires later:
+/// Five entries are inserted from start c, in the order of the columns. A new entry starts at the end and climbs past every parent that
+/// fires later:
 ///
 /// | inserted | c+7 | c+2 | c+5 | c+2 | c+9 |
 /// |---|---|---|---|---|---|
 /// | climbs past | | c+7 | | c+7 | |
 /// | the array | 7 | 2 7 | 2 7 5 | 2 **2** 5 7 | 2 2 5 7 9 |
 ///
-/// The second c+2 stops below the first: it was inserted later.
+/// The second c+2 stops below the first, because it was inserted later.
 ///
 /// ```
 /// use tickwheel_core::TimerQueue;
@@ -64,7 +61,7 @@ use crate::{Handle, Refused, RescheduleError, TimerQueue};
 pub struct HeapQueue<T> {
     now: u64,
     slab: Slab<T>,
-    /// The places of the entries. An entry's `home` is its index here.
+    /// The places of the entries in the slab. An entry's `home` is its index in this array.
     heap: Vec<u32>,
 }
 
@@ -75,7 +72,7 @@ impl<T> HeapQueue<T> {
         Self { now: start, slab: Slab::new(), heap: Vec::new() }
     }
 
-    /// Takes an entry out of the heap: the last one of the array fills the gap.
+    /// Takes an entry out of the heap. The last entry of the array fills the gap.
     fn take_out(&mut self, place: u32) -> T {
         let index = self.slab[place].home;
         self.heap.swap_remove(index);
@@ -86,7 +83,7 @@ impl<T> HeapQueue<T> {
         self.slab.remove(place)
     }
 
-    /// Moves the entry at `index` up or down until it is in order with its parent and children.
+    /// Moves the entry at `index` up or down until it is in order with its parent and its children.
     fn settle(&mut self, index: usize) {
         let index = self.climb(index);
         self.sink(index);
@@ -182,8 +179,8 @@ impl<T> TimerQueue<T> for HeapQueue<T> {
             && self.slab[place].deadline <= now
         {
             let deadline = self.slab[place].deadline;
-            // Time stands just before the deadline while its entries are handed out, so that a
-            // panic leaves the others in the future.
+            // Time stands just before the deadline while entries with this deadline are handed out. So after a panic in `fire` the entries
+            // not yet handed out are still in the future.
             self.now = deadline - 1;
             let value = self.take_out(place);
             fired += 1;
@@ -207,7 +204,7 @@ impl<T> fmt::Debug for HeapQueue<T> {
 mod tests {
     use super::*;
 
-    /// No entry fires before its parent, and each knows its index.
+    /// Checks that no entry fires before its parent, and that each entry has its own index.
     fn assert_sound(queue: &HeapQueue<u64>) {
         assert_eq!(queue.heap.len(), queue.slab.len(), "a dead entry is in the heap");
         for index in 0..queue.heap.len() {
@@ -218,11 +215,11 @@ mod tests {
         }
     }
 
-    /// C23: cancelled from the root, the middle and the end, an entry leaves at once, and the one
-    /// that fills the gap climbs or sinks.
+    /// C23: an entry that is cancelled at the root, in the middle or at the end leaves at once, and the entry that fills its gap climbs or
+    /// sinks.
     #[test]
     fn c23_a_cancelled_entry_leaves_the_heap_at_once() {
-        // The last one, 12, is in another branch than 20 to 22, so it has to climb in their place.
+        // The last entry, 12, is in another branch than 20 to 22, so it has to climb when it fills a gap there.
         let deadlines = [1, 20, 10, 21, 22, 11, 12];
         for leaving in 0..deadlines.len() {
             let mut queue = HeapQueue::new(0);

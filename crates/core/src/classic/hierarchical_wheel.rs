@@ -1,4 +1,5 @@
-//! [`HierarchicalWheel`]: rings of ever coarser slots, as hours, minutes and seconds are.
+//! [`HierarchicalWheel`]: several rings; the slots of each ring are coarser than those of the ring before it, as with seconds, minutes and
+//! hours.
 
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
@@ -12,10 +13,10 @@ use super::slab::Slab;
 use crate::refusal::Objection;
 use crate::{Handle, Refused, RescheduleError, TimerQueue};
 
-/// Several rings: a slot of each is as long as a whole turn of the ring below it.
+/// Several rings of slots. One slot of a ring is as long as a whole turn of the next finer ring.
 ///
-/// A far deadline begins in a coarse slot and comes down, ring by ring, as it draws near: it
-/// *cascades*. It is scheme 7 of Varghese and Lauck (1987), built as Kafka (2015) builds it.
+/// An entry with a far deadline begins in a coarse slot. As its deadline comes nearer, it moves to finer rings, one after the other: it
+/// *cascades*. This is scheme 7 of Varghese and Lauck (1987), in the form of Kafka (2015).
 ///
 /// # How it works
 /// - Levels are numbered from 1. The tick of level 1 is u; with n slots to a level, level l has a
@@ -26,12 +27,12 @@ use crate::{Handle, Refused, RescheduleError, TimerQueue};
 /// - The entries of one slot are a *bucket*. Its *expiry* is its deadlines rounded down to the
 ///   level's tick, so a bucket is taken out at its **start**, not at its end. Entries that are due
 ///   then fire; the others are filed again, on a lower level.
-/// - The buckets that hold entries stand in a queue, ordered by expiry, and that queue drives the
-///   clock. So there are no ticks at which nothing happens, and an idle year costs nothing.
+/// - The buckets that hold entries are in a queue, ordered by expiry, and that queue drives the clock. So no time is spent on ticks at
+///   which nothing expires, and an idle year costs nothing.
 ///
 /// # Cost
-/// l is the number of levels, which is log n of the farthest distance; b of the buckets in use,
-/// which is l times n at most.
+/// l is the number of levels, which is log n of the farthest distance for n slots per level. b is the number of buckets in use, which is at
+/// most l times n.
 ///
 /// | operation | cost |
 /// |---|---|
@@ -41,8 +42,8 @@ use crate::{Handle, Refused, RescheduleError, TimerQueue};
 /// | `cancel` | O(1), and O(log b) if the bucket becomes empty |
 /// | `advance` | O(log b) for each bucket taken out, O(l) for each entry that moves, at most l times in its life; O(k log k) for the k entries of a tick; no cost for the ticks between |
 ///
-/// `next_wake` is the expiry of the next bucket: exact for an entry on level 1, and a stop on the
-/// way for one above. So each deadline is reached in l stops at most.
+/// `next_wake` is the expiry of the next bucket. It is exact if the entry is on level 1; for an entry on a higher level it is an earlier
+/// stop. So each deadline is reached in at most l stops.
 ///
 /// # The worked table: u = 1, n = 3, start c, a multiple of 9
 /// | level | tick | turn | slot 0 | slot 1 | slot 2 |
@@ -51,9 +52,9 @@ use crate::{Handle, Refused, RescheduleError, TimerQueue};
 /// | 2 | 3 | 9 | c .. c+2 | c+3 .. c+5 | c+6 .. c+8 |
 /// | 3 | 9 | 27 | c .. c+8 | c+9 .. c+17 | c+18 .. c+26 |
 ///
-/// One tick later slot 0 of level 1 means c+3, for its turn is now c+1 .. c+3, while levels 2 and
-/// 3 still are as above: a clock moves only by its own tick. The current slot of level 1 is always
-/// spent. Slot 0 of levels 2 and 3 stays empty until time passes, for the level below covers it.
+/// One tick later, slot 0 of level 1 means c+3, because the turn of level 1 is now c+1 .. c+3. Levels 2 and 3 are still as above, because a
+/// level's clock moves only by its own tick. The current slot of level 1 is always empty, because its tick has passed. Slot 0 of levels 2
+/// and 3 stays empty until time passes, because the level below covers its deadlines.
 ///
 /// ```
 /// use tickwheel_core::TimerQueue;
@@ -76,8 +77,8 @@ use crate::{Handle, Refused, RescheduleError, TimerQueue};
 /// }
 /// ```
 ///
-/// **Other starts.** If c is no multiple of the upper ticks, each upper clock starts at c rounded
-/// *down* to its own tick, and the rows of levels 2 and 3 do not start at c. From c = 10:
+/// **Other starts.** If c is no multiple of the upper ticks, the clock of each upper level starts at c rounded *down* to the level's tick,
+/// and the rows of levels 2 and 3 do not start at c. From c = 10:
 ///
 /// | level | slot 0 | slot 1 | slot 2 |
 /// |---|---|---|---|
@@ -85,14 +86,13 @@ use crate::{Handle, Refused, RescheduleError, TimerQueue};
 /// | 2 | 9 .. 11 | 12 .. 14 | 15 .. 17 |
 /// | 3 | 9 .. 17 | 18 .. 26 | 27 .. 35 |
 ///
-/// So 12 is on level 1, though slot 1 of level 2 has it too, and 13 is on level 2. Slots are
-/// counted from the start, so that the table reads the same for all starts; Kafka counts them from
-/// time 0, which is another name for the same buckets.
+/// So 12 is on level 1, although slot 1 of level 2 spans it too, and 13 is on level 2. Slots are counted from the start, so that the table
+/// has the same form for all starts. Kafka counts them from time 0; only the numbers of the slots differ.
 ///
-/// # What is often told otherwise
-/// "At clock 1, a wheel of twenty 1 ms slots can take 21 in slot 0." It cannot. Its turn is 1 to
-/// 20: 20 goes to slot 0 of level 1, and 21 to level 2, into the bucket that is taken out at 20. A
-/// level covers `deadline < clock + turn`, and no more.
+/// # A common error
+/// Some texts say: "At clock 1, a wheel of twenty 1 ms slots can take 21 in slot 0." That is wrong. The turn is 1 to 20: 20 goes to slot 0
+/// of level 1, and 21 goes to level 2, into the bucket that is taken out at 20. A level covers exactly the deadlines with `deadline < clock
+/// + turn`.
 ///
 /// ```
 /// use tickwheel_core::TimerQueue;
@@ -108,52 +108,50 @@ use crate::{Handle, Refused, RescheduleError, TimerQueue};
 /// ```
 ///
 /// # Where it differs from Kafka's
-/// - **Never early.** With u above 1, Kafka's deadlines are in effect rounded down: for u = 10, 35
-///   runs at 30. Here a deadline is rounded *up* to a multiple of u when it comes in, and that is
-///   the entry's deadline from then on: [`deadline`](TimerQueue::deadline) and `fire` report it,
-///   and equal ones fire in order of insertion. So an entry is late by less than u. What is beyond
-///   `u64::MAX - 1` after rounding is [`TooFar`](crate::Refusal::TooFar).
+/// - **Never early.** With u above 1, Kafka in effect rounds deadlines down: for u = 10, 35 runs at 30. Here a deadline is rounded *up* to
+///   a multiple of u at the insertion. The rounded value is the entry's deadline from then on: [`deadline`](TimerQueue::deadline) and
+///   `fire` report it, and entries with equal rounded deadlines fire in order of insertion. So an entry is late by less than u. A deadline
+///   beyond `u64::MAX - 1` after rounding is [`TooFar`](crate::Refusal::TooFar).
 /// - **In order.** Equal deadlines that come from different levels fire in order of insertion.
-/// - **The clock follows `advance`**, also when nothing is pending. Kafka's clock stands until a
-///   bucket expires, so that after an idle day the next entry goes to a level it does not need.
-/// - **A bucket that was emptied by a cancel leaves the queue** and asks for no wake.
+/// - **The clock follows `advance`**, also when nothing is pending. Kafka's clock stands still until a bucket expires, so after an idle day
+///   the next entry goes to a higher level than necessary.
+/// - **A bucket that a cancel empties leaves the queue** and causes no wake.
 ///
 /// # What it is not
-/// The wheel to use: that is [`Wheel`](crate::Wheel).
+/// It is not the wheel to use: that is [`Wheel`](crate::Wheel).
 pub struct HierarchicalWheel<T> {
     start: u64,
     now: u64,
     slab: Slab<T>,
-    /// An entry's `home` is the index of its level here.
+    /// The levels, from the finest. An entry's `home` is the index of its level in this vector.
     levels: Vec<Level>,
-    /// The buckets that hold entries: expiry and index of the level, from which the slot follows.
+    /// The buckets that hold entries: expiry and index of the level. The slot follows from these.
     buckets: BTreeSet<(u64, usize)>,
-    /// The slots of the levels to come, if more are made on demand.
+    /// The number of slots of each new level, if levels are made on demand; `None` if all levels exist from the start.
     size: Option<usize>,
     taken_out: u64,
 }
 
-/// Where an entry of a [`HierarchicalWheel`] is.
+/// The position of an entry of a [`HierarchicalWheel`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Placement {
-    /// The level, counted from 1, the finest.
+    /// The level, counted from 1, which is the finest.
     pub level: usize,
-    /// The slot, counted from 0, which is that of the start.
+    /// The slot, counted from 0, which is the slot of the start.
     pub slot: usize,
-    /// When the bucket in that slot is taken out: a multiple of the level's tick.
+    /// The time at which the bucket in that slot is taken out: a multiple of the level's tick.
     pub bucket_expiry: u64,
 }
 
 impl<T> HierarchicalWheel<T> {
-    /// An empty wheel whose time is `start`, with levels of `size` slots, made on demand. It
-    /// reaches to the end of time, with 64 levels at the most.
+    /// An empty wheel whose time is `start`, with levels of `size` slots, which are made on demand. It accepts deadlines up to the end of
+    /// time, with at most 64 levels.
     ///
-    /// Ticks and turns that do not fit into 64 bits are cut off there, and the level that has such
-    /// a turn is the last.
+    /// A tick or a turn that does not fit into 64 bits is set to the largest value. A level with such a turn is the last one.
     ///
     /// # Panics
-    /// If `tick` is 0, or `size` is less than 2: a level of one slot turns no longer than its tick,
-    /// so no level above it would ever reach farther.
+    /// If `tick` is 0, or if `size` is less than 2: the turn of a level with one slot is no longer than its tick, so higher levels would
+    /// not cover more time.
     #[must_use]
     pub fn new(start: u64, tick: u64, size: usize) -> Self {
         Self { size: Some(size), ..Self::with_levels(start, tick, &[size]) }
@@ -163,14 +161,13 @@ impl<T> HierarchicalWheel<T> {
     /// finest first; there are no other levels. A deadline that the last level does not cover is
     /// [`TooFar`](crate::Refusal::TooFar).
     ///
-    /// As the last level's clock is rounded down to its tick, the reach varies: between its turn
-    /// less one tick, and its turn.
+    /// The clock of the last level is rounded down to its tick. So the farthest deadline that is accepted varies: its distance is between
+    /// the turn less one tick, and the turn.
     ///
     /// # Panics
     /// If `tick` is 0, there is no level, or one has less than 2 slots.
     ///
-    /// A clock of seconds, minutes and hours shows 23:40:20, and something is due in ten minutes and
-    /// five seconds:
+    /// Example: a clock of seconds, minutes and hours shows 23:40:20, and an entry is due in ten minutes and five seconds:
     ///
     /// ```
     /// use tickwheel_core::classic::{HierarchicalWheel, Placement};
@@ -218,7 +215,7 @@ impl<T> HierarchicalWheel<T> {
         Self { start, now: start, slab, levels, buckets, size: None, taken_out: 0 }
     }
 
-    /// Where an entry is. `None` if the handle is stale. O(1).
+    /// The position of an entry. `None` if the handle is stale. O(1).
     #[must_use]
     pub fn look(&self, handle: Handle) -> Option<Placement> {
         let entry = &self.slab[self.slab.find(handle)?];
@@ -230,28 +227,27 @@ impl<T> HierarchicalWheel<T> {
         })
     }
 
-    /// How many levels have been made. O(1).
+    /// The number of levels that exist. O(1).
     #[must_use]
     pub fn levels(&self) -> usize {
         self.levels.len()
     }
 
-    /// The clock of a level, counted from 1: now, rounded down to its tick. `None` if there is no
-    /// such level, or not yet. O(1).
+    /// The clock of a level: now, rounded down to the level's tick. Levels are counted from 1. `None` if the level does not exist (yet).
+    /// O(1).
     #[must_use]
     pub fn clock(&self, level: usize) -> Option<u64> {
         let level = self.levels.get(level.checked_sub(1)?)?;
         Some(level.clock(self.now))
     }
 
-    /// The expiries of the buckets that hold entries, from the next, with their levels, counted
-    /// from 1.
+    /// The expiries of the buckets that hold entries, the next one first, each with its level, counted from 1.
     pub fn buckets(&self) -> impl Iterator<Item = (u64, usize)> + use<'_, T> {
         self.buckets.iter().map(|&(expiry, level)| (expiry, level + 1))
     }
 
-    /// How often an entry was taken out of a bucket because time had come to it: to be filed on a
-    /// lower level, or to fire. It is the work the wheel has done besides inserting. O(1).
+    /// How many times an entry was taken out of a bucket because the bucket expired: the entry was then filed on a lower level, or fired.
+    /// This number is the work of the wheel besides insertions. O(1).
     #[must_use]
     pub fn taken_out(&self) -> u64 {
         self.taken_out
@@ -266,7 +262,7 @@ impl<T> HierarchicalWheel<T> {
         Ok(deadline)
     }
 
-    /// Puts an entry into the bucket it belongs to: on the lowest level that covers its deadline.
+    /// Puts an entry into its bucket, on the lowest level that covers its deadline.
     fn file(&mut self, place: u32) {
         let deadline = self.slab[place].deadline;
         let home = self.level_for(deadline);
@@ -280,10 +276,10 @@ impl<T> HierarchicalWheel<T> {
         }
     }
 
-    /// The index of the lowest level that covers a deadline, which is made if it is not there.
+    /// The index of the lowest level that covers a deadline. If no level covers it, levels are made.
     ///
-    /// The search ends: each level turns at least twice as long as the one below, and a level whose
-    /// turn is cut off at the end of time covers everything.
+    /// The search ends: the turn of each level is at least twice the turn of the level below, and a level whose turn is limited to 64 bits
+    /// covers all deadlines.
     fn level_for(&mut self, deadline: u64) -> usize {
         let mut index = 0;
         loop {
@@ -311,8 +307,8 @@ impl<T> HierarchicalWheel<T> {
         }
     }
 
-    /// The entries that are due at `expiry`, the nearest of all buckets, in the order in which they
-    /// fire. Buckets of several levels may expire together, and each may hold some of them.
+    /// The places of the entries that are due at `expiry`, in the order in which they fire. `expiry` is the nearest of all buckets. Buckets
+    /// of several levels may expire together, and each of them may hold some of these entries.
     fn due(&self, expiry: u64) -> Vec<u32> {
         let mut due = Vec::new();
         for &(_, home) in self.buckets.range((expiry, 0)..=(expiry, usize::MAX)) {
@@ -323,8 +319,8 @@ impl<T> HierarchicalWheel<T> {
         due
     }
 
-    /// Empties the buckets that expire at `expiry`, which is now, and files their entries again.
-    /// Now is inside the span of these coarse slots, so finer levels cover the entries.
+    /// Empties the buckets that expire at `expiry`, and files their entries again. Now is `expiry`, so it is inside the span of these
+    /// coarse slots, and finer levels cover the entries.
     fn cascade(&mut self, expiry: u64) {
         while let Some(&(first, home)) = self.buckets.first()
             && first == expiry
@@ -388,8 +384,8 @@ impl<T> TimerQueue<T> for HierarchicalWheel<T> {
         while let Some(&(expiry, _)) = self.buckets.first()
             && expiry <= now
         {
-            // Time stands just before the expiry while its entries are handed out, so that a panic
-            // leaves the others in the future, and in their buckets.
+            // Time stands just before the expiry while entries are handed out. So after a panic in `fire` the entries not yet handed out
+            // are still in the future, and in their buckets.
             self.now = expiry - 1;
             for place in self.due(expiry) {
                 self.unlink(place);

@@ -8,9 +8,9 @@ use super::list::List;
 /// One ring of slots, of one tick each.
 pub(super) struct Level {
     pub(super) tick: u64,
-    /// Tick times slots, or `u64::MAX` if that does not fit: then the level covers all of time.
+    /// Tick times number of slots, or `u64::MAX` if the product does not fit; in that case the level covers all of time.
     pub(super) turn: u64,
-    /// The number of the tick in which the wheel started; slot 0 is its slot.
+    /// The number of the level's tick in which the wheel started. Slot 0 is the slot of this tick.
     first: u64,
     slots: Vec<List>,
 }
@@ -21,7 +21,7 @@ impl Level {
         Self { tick, turn, first: start / tick, slots: vec![List::EMPTY; size] }
     }
 
-    /// The level's own clock: now, rounded down to its tick.
+    /// The clock of this level: now, rounded down to the level's tick.
     pub(super) fn clock(&self, now: u64) -> u64 {
         now - now % self.tick
     }
@@ -31,7 +31,7 @@ impl Level {
         deadline < self.clock(now).saturating_add(self.turn)
     }
 
-    /// When the bucket of a deadline is taken out: the deadline, rounded down to the tick.
+    /// The time at which the bucket of a deadline is taken out: the deadline, rounded down to the tick.
     pub(super) fn expiry(&self, deadline: u64) -> u64 {
         deadline - deadline % self.tick
     }
@@ -57,7 +57,7 @@ impl Level {
 mod tests {
     use super::*;
 
-    /// C14: where a turn no longer fits into 64 bits, the level covers all that is left.
+    /// C14: a level whose turn does not fit into 64 bits covers all later deadlines.
     #[test]
     fn c14_a_turn_saturates_and_never_wraps() {
         let level = Level::new(0, 1 << 63, 2);
@@ -66,7 +66,7 @@ mod tests {
         assert!(level.covers(u64::MAX - 2, u64::MAX - 1));
         assert_eq!(level.slot(u64::MAX - 1), 1);
 
-        // The turn fits, but not its end.
+        // The length of the turn fits into 64 bits, but the time of its end does not.
         let level = Level::new(u64::MAX - 10, 1, 100);
         assert_eq!(level.turn, 100);
         assert!(level.covers(u64::MAX - 10, u64::MAX - 1));

@@ -1,11 +1,11 @@
-//! [`List`]: a doubly linked list of entries. A slot of a wheel is one, and so is a sorted list.
+//! [`List`]: a doubly linked list of entries. Each slot of a wheel is such a list, and so is a sorted list.
 
 use core::iter;
 
 use super::slab::Slab;
 
-/// The two ends of a list; the links are in the entries. So an entry can leave from anywhere in
-/// O(1), which is what makes a cancel cheap.
+/// The first and the last entry of a list; the links are in the entries. So an entry can leave any position in O(1), which makes a cancel
+/// cheap.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct List {
     first: Option<u32>,
@@ -23,19 +23,19 @@ impl List {
         self.first.is_none()
     }
 
-    /// The places in the list, from the first.
+    /// The places in the list, from the first to the last.
     pub(super) fn places<T>(self, slab: &Slab<T>) -> impl Iterator<Item = u32> + use<'_, T> {
         iter::successors(self.first, |&place| slab[place].next)
     }
 
-    /// Puts an entry at the end. O(1).
+    /// Appends an entry. O(1).
     pub(super) fn push_back<T>(&mut self, slab: &mut Slab<T>, place: u32) {
         self.insert_after(slab, self.last, place);
     }
 
-    /// Puts an entry before those that fire later, in a list that is in order.
+    /// Puts an entry before the entries that fire later than it. The list has to be in order.
     ///
-    /// The search starts at the end, so the latest deadline finds its place in O(1).
+    /// The search starts at the end, so an entry with the latest deadline is inserted in O(1).
     pub(super) fn insert_in_order<T>(&mut self, slab: &mut Slab<T>, place: u32) {
         let mut before = self.last;
         while let Some(other) = before
@@ -46,7 +46,7 @@ impl List {
         self.insert_after(slab, before, place);
     }
 
-    /// Takes an entry out of the list that it is in. O(1).
+    /// Takes an entry out of this list. O(1).
     pub(super) fn unlink<T>(&mut self, slab: &mut Slab<T>, place: u32) {
         let (prev, next) = (slab[place].prev.take(), slab[place].next.take());
         match prev {
@@ -59,7 +59,7 @@ impl List {
         }
     }
 
-    /// Puts an entry behind `prev`, or at the front if that is `None`.
+    /// Puts an entry after `prev`, or at the front if `prev` is `None`.
     fn insert_after<T>(&mut self, slab: &mut Slab<T>, prev: Option<u32>, place: u32) {
         let next = match prev {
             Some(prev) => slab[prev].next.replace(place),
@@ -80,7 +80,7 @@ mod tests {
 
     use super::*;
 
-    /// The deadlines in the list, after its links were walked both ways.
+    /// The deadlines in the list. Checks the links in both directions.
     fn deadlines(list: List, slab: &Slab<()>) -> Vec<u64> {
         let forth: Vec<u32> = list.places(slab).collect();
         let back = iter::successors(list.last, |&place| slab[place].prev);

@@ -1,13 +1,11 @@
-//! The textbook: five ways to wait for a deadline, each plain enough to be read in one sitting.
+//! Textbook queues: five ways to wait for a deadline, each short enough to be read in one sitting.
 //!
-//! These types are here to be understood, and to check one another. **The queue to use is
-//! [`Wheel`](crate::Wheel).** All of them, and `Wheel` too, obey the laws of
-//! [`TimerQueue`](crate::TimerQueue): never early, equal deadlines in order of insertion, a handle
-//! that finds its own entry or nothing. Some textbook systems break one of these laws; the type
-//! then says so and keeps the law.
+//! These types are here to be understood, and to check one another. **The queue to use is [`Wheel`](crate::Wheel).** All of them, and
+//! `Wheel` too, obey the laws of [`TimerQueue`](crate::TimerQueue): no entry fires early, entries with equal deadlines fire in order of
+//! insertion, and a handle finds its own entry or nothing. If the textbook version of a type breaks one of these laws, the documentation of
+//! the type says so, and the type keeps the law.
 //!
-//! Read them in this order. n is the number of entries, s of slots, l of levels, b of buckets in
-//! use.
+//! Read them in this order. n is the number of entries, s the number of slots, l the number of levels, b the number of buckets in use.
 //!
 //! | queue | idea | insert | cancel | next wake | a jump, besides what fires | reaches |
 //! |---|---|---|---|---|---|---|
@@ -43,21 +41,20 @@
 //! }
 //! ```
 //!
-//! The first two compare deadlines, and so their cost grows with n. The wheels compute the place
-//! from the deadline instead. The cost of a wheel grows with distance, and each of the three wheels
-//! pays it in another way: by refusal, by rounds, or by levels.
+//! `SortedList` and `HeapQueue` compare deadlines, so their cost grows with n. The wheels compute the slot from the deadline instead, so
+//! their cost grows with the distance of the deadline. Each of the three wheels pays for distance in another way: `SimpleWheel` refuses far
+//! deadlines, `HashedWheel` waits for rounds, and `HierarchicalWheel` has levels.
 //!
 //! # Where they come from
-//! George Varghese and Tony Lauck compared seven schemes in "Hashed and hierarchical timing
-//! wheels", at SOSP in 1987. It is often dated 1997; that is the version in the journal (IEEE/ACM
-//! Transactions on Networking). The types above are schemes 2, 3, 4, 6 and 7.
+//! George Varghese and Tony Lauck compared seven schemes in "Hashed and hierarchical timing wheels", at SOSP in 1987. The paper is often
+//! dated 1997, which is the year of the journal version (IEEE/ACM Transactions on Networking). The types above are schemes 2, 3, 4, 6 and
+//! 7.
 //!
 //! # How they are alike
-//! Entries live in a slab and never move; the handle is the entry's place and its generation there.
-//! A generation is used once in each place, so a stale handle is stale for ever. A cancelled entry
-//! is gone at once, and its place is the next one to be taken: memory follows the highest number
-//! of entries there ever was. There may be 2^32 - 1 entries, and then the answer is
-//! [`Full`](crate::Refusal::Full). A slot takes 16 bytes, used or not.
+//! Entries live in a slab and never move; a handle is the entry's place in the slab and a generation. Each generation is used once in each
+//! place, so a stale handle is stale for ever. A cancelled entry is removed at once, and its place is the next one to be taken: the memory
+//! follows the highest number of entries that there was. There may be 2^32 - 1 entries; further insertions are refused as
+//! [`Full`](crate::Refusal::Full). A slot takes 16 bytes, also if it is empty.
 
 mod deadline;
 mod hashed_wheel;

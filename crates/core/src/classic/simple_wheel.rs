@@ -1,4 +1,4 @@
-//! [`SimpleWheel`]: one turn of slots, and nothing beyond it.
+//! [`SimpleWheel`]: a ring of slots for one turn; later deadlines are refused.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -12,9 +12,8 @@ use crate::{Handle, Refused, RescheduleError, TimerQueue};
 
 /// A ring of s slots, one for each of the next s ticks: a clock face with one hand.
 ///
-/// The hand stands at now, and a deadline n ticks ahead is n slots ahead of it. There is nothing to
-/// compare and nothing to search. This is scheme 4 of Varghese and Lauck (1987); logic simulators
-/// used it before them.
+/// The hand stands at now, and an entry with a deadline n ticks ahead is n slots ahead of the hand. Nothing is compared and nothing is
+/// searched. This is scheme 4 of Varghese and Lauck (1987); logic simulators used it before.
 ///
 /// # Cost
 /// s is the number of slots.
@@ -27,21 +26,19 @@ use crate::{Handle, Refused, RescheduleError, TimerQueue};
 /// | `next_wake` | O(ticks until then), so O(s) |
 /// | `advance` | O(1) for each entry fired and each tick passed, but at most s of those |
 ///
-/// `next_wake` is exact, always.
+/// `next_wake` is always exact.
 ///
 /// # How far it reaches
-/// With s slots, s - 1 ticks ahead is the farthest deadline; s ahead would be the slot of now. So
-/// s or more ahead is refused as [`TooFar`](crate::Refusal::TooFar), and the value comes back; it
-/// is never filed one turn too early. A wheel of one slot refuses everything.
+/// With s slots, the farthest deadline is s - 1 ticks ahead; a deadline s ticks ahead would be in the slot of now. So a deadline s or more
+/// ticks ahead is refused as [`TooFar`](crate::Refusal::TooFar), and the value is given back. Such an entry is never filed one turn too
+/// early. A wheel of one slot refuses everything.
 ///
 /// # What it is not
-/// For delays that differ in size: an hour in ticks of a millisecond is 3.6 million slots. The
-/// [`HashedWheel`](super::HashedWheel) and the [`HierarchicalWheel`](super::HierarchicalWheel) are
-/// two ways out.
+/// It is not for delays of very different lengths: an hour in ticks of a millisecond needs 3.6 million slots. The
+/// [`HashedWheel`](super::HashedWheel) and the [`HierarchicalWheel`](super::HierarchicalWheel) are two solutions.
 ///
 /// # The worked table: tick 1, three slots, start c
-/// Slots are counted from the start. Each row is one value of now; *spent* is the slot of now
-/// itself, which has fired and stays empty.
+/// Slots are counted from the start. Each row is one value of now; *spent* marks the slot of now, which has fired and stays empty.
 ///
 /// | now | slot 0 | slot 1 | slot 2 | refused |
 /// |---|---|---|---|---|
@@ -75,8 +72,7 @@ pub struct SimpleWheel<T> {
 }
 
 impl<T> SimpleWheel<T> {
-    /// An empty wheel whose time is `start`, for deadlines less than `slots` ticks ahead. Any
-    /// positive number of slots will do.
+    /// An empty wheel whose time is `start`, for deadlines less than `slots` ticks ahead. `slots` may be any positive number.
     ///
     /// # Panics
     /// If `slots` is 0.
@@ -86,7 +82,7 @@ impl<T> SimpleWheel<T> {
         Self { start, now: start, slots: vec![List::EMPTY; slots], slab: Slab::new() }
     }
 
-    /// The slot, counted from 0, in which an entry is. `None` if the handle is stale. O(1).
+    /// The slot of an entry, counted from 0. `None` if the handle is stale. O(1).
     #[must_use]
     pub fn slot(&self, handle: Handle) -> Option<usize> {
         Some(self.slot_of(self.deadline(handle)?))
@@ -155,7 +151,7 @@ impl<T> TimerQueue<T> for SimpleWheel<T> {
         if self.len() == 0 {
             return None;
         }
-        // Something is pending, so the hand meets it within one turn.
+        // An entry is pending, so the hand meets it within one turn.
         (self.now + 1..u64::MAX).find(|&tick| !self.slots[self.slot_of(tick)].is_empty())
     }
 
@@ -164,8 +160,8 @@ impl<T> TimerQueue<T> for SimpleWheel<T> {
         while self.now < now && self.len() > 0 {
             let tick = self.now + 1;
             let slot = self.slot_of(tick);
-            // Time stands just before the tick while its entries are handed out, so that a panic
-            // leaves the others in the future.
+            // Time stands just before the tick while entries are handed out. So after a panic in `fire` the entries not yet handed out are
+            // still in the future.
             while let Some(place) = self.slots[slot].first() {
                 self.unlink(place);
                 let value = self.slab.remove(place);

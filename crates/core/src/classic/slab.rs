@@ -1,5 +1,4 @@
-//! [`Slab`]: the home of a queue's entries. An entry never moves, so its place is half of its
-//! handle.
+//! [`Slab`]: the memory of a queue's entries. An entry never moves, so its place can be part of its handle.
 
 use alloc::vec::Vec;
 use core::num::NonZeroU32;
@@ -10,10 +9,9 @@ use crate::{Handle, Refusal, Refused};
 /// One pending entry.
 pub(super) struct Entry<T> {
     pub(super) deadline: u64,
-    /// The number of the insertion, which decides among equal deadlines.
+    /// The number of the insertion. It decides the order of entries with equal deadlines.
     pub(super) seq: u64,
-    /// Where the queue keeps the entry, if that does not follow from the deadline: its index in
-    /// the heap, or its level.
+    /// The position of the entry in the queue, if it does not follow from the deadline: the index in the heap, or the index of the level.
     pub(super) home: usize,
     /// The neighbours in the [`List`](super::list::List) that the entry is in.
     pub(super) prev: Option<u32>,
@@ -22,31 +20,30 @@ pub(super) struct Entry<T> {
 }
 
 impl<T> Entry<T> {
-    /// The sort key: of two entries the one with the smaller key fires first.
+    /// The sort key: the entry with the smaller key fires first.
     pub(super) fn order(&self) -> (u64, u64) {
         (self.deadline, self.seq)
     }
 }
 
-/// A place for one entry at a time; each entry gets its own generation.
+/// The memory for one entry at a time. Each entry in it gets a new generation.
 struct Room<T> {
-    /// Generation of the present entry, or of the next one if the room is empty.
+    /// The generation of the present entry; if the room is empty, of the next entry.
     generation: NonZeroU32,
     entry: Option<Entry<T>>,
 }
 
-/// Rooms for entries, numbered by their place.
+/// Rooms for entries. The place of an entry is the number of its room.
 ///
-/// The room that was left last is taken first, so the memory follows the highest number of entries
-/// there ever was. A generation is used once in each room, and after the last of them the room
-/// stays empty: a stale handle is stale for ever.
+/// The room that became empty last is taken first, so the memory follows the highest number of entries that there was. A generation is used
+/// once in each room, and after its last generation a room stays empty. So a stale handle is stale for ever.
 pub(super) struct Slab<T> {
     rooms: Vec<Room<T>>,
-    /// The places of the empty rooms that may be taken.
+    /// The places of the empty rooms that can be taken.
     free: Vec<u32>,
     len: usize,
     inserted: u64,
-    /// How many rooms there may be.
+    /// The largest number of rooms.
     limit: usize,
 }
 
@@ -55,7 +52,7 @@ impl<T> Slab<T> {
         Self { rooms: Vec::new(), free: Vec::new(), len: 0, inserted: 0, limit: u32::MAX as usize }
     }
 
-    /// An empty slab of at most `limit` rooms, for tests, which cannot fill four billion.
+    /// An empty slab of at most `limit` rooms, for tests: a test cannot fill four billion rooms.
     #[cfg(test)]
     pub(super) fn with_limit(limit: usize) -> Self {
         Self { limit, ..Self::new() }
@@ -65,7 +62,7 @@ impl<T> Slab<T> {
         self.len
     }
 
-    /// Takes a room. The entry is in no list yet.
+    /// Puts an entry into a room. The entry is in no list yet.
     pub(super) fn insert(&mut self, deadline: u64, value: T) -> Result<Handle, Refused<T>> {
         let Some(place) = self.empty_room() else {
             let why = Refusal::Full;
@@ -74,13 +71,13 @@ impl<T> Slab<T> {
         let seq = self.inserted;
         let room = &mut self.rooms[place as usize];
         room.entry = Some(Entry { deadline, seq, home: 0, prev: None, next: None, value });
-        // 2^64 insertions, one each nanosecond, take 584 years.
+        // The number cannot overflow: 2^64 insertions, at one per nanosecond, take 584 years.
         self.inserted += 1;
         self.len += 1;
         Ok(Handle::new(place, room.generation))
     }
 
-    /// The place of a handle's entry; `None` if the handle is stale.
+    /// The place of the entry that `handle` names; `None` if the handle is stale.
     pub(super) fn find(&self, handle: Handle) -> Option<u32> {
         let room = self.rooms.get(handle.place() as usize)?;
         (room.entry.is_some() && room.generation == handle.generation()).then_some(handle.place())

@@ -1,4 +1,4 @@
-//! [`SortedList`]: the first idea, and a good one for few entries.
+//! [`SortedList`]: the simplest queue, and a good one for few entries.
 
 use core::fmt;
 
@@ -7,12 +7,11 @@ use super::list::List;
 use super::slab::Slab;
 use crate::{Handle, Refused, RescheduleError, TimerQueue};
 
-/// A list in order of deadline: what fires next stands at the front.
+/// A list in order of deadline: the entry that fires next is at the front.
 ///
-/// Operating systems began with this list, and it is scheme 2 of Varghese and Lauck (1987). An
-/// entry looks for its place from the end, so a program whose timeouts all have the same length
-/// pays O(1) for each: the latest deadline is always the newest. With mixed lengths the search
-/// walks.
+/// Early operating systems used this list; it is scheme 2 of Varghese and Lauck (1987). The search for the position of a new entry starts
+/// at the end. So a program whose timeouts all have the same length pays O(1) for each, because the newest entry has the latest deadline.
+/// With different lengths, the search has to walk.
 ///
 /// # Cost
 /// n is the number of entries.
@@ -24,14 +23,14 @@ use crate::{Handle, Refused, RescheduleError, TimerQueue};
 /// | `cancel` | O(1) |
 /// | `advance` | O(1) for each entry fired, whatever the ticks |
 ///
-/// `next_wake` is exact, always. Deadlines up to `u64::MAX - 1` are held as they are.
+/// `next_wake` is always exact. Deadlines up to `u64::MAX - 1` are stored exactly.
 ///
 /// # What it is not
-/// A wheel. There are no slots, and time that passes costs nothing; the work is done at the
-/// insertion, by comparing. A wheel does no comparing at all.
+/// It is not a wheel. It has no slots, and time that passes costs nothing. The work is done at the insertion, by comparing deadlines; a
+/// wheel does not compare deadlines at all.
 ///
 /// # The worked example
-/// From start c, five entries, in the order of the columns:
+/// Five entries are inserted from start c, in the order of the columns:
 ///
 /// | inserted | c+7 | c+2 | c+5 | c+2 | c+9 |
 /// |---|---|---|---|---|---|
@@ -116,8 +115,8 @@ impl<T> TimerQueue<T> for SortedList<T> {
             && self.slab[place].deadline <= now
         {
             let deadline = self.slab[place].deadline;
-            // Time stands just before the deadline while its entries are handed out, so that a
-            // panic leaves the others in the future.
+            // Time stands just before the deadline while entries with this deadline are handed out. So after a panic in `fire` the entries
+            // not yet handed out are still in the future.
             self.now = deadline - 1;
             self.list.unlink(&mut self.slab, place);
             let value = self.slab.remove(place);

@@ -4,7 +4,7 @@ use alloc::rc::Rc;
 use alloc::vec::Vec;
 use core::cell::RefCell;
 
-/// A value that writes down its own end.
+/// A value that records its own drop in the book.
 pub(super) struct Tracked {
     pub(super) id: usize,
     drops: Rc<RefCell<Vec<u32>>>,
@@ -16,7 +16,7 @@ impl Drop for Tracked {
     }
 }
 
-/// The book of drops, and the values to come, which are numbered from 0.
+/// Counts the drops of each value, and makes the values, which are numbered from 0.
 pub(super) struct Book(Rc<RefCell<Vec<u32>>>);
 
 impl Book {

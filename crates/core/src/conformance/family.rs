@@ -1,48 +1,45 @@
-//! [`Family`]: what the suite has to know about the queue under test.
+//! [`Family`]: the description of the queue under test for the suite.
 
 use alloc::vec::Vec;
 
 use crate::TimerQueue;
 
-/// A kind of queue, for any type of value.
+/// A type of queue, for values of any type.
 pub trait Family {
     /// The queue under test.
     type Queue<T>: TimerQueue<T>;
 
-    /// Whether `next_wake` is exactly the nearest deadline while nothing is cancelled or
-    /// rescheduled. If not, it may ask for stops on the way.
+    /// Whether `next_wake` is exactly the nearest deadline as long as no entry was cancelled or rescheduled. If `false`, the queue may ask
+    /// for earlier stops.
     const EXACT_WAKE: bool = true;
 
-    /// How many ticks ahead a deadline may be (at least 60). The queue accepts every deadline up to
-    /// this distance, at any time, and refuses every one that is more than twice as far. The checks
-    /// stay within the distance.
+    /// The distance up to which the queue accepts every deadline, at any time (in ticks, at least 60). The queue refuses every deadline
+    /// that is more than twice as far. The checks use deadlines within this distance.
     const REACH: u64 = u64::MAX;
 
-    /// The length of a tick: deadlines are rounded up to a multiple of it. Scripts accept any tick,
-    /// the checks need 1.
+    /// The length of a tick: the queue rounds deadlines up to a multiple of it. Scripts work with any tick; the checks need 1.
     const TICK: u64 = 1;
 
     /// An empty queue whose time is `start`.
     fn start<T>(start: u64) -> Self::Queue<T>;
 
-    /// The memory the queue holds, in bytes, if it can tell. The checks of memory then hold it to
-    /// that number.
+    /// The memory that the queue holds (bytes); `None` if the queue does not know it. The checks of memory use this number.
     fn heap_bytes<T>(queue: &Self::Queue<T>) -> Option<usize> {
         let _ = queue;
         None
     }
 }
 
-/// Calls a closure and says whether it panicked: `std::panic::catch_unwind`, which this crate
-/// cannot name.
+/// Calls a closure and returns whether it panicked. The function is `std::panic::catch_unwind`, which this crate cannot use because it has
+/// no standard library.
 pub type Catch = fn(&mut dyn FnMut()) -> bool;
 
-/// The distance `ahead`, cut off at the queue's reach.
+/// The distance `ahead`, or the reach of the queue if that is smaller.
 pub(super) fn within<F: Family>(ahead: u64) -> u64 {
     ahead.min(F::REACH)
 }
 
-/// Advances a queue and returns what fired, after checking that the count is right.
+/// Advances a queue and returns what fired. Checks that the returned count is right.
 pub(super) fn fired<T>(queue: &mut impl TimerQueue<T>, now: u64) -> Vec<(u64, T)> {
     let mut fired = Vec::new();
     let before = queue.len();
@@ -52,8 +49,8 @@ pub(super) fn fired<T>(queue: &mut impl TimerQueue<T>, now: u64) -> Vec<(u64, T)
     fired
 }
 
-/// Follows `next_wake` by one stop and returns it with what fired there; `None` when nothing is
-/// pending. A wake that is not after now would lead nowhere, for ever.
+/// Advances to `next_wake` and returns that tick with what fired; `None` if nothing is pending. Panics if the wake is not after now,
+/// because a driver would then loop for ever.
 pub(super) fn follow<T>(queue: &mut impl TimerQueue<T>) -> Option<(u64, Vec<(u64, T)>)> {
     let wake = queue.next_wake()?;
     assert!(wake > queue.now(), "the wake, {wake}, is not after now, {}", queue.now());

@@ -7,14 +7,14 @@ use super::family::{Family, fired, follow, within};
 use super::random::Random;
 use crate::{Refusal, RescheduleError, TimerQueue};
 
-/// The sizes of slots and levels in use anywhere, and more: where placement goes wrong.
+/// The sizes of slots and levels in the queues of this crate, and some others: errors of placement are likely at these distances.
 pub(super) const EDGES: [u64; 10] =
     [1 << 6, 1 << 8, 1 << 10, 1 << 12, 1 << 16, 1 << 20, 1 << 24, 1 << 32, 1 << 40, 1 << 56];
 
-/// Starts that are not aligned to anything, besides 0.
+/// Starting times: 0, and some that are not aligned to any slot.
 pub(super) const STARTS: [u64; 5] = [0, 1, 255, 65_535, 1_700_000_000_123];
 
-/// WH1: a deadline at or before now is refused, with the value; now + 1 is accepted.
+/// WH1: a deadline at or before now is refused, and the value is given back; now + 1 is accepted.
 pub fn wh1_an_elapsed_deadline_is_refused_with_the_value<F: Family>() {
     for start in STARTS {
         let mut queue = F::start(start);
@@ -33,8 +33,8 @@ pub fn wh1_an_elapsed_deadline_is_refused_with_the_value<F: Family>() {
     }
 }
 
-/// WH2: equal deadlines fire in the order in which they were inserted, from near or far, with
-/// cancelled ones between.
+/// WH2: entries with equal deadlines fire in the order in which they were inserted, whether they were inserted long before the deadline or
+/// shortly before it, and with cancelled entries between them.
 pub fn wh2_equal_deadlines_fire_in_order_of_insertion<F: Family>() {
     for start in STARTS {
         for edge in EDGES {
@@ -42,7 +42,7 @@ pub fn wh2_equal_deadlines_fire_in_order_of_insertion<F: Family>() {
             let mut queue = F::start(start);
             let mut expected = vec![];
             let mut id = 0;
-            // From far away, then ever nearer, the last from one tick before.
+            // The first insertions are far before the deadline, the next ones nearer and nearer, and the last is one tick before.
             let approach = [edge + 3, edge, edge / 2 + 1, 300, 256, 255, 64, 2, 1];
             for distance in approach {
                 let now = deadline - within::<F>(distance.min(edge + 3));
@@ -61,22 +61,22 @@ pub fn wh2_equal_deadlines_fire_in_order_of_insertion<F: Family>() {
     }
 }
 
-/// WH2, for entries that move: among equal deadlines the first inserted is the first to fire, no
-/// matter from where and when it came to that deadline.
+/// WH2, for rescheduled entries: among equal deadlines, the entry that was inserted first fires first, whatever its earlier deadlines were
+/// and whenever it was rescheduled.
 pub fn wh2_a_rescheduled_entry_keeps_its_place_in_the_order<F: Family>() {
     for start in STARTS {
         for edge in EDGES {
             let edge = within::<F>(4 * edge) / 4;
             let meet = start + 2 * edge;
             let mut queue = F::start(start);
-            // Deadlines before, at and after the meeting point, and on other levels.
+            // Deadlines before, at and after the common deadline, and on other levels.
             let homes = [meet + 1, meet, meet - 1, meet + edge, start + edge, meet + 255];
             let mut handles = vec![];
             for id in 0..60 {
                 let home = homes[id as usize % homes.len()].min(start.saturating_add(F::REACH));
                 handles.push(queue.insert(home, id).expect("the deadline is ahead"));
             }
-            // The last comes first, some before and some after the others have come near.
+            // The entries are rescheduled in reverse order, some before and some after the deadline has come near.
             for id in (30..60).rev() {
                 queue.reschedule(handles[id], meet).expect("it is pending");
             }
@@ -92,10 +92,10 @@ pub fn wh2_a_rescheduled_entry_keeps_its_place_in_the_order<F: Family>() {
     }
 }
 
-/// WH3: one jump of N ticks, N steps, random parts, and stops led by `next_wake` fire the same
-/// list, entry by entry, and it is sorted by deadline and order of insertion.
+/// WH3: one jump of N ticks, N steps of one tick, random parts, and stops at each `next_wake` fire the same list of entries. The list is
+/// sorted by deadline and order of insertion.
 pub fn wh3_any_way_of_advancing_fires_the_same_list<F: Family>() {
-    // Beyond the third level's edge from the second and third starts.
+    // With the second and third start, the span goes beyond the edge of the third level.
     let span = within::<F>(70_000);
     for start in [0, 255, 65_500, (1 << 24) - 35_000, u64::MAX - 1 - span] {
         let scenario = || {
@@ -103,7 +103,7 @@ pub fn wh3_any_way_of_advancing_fires_the_same_list<F: Family>() {
             let mut queue = F::start(start);
             let mut handles = vec![];
             for id in 0..2_000_u32 {
-                // Half of them crowd into a few ticks.
+                // Half of the entries have deadlines in a few ticks.
                 let ahead = match random.below(2) {
                     0 => random.below(span),
                     _ => random.below(10) * (span / 10),
@@ -168,7 +168,7 @@ pub fn wh3_any_way_of_advancing_fires_the_same_list<F: Family>() {
     }
 }
 
-/// WH9: a near deadline that is inserted after a far one fires first, and never a tick early.
+/// WH9: an entry with a near deadline that is inserted after one with a far deadline fires first, and never a tick early.
 pub fn wh9_near_after_far_fires_first<F: Family>() {
     for start in STARTS {
         for (near, far) in [(600, 10_000), (100, 200)] {
@@ -187,8 +187,7 @@ pub fn wh9_near_after_far_fires_first<F: Family>() {
     }
 }
 
-/// WH13: a distance that is a power of two, one less and one more is exact, from aligned and odd
-/// starts.
+/// WH13: a distance that is a power of two, or one less or one more, is exact, from aligned and from other starts.
 pub fn wh13_powers_and_their_neighbours_are_exact<F: Family>() {
     for exponent in 1..=56 {
         for distance in [(1_u64 << exponent) - 1, 1 << exponent, (1 << exponent) + 1] {
@@ -212,7 +211,7 @@ pub fn wh13_powers_and_their_neighbours_are_exact<F: Family>() {
     }
 }
 
-/// WH15: deadlines up to `u64::MAX - 1` are stored and fire, `u64::MAX` is refused, nothing wraps.
+/// WH15: deadlines up to `u64::MAX - 1` are accepted and fire, `u64::MAX` is refused, and no arithmetic wraps.
 pub fn wh15_the_far_end_of_time_is_reached<F: Family>() {
     const LAST: u64 = u64::MAX - 1;
     for start in [0, 1, 1 << 40, u64::MAX / 2, LAST - 70_000, LAST - 256, LAST - 1] {
@@ -247,7 +246,7 @@ pub fn wh15_the_far_end_of_time_is_reached<F: Family>() {
         assert_eq!((queue.len(), queue.next_wake()), (0, None));
     }
 
-    // Time may reach the very end, and stays there.
+    // Time may reach the largest tick, and stays there.
     let start = 7.max(LAST - within::<F>(LAST));
     let mut queue = F::start(start);
     queue.insert(LAST, LAST).expect("it is ahead");
@@ -262,8 +261,8 @@ pub fn wh15_the_far_end_of_time_is_reached<F: Family>() {
     assert_eq!(queue.next_wake(), None);
 }
 
-/// WH15, for a queue that does not reach the end of time: what it reaches is taken, and what is
-/// more than twice as far is refused, whatever the time; nothing is filed a turn too early.
+/// WH15, for a queue with a limited reach: deadlines within the reach are accepted, and deadlines more than twice as far are refused, at
+/// any time. No entry is filed a turn too early.
 pub fn wh15_what_is_beyond_the_reach_is_refused<F: Family>() {
     const LAST: u64 = u64::MAX - 1;
     for start in STARTS {

@@ -7,8 +7,7 @@ use super::firing::STARTS;
 use super::random::Random;
 use crate::{RescheduleError, TimerQueue};
 
-/// WH6: cancel returns the value once. After that, after firing, and after the place was taken by
-/// another, the handle finds nothing.
+/// WH6: cancel returns the value once. After the cancel, after firing, and after another entry took the place, the handle finds nothing.
 pub fn wh6_a_handle_works_once<F: Family>() {
     for start in STARTS {
         let mut queue = F::start(start);
@@ -18,7 +17,7 @@ pub fn wh6_a_handle_works_once<F: Family>() {
         let due = queue.insert(start + 10, 2).expect("it is ahead");
         assert_eq!(fired(&mut queue, start + 10), [(start + 10, 2)]);
 
-        // Many tenants of the few places there are.
+        // Many entries use the same few places, one after the other.
         let mut stale = vec![cancelled, due];
         for round in 0..1_000 {
             let deadline = start + within::<F>(1_000);
@@ -39,8 +38,8 @@ pub fn wh6_a_handle_works_once<F: Family>() {
     }
 }
 
-/// WH7: rescheduled later, earlier, to the same tick, again and again, an entry fires once, at its
-/// last deadline, and `len` does not move.
+/// WH7: an entry that is rescheduled many times, to later, earlier and equal ticks, fires once, at its last deadline, and `len` does not
+/// change.
 pub fn wh7_a_rescheduled_entry_fires_once_at_its_last_deadline<F: Family>() {
     for start in STARTS {
         let mut queue = F::start(start);
@@ -60,7 +59,7 @@ pub fn wh7_a_rescheduled_entry_fires_once_at_its_last_deadline<F: Family>() {
         assert_eq!(fired(&mut queue, staying), [(staying, "staying")]);
         assert_eq!(fired(&mut queue, start + (1 << 42)), []);
 
-        // The same with many, while time passes.
+        // The same with many entries, while time passes.
         let mut random = Random::new(start);
         let base = queue.now();
         let span = within::<F>(100_000);
@@ -88,7 +87,7 @@ pub fn wh7_a_rescheduled_entry_fires_once_at_its_last_deadline<F: Family>() {
     }
 }
 
-/// WH8: a refused reschedule (stale, elapsed, too far) leaves everything as it was.
+/// WH8: a refused reschedule (stale, elapsed, too far) changes nothing.
 pub fn wh8_a_refused_reschedule_changes_nothing<F: Family>() {
     for start in STARTS {
         let deadline = start + within::<F>(300);
@@ -117,10 +116,10 @@ pub fn wh8_a_refused_reschedule_changes_nothing<F: Family>() {
     }
 }
 
-/// WH10: two entries on a boundary; one fires or is cancelled, and the other's handle still works.
+/// WH10: of two entries on a boundary one fires or is cancelled; the handle of the other one still works.
 pub fn wh10_neighbours_on_a_boundary_are_independent<F: Family>() {
     for boundary in [64, 256, 65_536, 1 << 24, 1 << 32] {
-        // From as far away as the queue reaches.
+        // The boundary is as far away as the queue reaches.
         let distance = within::<F>(boundary + 1);
         let mut queue = F::start(boundary + 1 - distance);
         let first = queue.insert(boundary, 1).expect("it is ahead");
@@ -134,7 +133,7 @@ pub fn wh10_neighbours_on_a_boundary_are_independent<F: Family>() {
         assert_eq!(queue.cancel(third), Some(3));
         assert_eq!((queue.len(), queue.next_wake()), (0, None));
 
-        // From on the boundary itself, if that is in reach, one slot and one tick further.
+        // From a time at which the boundary itself, one slot more and one tick more are in reach.
         assert_eq!(fired(&mut queue, 2 * boundary + 1 - distance), []);
         let first = queue.insert(2 * boundary, 4).expect("it is ahead");
         let second = queue.insert(2 * boundary + 1, 5).expect("it is ahead");
@@ -145,7 +144,7 @@ pub fn wh10_neighbours_on_a_boundary_are_independent<F: Family>() {
     }
 }
 
-/// WH11: moving one entry, later or before the other, leaves the other on time.
+/// WH11: of two entries one is moved, to a later tick or to a tick before the other; the other one stays on time.
 pub fn wh11_moving_one_entry_leaves_the_other_on_time<F: Family>() {
     for start in STARTS {
         for (near, far) in [(10, 20), (100, 400), (300, 70_000), (70_000, 1 << 33)] {

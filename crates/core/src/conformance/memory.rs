@@ -1,4 +1,4 @@
-//! Checks of what is held, and for how long: memory, drops, panics.
+//! Checks of memory, drops and panics.
 
 use alloc::boxed::Box;
 use alloc::string::{String, ToString};
@@ -9,12 +9,12 @@ use super::book::Book;
 use super::family::{Catch, Family, fired, within};
 use crate::TimerQueue;
 
-/// Ten minutes of milliseconds.
+/// Ten minutes (in ticks of a millisecond).
 const TEN_MINUTES: u64 = 600_000;
 
-/// WH17: pairs of insert and cancel with deadlines ten minutes ahead, and as many reschedules, do not
-/// make the memory grow, whether the clock stands still or moves. The check makes 1 million pairs, so
-/// that slow queues can run it, too; `tests/memory.rs` makes 10 million for the wheel.
+/// WH17: pairs of insert and cancel with deadlines ten minutes ahead, and the same number of reschedules, do not make the memory grow,
+/// whether the clock stands still or moves. The check makes 1 million pairs, so that slow queues can run it, too; `tests/memory.rs` makes
+/// 10 million for the wheel.
 pub fn wh17_pairs_and_reschedules_keep_memory_flat<F: Family>() {
     const PAIRS: u64 = 1_000_000;
     for step in [0, 1, 977] {
@@ -29,7 +29,7 @@ pub fn wh17_pairs_and_reschedules_keep_memory_flat<F: Family>() {
             moving = queue.reschedule(moving, now + ahead).expect("it is pending");
             assert_eq!(queue.len(), 2);
             assert_eq!(queue.cancel(handle), Some(pair));
-            // By then every level that the distance can reach has been made.
+            // After this number of pairs every level in reach has been made.
             if pair == PAIRS / 10 {
                 settled = Some(F::heap_bytes(&queue));
             }
@@ -37,13 +37,13 @@ pub fn wh17_pairs_and_reschedules_keep_memory_flat<F: Family>() {
         assert_eq!(queue.len(), 1);
         assert_eq!(queue.cancel(moving), Some(0));
         if let (Some(Some(before)), Some(after)) = (settled, F::heap_bytes(&queue)) {
-            // One more level may have been reached by the clock.
+            // The clock may have reached one more level.
             assert!(after <= before + 8_192, "memory grew from {before} to {after} bytes");
         }
     }
 }
 
-/// WH18: a value of any type is dropped exactly once: fired, cancelled, refused, or with the queue.
+/// WH18: each value, of any type, is dropped exactly once: after it fired, after a cancel, after a refusal, or with the queue.
 pub fn wh18_values_are_dropped_exactly_once<F: Family>() {
     let book = Book::new();
     let mut queue = F::start(1_000);
@@ -64,14 +64,14 @@ pub fn wh18_values_are_dropped_exactly_once<F: Family>() {
         let gone = deadline(number) <= now || id == 50 || id == 60;
         assert_eq!(book.drops(id), u32::from(gone), "value {id}");
     }
-    // Some more into places that were freed.
+    // Some more entries, which take places that were freed.
     for _ in 0..20 {
         queue.insert(now + within::<F>(1 << 40), book.value()).expect("it is ahead");
     }
     drop(queue);
     assert!(book.all_dropped_once());
 
-    // Values without a size, on the heap, and borrowed.
+    // Values of size zero, values on the heap, and borrowed values.
     let mut queue = F::start(0);
     queue.insert(5, ()).expect("it is ahead");
     assert_eq!(fired(&mut queue, 5), [(5, ())]);
@@ -88,13 +88,13 @@ pub fn wh18_values_are_dropped_exactly_once<F: Family>() {
     assert_eq!(called, [9]);
 }
 
-/// WH18: a panic in `fire` takes with it only the value being fired. The rest is pending, the
-/// handles are good, time stands before the rest, and the queue goes on in order.
+/// WH18: a panic in `fire` loses only the value that was being fired. All other entries are pending, their handles work, time stands before
+/// their deadlines, and the queue goes on in order.
 pub fn wh18_a_panic_in_fire_loses_nothing_else<F: Family>(catch: Catch) {
     for start in [0, 200, 65_530, 1 << 40] {
         let book = Book::new();
         let mut queue = F::start(start);
-        // Three to each tick; the ticks are on several levels.
+        // Three entries for each tick; the ticks are on several levels.
         let aheads = [1, 2, 56, 300, 301, 70_000].into_iter().filter(|&ahead| ahead <= F::REACH);
         let deadlines: Vec<u64> = aheads.map(|ahead| start + ahead).collect();
         let mut handles = vec![];
@@ -115,7 +115,7 @@ pub fn wh18_a_panic_in_fire_loses_nothing_else<F: Family>(catch: Catch) {
             let panicked = catch(&mut || {
                 queue.advance(end, &mut |deadline, value| {
                     list.push((deadline, value.id));
-                    // Each second one, and the last of some ticks.
+                    // Every second value panics, and so does the last value of some ticks.
                     assert!(list.len() % 2 == 0, "a body fails, on purpose");
                 });
             });
@@ -139,14 +139,14 @@ pub fn wh18_a_panic_in_fire_loses_nothing_else<F: Family>(catch: Catch) {
                 }
                 (wake, nearest) => assert!(wake.is_none() && nearest.is_none()),
             }
-            // The next in line can be moved away and back, and keeps its place in the line.
+            // The entry that fires next can be moved to another deadline and back, and keeps its position in the order.
             if let Some(&(nearest, id)) = expected.get(list.len()) {
                 let away = (nearest + 1_000).min(queue.now().saturating_add(F::REACH));
                 for to in [away, nearest] {
                     handles[id] = queue.reschedule(handles[id], to).expect("it is pending");
                 }
             }
-            // The queue can be used at once: the tick that was interrupted is still ahead.
+            // The queue can be used at once: the interrupted tick is not over.
             let extra = queue.insert(deadline, book.value()).expect("time stands before it");
             let moved = queue.reschedule(extra, deadline + 1).expect("it is pending");
             let moved = queue.reschedule(moved, deadline).expect("it is pending");
@@ -161,8 +161,7 @@ pub fn wh18_a_panic_in_fire_loses_nothing_else<F: Family>(catch: Catch) {
     }
 }
 
-/// WH19: a cancelled entry does not stay until its deadline: the value is out at once, and the
-/// next entries take its memory.
+/// WH19: a cancelled entry does not stay until its deadline: its value is returned at once, and the next entries take its memory.
 pub fn wh19_a_cancelled_entry_is_freed_at_once<F: Family>() {
     let book = Book::new();
     let mut queue = F::start(0);
@@ -170,7 +169,7 @@ pub fn wh19_a_cancelled_entry_is_freed_at_once<F: Family>() {
     for round in 0..100 {
         let mut handles = vec![];
         for id in 0..1_000 {
-            // Seconds, days, years, and beyond, or as far as it goes.
+            // Distances of seconds, days, years and more, limited to the reach.
             let deadline = within::<F>(1_000 << (id % 40));
             handles.push(queue.insert(deadline, book.value()).expect("it is ahead"));
         }

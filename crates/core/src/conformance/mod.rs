@@ -1,8 +1,7 @@
-//! The suite that every [`TimerQueue`](crate::TimerQueue) passes.
+//! The conformance suite that every [`TimerQueue`](crate::TimerQueue) has to pass.
 //!
-//! Each check is a function, named after the behaviour it holds (`wh1` to `wh19`), that panics if
-//! the queue behaves otherwise. A queue describes itself by a [`Family`];
-//! [`conformance_suite!`](crate::conformance_suite) turns that into one test for each check:
+//! Each check is a function with the name of the behaviour that it checks (`wh1` to `wh19`). It panics if the queue behaves otherwise. A
+//! queue describes itself by a [`Family`]; [`conformance_suite!`](crate::conformance_suite) makes one test of each check:
 //!
 //! ```no_run
 //! use tickwheel_core::Model;
@@ -20,12 +19,10 @@
 //! # fn main() {}
 //! ```
 //!
-//! A queue that does not reach the end of time says how far it reaches, and runs every check within
-//! that.
+//! A queue that does not reach the end of time states its reach, and the checks use deadlines within this reach.
 //!
-//! [`script`] goes further: it replays any sequence of operations on a queue and on the
-//! [`Model`](crate::Model) and compares every answer, every drop and every panic; feed it from a
-//! generator.
+//! [`script`] replays any sequence of operations on a queue and on the [`Model`](crate::Model), and compares every answer, every drop and
+//! every panic. A generator can make the sequences.
 
 mod book;
 mod family;

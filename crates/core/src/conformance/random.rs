@@ -1,6 +1,6 @@
-//! [`Random`]: numbers for the scenarios, the same in every run.
+//! [`Random`]: pseudo-random numbers for the checks, equal in every run.
 
-/// Splitmix64 (Steele, Lea and Flood, 2014): enough to spread deadlines, and no dependency.
+/// The generator splitmix64 (Steele, Lea and Flood, 2014): random enough to spread deadlines, and without a dependency.
 pub(crate) struct Random(u64);
 
 impl Random {
@@ -16,7 +16,7 @@ impl Random {
         mixed ^ mixed >> 31
     }
 
-    /// A number below `bound`, which is not 0. The slight bias does not matter here.
+    /// A number below `bound`. `bound` must not be 0. The slight bias of the numbers does not matter here.
     pub(crate) fn below(&mut self, bound: u64) -> u64 {
         self.next() % bound
     }

@@ -11,28 +11,28 @@ use super::book::{Book, Tracked};
 use super::family::{Catch, Family};
 use crate::{Handle, Model, Refusal, RescheduleError, TimerQueue};
 
-/// A tick, named in relation to now, so that scripts stay near what may go wrong.
+/// A tick relative to now, so that scripts test the ticks at which errors are likely.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Aim {
     /// Ticks after now.
     Ahead(u64),
     /// Ticks before now.
     Behind(u64),
-    /// Near the next multiple of 2^`bits` after now: there, or up to 127 ticks off.
+    /// The next multiple of 2^`bits` after now, plus `off` ticks.
     Edge {
         /// The logarithm of the slot's size, below 64.
         bits: u32,
-        /// How far off.
+        /// The distance from the multiple (ticks), from -128 to 127.
         off: i8,
     },
-    /// A tick within a slot of 2^`bits` ticks: `slots` after the slot of now, and `ticks` after its
+    /// A tick in a slot of 2^`bits` ticks: the slot is `slots` slots after the slot of now, and the tick is `ticks` ticks after the slot's
     /// begin.
     Slot {
         /// The logarithm of the slot's size, below 64.
         bits: u32,
-        /// How many slots on.
+        /// The number of slots after the slot of now.
         slots: u64,
-        /// How many ticks on from there.
+        /// The number of ticks after the begin of the slot.
         ticks: u64,
     },
     /// A tick by its number.
@@ -40,7 +40,7 @@ pub enum Aim {
 }
 
 impl Aim {
-    /// The tick that is meant at `now`. What would be beyond the ends of time is at the end.
+    /// The tick of this aim at the time `now`. A tick beyond an end of time is set to that end.
     fn tick(self, now: u64) -> u64 {
         match self {
             Self::Ahead(ticks) => now.saturating_add(ticks),
@@ -59,44 +59,42 @@ impl Aim {
     }
 }
 
-/// One operation of a script. `pick` chooses among all handles ever given out, stale ones too.
+/// One operation of a script. `pick` chooses among all handles of the script, including stale ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// Insert a new value.
     Insert(Aim),
-    /// Insert a new value at the deadline of a pending one, to have equal deadlines.
+    /// Insert a new value with the deadline of a pending entry.
     InsertBeside(usize),
-    /// Cancel by a handle.
+    /// Cancel the entry of a handle.
     Cancel(usize),
-    /// Reschedule by a handle.
+    /// Reschedule the entry of a handle.
     Reschedule(usize, Aim),
-    /// Reschedule to the deadline of another one.
+    /// Reschedule an entry to the deadline of another entry.
     RescheduleBeside(usize, usize),
-    /// Let time pass, or try to turn it back.
+    /// Advance, or try to advance to an earlier time.
     Advance(Aim),
-    /// Let time pass, with a `fire` that panics after the given number of values.
+    /// Advance, with a `fire` that panics at the value after this number of values.
     Panic(Aim, usize),
-    /// Advance to the queue's own next wake.
+    /// Advance to the `next_wake` of the queue.
     Follow,
 }
 
-/// The panic message of [`Step::Panic`], so that a panic hook can keep silent about it.
+/// The message of the panics that [`Step::Panic`] causes, so that a panic hook can suppress it.
 pub const ON_PURPOSE: &str = "a body fails, on purpose";
 
-/// Whether a panic's payload is the script's own, [`ON_PURPOSE`]. Any other panic is a finding and
-/// must not be caught.
+/// Whether the payload of a panic is [`ON_PURPOSE`]. Any other panic is an error of the queue and must not be caught.
 #[must_use]
 pub fn is_on_purpose(payload: &(dyn Any + Send)) -> bool {
-    // A formatted message is a `String`.
+    // The payload of a panic with a formatted message is a `String`.
     let text = payload.downcast_ref::<&str>().copied();
     text.or_else(|| payload.downcast_ref::<String>().map(String::as_str)) == Some(ON_PURPOSE)
 }
 
-/// The values that a queue handed out while time passed, and whether `fire` panicked at the last of
-/// them.
+/// The values that a queue handed out during an advance, and whether `fire` panicked at the last one.
 type HandedOut = (Vec<(u64, usize)>, bool);
 
-/// One accepted insertion: the handles of both sides, and the number of the value.
+/// One accepted insertion: the handles of the queue and of the model, and the number of the value.
 #[derive(Clone, Copy)]
 struct Claim {
     queue: Handle,
@@ -104,23 +102,22 @@ struct Claim {
     id: usize,
 }
 
-/// The queue under test, the model beside it, and a claim for every accepted insertion.
+/// The queue under test, the model, and a claim for every accepted insertion.
 ///
-/// The queue holds values that tell when they are dropped, the model holds their numbers.
+/// The queue holds values that record their drop; the model holds the numbers of these values.
 struct Replay<F: Family> {
     queue: F::Queue<Tracked>,
     model: Model<usize>,
     claims: Vec<Claim>,
     book: Book,
-    /// Entries cancelled and rescheduled so far, and panics, each of which may cost an extra stop.
+    /// The number of cancels, reschedules and panics so far. Each of them may cause one extra stop.
     changes: usize,
     catch: Catch,
 }
 
-/// Replays a script on a queue and on the [`Model`], from `start`, and panics at the first
-/// difference: in an answer, in what fires or its order, in `len`, `now` or `deadline`, in what was
-/// dropped, or if `next_wake` breaks its law. At the end everything pending fires, led by
-/// `next_wake`. `catch` is for the panics of the script itself.
+/// Replays a script from `start` on a queue and on the [`Model`], and panics at the first difference: in an answer, in what fires or its
+/// order, in `len`, `now` or `deadline`, or in the drops; also if `next_wake` breaks its law. At the end all pending entries fire, with
+/// stops at each `next_wake`. `catch` catches the panics that the script itself causes.
 pub fn replay<F: Family>(start: u64, script: &[Step], catch: Catch) {
     let mut replay = Replay::<F> {
         queue: F::start(start),
@@ -133,7 +130,7 @@ pub fn replay<F: Family>(start: u64, script: &[Step], catch: Catch) {
     for (index, &step) in script.iter().enumerate() {
         replay.step(step);
         replay.compare();
-        // Every claim is looked at now and then, as there may be many.
+        // There may be many claims, so they are all checked only after every 16th step.
         if index % 16 == 0 {
             replay.compare_claims();
         }
@@ -175,13 +172,13 @@ impl<F: Family> Replay<F> {
         pick.checked_rem(self.claims.len())
     }
 
-    /// The deadline of a claim; if the claim is stale, now, which no queue accepts.
+    /// The deadline of a claim; if the claim is stale, now, which every queue refuses.
     fn deadline_of(&self, pick: usize) -> u64 {
         let deadline = self.pick(pick).and_then(|index| self.model.deadline(self.claims[index].model));
         deadline.unwrap_or(self.model.now())
     }
 
-    /// The deadline after rounding, as the model has to get it, since the model's tick is 1.
+    /// The deadline after the queue's rounding. The model gets this value, because its tick is 1.
     fn rounded(&self, deadline: u64) -> u64 {
         if deadline <= self.model.now() {
             return deadline;
@@ -189,7 +186,7 @@ impl<F: Family> Replay<F> {
         deadline.checked_next_multiple_of(F::TICK).unwrap_or(u64::MAX)
     }
 
-    /// Whether the queue may say that a deadline is too far, though the model would take it.
+    /// Whether the queue may refuse a deadline as too far although the model accepts it.
     fn may_be_too_far(&self, deadline: u64) -> bool {
         deadline > self.model.now().saturating_add(F::REACH)
     }
@@ -259,7 +256,7 @@ impl<F: Family> Replay<F> {
         }
     }
 
-    /// Follows `next_wake` to the end: each stop fires, but for one for each change.
+    /// Advances to each `next_wake` until nothing is pending. At most one stop for each change may fire nothing.
     fn finish(mut self) {
         let mut idle_stops = 0;
         while let Some(wake) = self.queue.next_wake() {
@@ -279,7 +276,7 @@ impl<F: Family> Replay<F> {
     }
 }
 
-/// Lets time pass until `now`, with a `fire` that panics at the value after `panic_after` others.
+/// Advances to `now`, with a `fire` that panics at the value after `panic_after` other values.
 fn hand_out<T>(
     queue: &mut impl TimerQueue<T>,
     id: fn(&T) -> usize,
@@ -295,7 +292,7 @@ fn hand_out<T>(
             assert!(panic_after.is_none_or(|after| list.len() <= after), "{ON_PURPOSE}");
         }));
     };
-    // A panic that is not on purpose goes on to the caller of the script.
+    // Any other panic passes through to the caller of the script.
     let panicked = if panic_after.is_some() {
         catch(&mut body)
     } else {

@@ -1,7 +1,7 @@
 //! [`conformance_suite!`](crate::conformance_suite): one test for each check.
 
-/// Makes a module of tests, one for each check of [`conformance`](crate::conformance), for a
-/// [`Family`](crate::conformance::Family). It needs the standard library, to catch a panic.
+/// Makes a module of tests, one for each check of [`conformance`](crate::conformance), for a [`Family`](crate::conformance::Family). The
+/// tests need the standard library, to catch panics.
 #[macro_export]
 macro_rules! conformance_suite {
     ($module:ident, $family:ty) => {

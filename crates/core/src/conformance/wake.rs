@@ -8,12 +8,12 @@ use super::firing::STARTS;
 use super::random::Random;
 use crate::{Handle, TimerQueue};
 
-/// A queue that asks for stops on the way gets as many for each deadline: more than one for each
-/// level of any wheel, and few enough to tell it from one that ticks.
+/// The largest number of stops per deadline for a queue with inexact wakes: more than any wheel has levels, and few enough to detect a
+/// queue that wakes at each tick.
 const STOPS_PER_DEADLINE: usize = 64;
 
-/// WH4: `next_wake` is after now and never after the nearest deadline, whatever happens; following
-/// it reaches every deadline on time in a bounded number of stops.
+/// WH4: `next_wake` is always after now and never after the nearest deadline. Stops at each `next_wake` reach every deadline on time in a
+/// bounded number of stops.
 pub fn wh4_next_wake_is_after_now_and_never_late<F: Family>() {
     for start in STARTS {
         let mut random = Random::new(start);
@@ -61,8 +61,8 @@ pub fn wh4_next_wake_is_after_now_and_never_late<F: Family>() {
     }
 }
 
-/// WH5: a queue that says its `next_wake` is exact needs one stop for each deadline: 1,000 entries
-/// over 30 days of milliseconds take 1,000 stops at most.
+/// WH5: a queue with an exact `next_wake` needs one stop for each deadline: 1,000 entries over 30 days (in ticks of a millisecond) take at
+/// most 1,000 stops.
 pub fn wh5_next_wake_is_exact<F: Family>() {
     const MONTH: u64 = 30 * 24 * 3_600_000;
     for start in STARTS {
@@ -89,7 +89,7 @@ pub fn wh5_next_wake_is_exact<F: Family>() {
     }
 }
 
-/// WH12: when the last entry is cancelled, or has fired, there is no wake.
+/// WH12: after the last entry was cancelled or fired, there is no wake.
 pub fn wh12_without_entries_there_is_no_wake<F: Family>() {
     for start in STARTS {
         for ahead in [1, 64, 256, 65_536, 1 << 40].map(within::<F>) {
@@ -108,8 +108,8 @@ pub fn wh12_without_entries_there_is_no_wake<F: Family>() {
     }
 }
 
-/// WH14: after idle time of any length, now + 1 fires at now + 1, with one stop; and what was
-/// pending all the while is as it was.
+/// WH14: after idle time of any length, an entry for now + 1 fires at now + 1 with one stop, and entries that were pending during the idle
+/// time are unchanged.
 pub fn wh14_idle_time_changes_nothing<F: Family>() {
     for start in STARTS {
         for exponent in 0..=45 {

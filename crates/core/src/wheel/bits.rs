@@ -1,6 +1,6 @@
-//! [`Bits`]: a set of indexes of a fan.
+//! [`Bits`]: a set of slots of a fan, by their index.
 
-/// A set of numbers below 256. 32 bytes; every operation looks at four words at most.
+/// A set of numbers below 256, in 32 bytes. Every operation reads at most four words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Bits([u64; 4]);
 

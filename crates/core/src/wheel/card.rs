@@ -1,25 +1,25 @@
-//! [`Cards`]: the data of entries that are filed and do not live in their slot.
+//! [`Cards`]: additional data of the entries that are filed, which are the entries of the commons and the drain.
 
 use alloc::vec::Vec;
 
 use super::chunk::CHUNK_PLACES;
 use super::id::{ChunkId, NIL, Seat, at};
 
-/// The high words of an entry's deadline and of its number.
+/// The high words of an entry's deadline and of the number of its insertion.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Highs {
     pub(super) deadline: u32,
     pub(super) number: u32,
 }
 
-/// The cards of the entries of one chunk. The card of a free place has no meaning.
+/// The cards of the entries of one chunk. The card of a hole has no meaning.
 pub(super) struct CardSet {
-    /// Where the record of each entry is.
+    /// The seat of the record of each entry.
     pub(super) seats: [Seat; CHUNK_PLACES],
-    /// The high words, if all entries of the chunk have the same ones, as in a drained chunk.
+    /// The high words of all entries of the chunk, if they are the same, as in a chunk of the drain.
     shared: Highs,
-    /// Index of the set of high words of each entry; `NIL` if they are shared. In an unused set of
-    /// cards: the next unused one.
+    /// The index of the array with separate high words for each entry; `NIL` if the high words are shared. In an unused set: the index of
+    /// the next unused set.
     highs: u32,
 }
 
@@ -27,10 +27,10 @@ pub(super) struct CardSet {
 pub(super) struct Cards {
     sets: Vec<CardSet>,
     highs: Vec<[Highs; CHUNK_PLACES]>,
-    /// The set of each chunk that has one.
+    /// For each chunk the index of its set of cards, or `NIL`.
     by_chunk: Vec<u32>,
     unused_sets: u32,
-    /// Linked by the first `deadline`.
+    /// The first unused array of high words. Each unused array has the index of the next one in its first `deadline`.
     unused_highs: u32,
 }
 
@@ -55,13 +55,12 @@ impl Cards {
         self.by_chunk.reserve_exact(chunks);
     }
 
-    /// Makes room for one more chunk, which has no cards.
+    /// Adds the next chunk, without cards.
     pub(super) fn add_chunk(&mut self) {
         self.by_chunk.push(NIL);
     }
 
-    /// Gives a chunk cards. Its entries have the same high words; or if these are not given, each
-    /// has its own.
+    /// Gives cards to a chunk. With `shared`, all its entries have these high words; without, each entry has its own.
     pub(super) fn add(&mut self, chunk: ChunkId, shared: Option<Highs>) {
         let mut id = self.unused_sets;
         match self.sets.get(at(id)) {
@@ -93,7 +92,7 @@ impl Cards {
         }
     }
 
-    /// From now on each entry of a chunk has its own high words.
+    /// Gives each entry of a chunk its own high words, with the values that were shared.
     pub(super) fn separate(&mut self, chunk: ChunkId) {
         let shared = self.set(chunk).shared;
         let highs = self.add_highs();
@@ -101,7 +100,7 @@ impl Cards {
         self.set_mut(chunk).highs = highs;
     }
 
-    /// Takes the cards of a chunk away.
+    /// Removes the cards of a chunk.
     pub(super) fn remove(&mut self, chunk: ChunkId) {
         let id = self.by_chunk[at(chunk)];
         let set = &mut self.sets[at(id)];
@@ -147,8 +146,8 @@ impl Cards {
 /// For tests only.
 #[cfg(test)]
 impl Cards {
-    /// Panics if a set of cards belongs to none of these chunks and is not unused, or to two. Each
-    /// chunk comes with whether its entries have high words of their own.
+    /// Panics if a set of cards is used by two of these chunks, or if it is neither used by one of them nor unused. For each chunk,
+    /// `chunks` says whether its entries have separate high words.
     pub(super) fn check(&self, chunks: impl Iterator<Item = (ChunkId, bool)>) {
         let mut used_sets = alloc::vec![false; self.sets.len()];
         let mut used_highs = alloc::vec![false; self.highs.len()];

@@ -16,31 +16,31 @@ use super::spot::{Entry, Spot};
 use super::tree::Slot;
 use crate::Handle;
 
-/// Places in a chunk. A chunk of `u64` values is 1 KB.
+/// The number of places in a chunk. A chunk of `u64` values is 1 KB.
 pub(super) const CHUNK_PLACES: usize = 64;
 
-/// The holes of chunks with few entries are given to the commons once there are more than
-/// `PLACES_FOR_EACH` places per entry, and `PLACES_FOR_ALL` places besides.
+/// If there are more than `PLACES_FOR_EACH` places per entry and `PLACES_FOR_ALL` more places, the holes of chunks with few entries are
+/// given to the commons.
 pub(super) const PLACES_FOR_EACH: usize = 16;
 pub(super) const PLACES_FOR_ALL: usize = 1 << 16;
 
 const NO_ENTRY: &str = "an entry is at the place";
 
-/// The owner and the fill of one chunk; its entries are in the spots.
+/// The owner of one chunk and the number of its entries. The entries themselves are in the spots.
 struct Chunk {
-    /// The slot that the chunk belongs to, or `COMMONS`, or `DRAIN`.
+    /// The slot that owns the chunk, or `COMMONS`, or `DRAIN`.
     owner: SlotId,
-    /// Number of its places that are taken.
+    /// The number of places of the chunk that have an entry.
     taken: u32,
 }
 
-/// The chunk that has a place.
+/// The chunk of a place.
 #[inline]
 pub(super) const fn chunk_of(place: Place) -> ChunkId {
     place / CHUNK_PLACES as u32
 }
 
-/// Where in its chunk a place is.
+/// The index of a place in its chunk.
 #[inline]
 const fn index_of(place: Place) -> usize {
     at(place) % CHUNK_PLACES
@@ -52,13 +52,13 @@ const fn places_of(id: ChunkId) -> Range<Place> {
     first..first + CHUNK_PLACES as u32
 }
 
-/// An answer of [`Chunks::take_at_home`].
+/// The result of [`Chunks::take_at_home`].
 pub(super) enum Taken<T> {
     /// The value.
     Value(T),
-    /// The value, and the slot that lost its last entry of that chunk.
+    /// The value, and the slot that owned the chunk. The entry was the last one in this chunk.
     Emptied(T, SlotId),
-    /// The entry does not live in a slot.
+    /// The entry is filed: it lives in the commons or the drain.
     Filed,
     /// There is no such entry.
     Stale,
@@ -66,30 +66,30 @@ pub(super) enum Taken<T> {
 
 /// All chunks, and the entries in them.
 ///
-/// A chunk belongs to a slot, whose entries alone it has; or to the commons, where the entries of
-/// slots with few live together; or to the drain; or it is unused.
+/// A chunk has one of four owners. If it belongs to a slot, it has entries of this slot only. If it belongs to the commons, it has entries
+/// of slots with few entries. If it belongs to the drain, it has entries of a slot that was opened. If it is unused, it has no entries.
 pub(super) struct Chunks<T> {
     spots: Vec<Spot<T>>,
-    /// Apart from the spots, and small, because every insertion and every cancel needs it, and it
-    /// should stay in the cache.
+    /// The chunks are stored apart from the spots and are small, so that they stay in the cache: every insertion and every cancel needs
+    /// them.
     chunks: Vec<Chunk>,
     links: Vec<Link>,
     commons: Home,
     drain: Home,
-    /// Empty chunks, linked by `next`.
+    /// The first unused chunk. Unused chunks are empty and linked by `next`.
     unused: ChunkId,
-    /// For the entries of the commons and the drain.
+    /// The cards of the entries in the commons and the drain.
     cards: Cards,
-    /// How many chunks there may be.
+    /// The largest number of chunks.
     limit: usize,
-    /// The chunk that `next_sparse` looks at next.
+    /// The chunk that `next_sparse` examines next.
     hand: ChunkId,
     /// `PLACES_FOR_ALL`; tests set a smaller number.
     pub(super) spare: usize,
 }
 
 impl<T> Chunks<T> {
-    /// Keeps each place below `NIL`.
+    /// The largest number of chunks: each place is then below `NIL`.
     pub(super) const LIMIT: usize = (1 << 26) - 1;
 
     pub(super) const fn new() -> Self {
@@ -121,18 +121,19 @@ impl<T> Chunks<T> {
             + self.cards.heap_bytes()
     }
 
-    /// Whether no chunk can be added.
+    /// Whether no chunk is unused and none can be added.
     pub(super) fn is_exhausted(&self) -> bool {
         self.unused == NIL && self.chunks.len() >= self.limit
     }
 
-    /// Whether there are so few entries for the number of places that no chunk should be added
-    /// while other chunks have holes. No chunk is unused then.
+    /// Whether the number of entries is so small compared with the number of places that the holes of existing chunks should be used before
+    /// a chunk is added. True only if no chunk is unused.
     pub(super) fn is_sparse(&self, len: usize) -> bool {
         self.unused == NIL && self.chunks.len() * CHUNK_PLACES > PLACES_FOR_EACH * len + self.spare
     }
 
-    /// The next chunk in turn, if it does not belong to the commons and has few entries.
+    /// Examines the next chunk in turn. Returns it if it has entries, but in at most 1 of `PLACES_FOR_EACH` places, and does not belong to
+    /// the commons.
     pub(super) fn next_sparse(&mut self) -> Option<ChunkId> {
         let id = if at(self.hand) < self.chunks.len() { self.hand } else { 0 };
         self.hand = id + 1;
@@ -141,7 +142,7 @@ impl<T> Chunks<T> {
         (few.contains(&chunk.taken) && chunk.owner != COMMONS).then_some(id)
     }
 
-    /// Whether the commons have a hole.
+    /// Whether the commons have a free place.
     pub(super) fn has_room_in_commons(&self) -> bool {
         self.commons.has_room()
     }
@@ -152,9 +153,9 @@ impl<T> Chunks<T> {
         self.spots.get(at(place))?.is_of(handle).then_some(place)
     }
 
-    /// Moves the deadline of the entry that `handle` names, if the entry lives in a slot and the
-    /// new deadline is not nearer. The slot is opened before the old deadline, so the entry is
-    /// found in time. Returns whether it was moved; `None` if there is no such entry.
+    /// Sets the deadline of the entry that `handle` names, if the entry lives in a slot and the new deadline is not nearer than the old
+    /// one. The slot is opened before the old deadline, so the entry is found in time. Returns whether the deadline was set; `None` if the
+    /// handle is stale.
     #[inline]
     pub(super) fn postpone(&mut self, handle: Handle, deadline_low: u32) -> Option<bool> {
         let spot = self.spots.get_mut(at(handle.place())).filter(|spot| spot.is_of(handle))?;
@@ -162,14 +163,13 @@ impl<T> Chunks<T> {
         Some(at_home && spot.postpone(deadline_low))
     }
 
-    /// The slot that the entry at a place lives in, or `COMMONS`, or `DRAIN`.
+    /// The owner of a chunk: a slot, or `COMMONS`, or `DRAIN`.
     #[inline]
     pub(super) fn owner(&self, id: ChunkId) -> SlotId {
         self.chunks[at(id)].owner
     }
 
-    /// The generation of the entry at a place. The place must be taken; the next two methods need
-    /// that too.
+    /// The generation of the entry at a place. This function, `deadline_low` and `set_deadline_low` panic if the place has no entry.
     #[inline]
     pub(super) fn generation(&self, place: Place) -> NonZeroU32 {
         self.spots[at(place)].generation().expect(NO_ENTRY)
@@ -181,13 +181,13 @@ impl<T> Chunks<T> {
         self.spots[at(place)].deadline_low().expect(NO_ENTRY)
     }
 
-    /// Moves the deadline of the entry at a place.
+    /// Sets the low word of the deadline of the entry at a place.
     #[inline]
     pub(super) fn set_deadline_low(&mut self, place: Place, deadline_low: u32) {
         self.spots[at(place)].set_deadline_low(deadline_low);
     }
 
-    /// Puts an entry into a home that has room.
+    /// Puts an entry into a hole of `home`, which must have one.
     #[inline]
     pub(super) fn put(&mut self, home: &mut Home, entry: Entry<T>) -> Place {
         let place = home.hole;
@@ -196,7 +196,7 @@ impl<T> Chunks<T> {
         place
     }
 
-    /// Puts an entry into the commons. Gives it back if there is no place left.
+    /// Puts an entry into the commons. Gives the entry back if there is no free place.
     pub(super) fn put_in_commons(&mut self, entry: Entry<T>, highs: Highs) -> Result<Place, Entry<T>> {
         if !self.commons.has_room() && !self.reclaim() {
             let mut commons = self.commons;
@@ -212,7 +212,7 @@ impl<T> Chunks<T> {
         Ok(place)
     }
 
-    /// Moves the deadline of an entry in the commons.
+    /// Sets the deadline of an entry in the commons.
     pub(super) fn set_deadline(&mut self, place: Place, deadline: u64) {
         self.set_deadline_low(place, deadline as u32);
         let number = self.highs(place).number;
@@ -220,7 +220,7 @@ impl<T> Chunks<T> {
         self.cards.set_highs(chunk_of(place), index_of(place), highs);
     }
 
-    /// Takes an entry out of the slot that it lives in.
+    /// Takes an entry out of the slot in which it lives.
     #[inline]
     pub(super) fn take_at_home(&mut self, handle: Handle, slots: &mut [Slot]) -> Taken<T> {
         let place = handle.place();
@@ -276,10 +276,10 @@ impl<T> Chunks<T> {
         value
     }
 
-    /// Gives a home that has no room one more chunk. False if there may be no more.
+    /// Adds a chunk to a home that has no hole. False if no chunk can be added.
     pub(super) fn add(&mut self, home: &mut Home, owner: SlotId) -> bool {
         debug_assert!(!home.has_room(), "the holes there are would be forgotten");
-        // The places of the chunk become holes, in their order.
+        // The places of the new chunk become holes, linked in their order.
         let hole = |place: Place| Spot::hole(place.wrapping_sub(1), place + 1);
         let mut id = self.unused;
         if id == NIL {
@@ -308,8 +308,7 @@ impl<T> Chunks<T> {
         true
     }
 
-    /// Moves a chunk, with its entries where they are, from a slot to the drain. The entries have
-    /// the same high words.
+    /// Moves a chunk from a slot to the drain; its entries stay at their places. `shared` are the high words of all its entries.
     pub(super) fn drain(&mut self, id: ChunkId, from: &mut Home, shared: Highs) {
         if at(self.chunks[at(id)].taken) < CHUNK_PLACES {
             for place in places_of(id) {
@@ -324,9 +323,8 @@ impl<T> Chunks<T> {
         self.cards.add(id, Some(shared));
     }
 
-    /// Moves a chunk from the drain to the commons if the chunk that has been in the drain longest
-    /// is half free. Such a chunk may keep an entry for long, if that was rescheduled to a later
-    /// deadline.
+    /// Takes the chunk that has been in the drain for the longest time. If at least half of its places are free, moves it to the commons.
+    /// Such a chunk could otherwise stay for long, because of an entry that was rescheduled to a later deadline.
     fn reclaim(&mut self) -> bool {
         match self.drain.first() {
             Some(id) if at(self.chunks[at(id)].taken) <= CHUNK_PLACES / 2 => {
@@ -337,7 +335,7 @@ impl<T> Chunks<T> {
         }
     }
 
-    /// Moves a chunk from the drain to the commons, so that its holes can be filled again.
+    /// Moves a chunk from the drain to the commons, so that its holes can be used again.
     pub(super) fn move_to_commons(&mut self, id: ChunkId) {
         self.drain.unlink(&mut self.links, id);
         self.cards.separate(id);
@@ -352,7 +350,7 @@ impl<T> Chunks<T> {
         self.commons = commons;
     }
 
-    /// Takes an empty chunk away from its home.
+    /// Makes an empty chunk unused.
     #[inline(never)]
     fn give_back(&mut self, home: &mut Home, id: ChunkId) {
         for place in places_of(id) {
@@ -388,13 +386,13 @@ impl<T> Chunks<T> {
         }
     }
 
-    /// For each entry of a chunk in the drain, files its place by the low word of its deadline,
-    /// and notes the seat that it gets.
+    /// Calls `file` for each entry of a chunk in the drain, with its place and the low word of its deadline, and stores the returned seat
+    /// in the entry's card.
     #[inline]
     pub(super) fn file_drained(&mut self, id: ChunkId, mut file: impl FnMut(Place, u32) -> Seat) {
         let first = places_of(id).start;
         let spots = &self.spots[at(first)..at(first) + CHUNK_PLACES];
-        // All cache lines are loaded before the first is used: most of them are far away in memory.
+        // All cache lines of the chunk are loaded before the first is used, because most of them are not in the cache.
         let lows: [Option<u32>; CHUNK_PLACES] = array::from_fn(|index| spots[index].deadline_low());
         let seats = &mut self.cards.set_mut(id).seats;
         for ((place, low), seat) in (first..).zip(lows).zip(seats) {
@@ -404,7 +402,7 @@ impl<T> Chunks<T> {
         }
     }
 
-    /// Where the record of an entry in the commons or the drain is.
+    /// The seat of the record of an entry in the commons or the drain.
     #[inline]
     pub(super) fn seat(&self, place: Place) -> Seat {
         self.cards.seat(chunk_of(place), index_of(place))
@@ -421,7 +419,7 @@ impl<T> Chunks<T> {
         self.cards.highs(chunk_of(place), index_of(place))
     }
 
-    /// The number of an entry in the commons or the drain.
+    /// The number of the insertion of an entry in the commons or the drain.
     #[inline]
     pub(super) fn number(&self, place: Place) -> Number {
         Number { high: self.highs(place).number, generation: self.generation(place) }
@@ -435,12 +433,12 @@ impl<T> Chunks<T> {
         Self { limit, ..Self::new() }
     }
 
-    /// How many chunks are in the drain.
+    /// The number of chunks in the drain.
     pub(super) fn drained(&self) -> usize {
         self.drain.count()
     }
 
-    /// How many chunks there are.
+    /// The number of all chunks.
     pub(super) fn count(&self) -> ChunkId {
         self.chunks.len() as ChunkId
     }
@@ -449,7 +447,7 @@ impl<T> Chunks<T> {
         at(self.chunks[at(id)].taken)
     }
 
-    /// The place with this index in a chunk, if it is taken.
+    /// The place with this index in a chunk, if it has an entry.
     pub(super) fn taken_at(&self, id: ChunkId, index: usize) -> Option<Place> {
         let place = places_of(id).start + index as u32;
         (!self.spots[at(place)].is_hole()).then_some(place)

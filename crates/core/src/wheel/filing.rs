@@ -1,4 +1,4 @@
-//! Where an entry lives: adding it, removing it, moving it.
+//! Where an entry lives: functions that add, remove and move entries.
 
 use super::Wheel;
 use super::card::Highs;
@@ -10,11 +10,12 @@ use super::spot::Entry;
 use super::tree::{FEW, Slot};
 use crate::Handle;
 
-/// Chunks that are looked at before one is added to a wheel with many places for few entries.
+/// The number of chunks that one sweep examines. A sweep runs before a chunk is added to a wheel that has many places compared with its
+/// entries.
 const CHUNKS_IN_SWEEP: usize = 8;
 
 impl<T> Wheel<T> {
-    /// Adds an entry. Gives the value back if there is no place left.
+    /// Adds an entry. Gives the value back if there is no free place.
     #[inline(always)]
     pub(super) fn take_in(&mut self, number: Number, deadline: u64, value: T) -> Result<Handle, T> {
         let generation = number.generation;
@@ -32,7 +33,7 @@ impl<T> Wheel<T> {
         Ok(Handle::new(place, generation))
     }
 
-    /// Adds an entry whose slot is in no ring, or has no chunk with a free place.
+    /// Adds an entry if its slot is in no ring, has no hole, or has entries with another high word of the number.
     #[inline(never)]
     fn take_in_anew(&mut self, number: Number, deadline: u64, value: T) -> Result<Place, T> {
         let sparse = self.chunks.is_sparse(self.len);
@@ -58,7 +59,7 @@ impl<T> Wheel<T> {
                 }
                 break;
             }
-            // The slot's time comes next, so it is too late to let it grow.
+            // The base reaches this slot next, so the slot is opened and not filled further.
             self.tree.open(id);
             id = self.tree.finest_in(id, deadline);
         }
@@ -76,8 +77,8 @@ impl<T> Wheel<T> {
         }
     }
 
-    /// Looks at some chunks, and gives the holes of those with few entries to the commons. The entries
-    /// stay where they are, and are filed.
+    /// Examines some chunks, and gives the holes of chunks with few entries to the commons. The entries of these chunks keep their places
+    /// and are filed.
     #[cold]
     fn sweep(&mut self) {
         for _ in 0..CHUNKS_IN_SWEEP {
@@ -94,7 +95,7 @@ impl<T> Wheel<T> {
         self.sort_out_few();
     }
 
-    /// Takes an entry into a chunk of its slot, a new one if there is no room.
+    /// Puts an entry into a chunk of its slot. If there is no hole, the slot gets another chunk.
     fn take_in_at_home(&mut self, id: SlotId, era: u32, entry: Entry<T>) -> Result<Place, T> {
         let slot = self.tree.slot_mut(id);
         if !slot.home.has_room() && !self.chunks.add(&mut slot.home, id) {
@@ -110,14 +111,14 @@ impl<T> Wheel<T> {
         Ok(place)
     }
 
-    /// Writes the place of an entry of the commons or the drain into the list of its slot.
+    /// Adds the record of an entry of the commons or the drain to the list of its slot.
     #[inline]
     pub(super) fn file(&mut self, id: SlotId, place: Place, deadline_low: u32) {
         let seat = self.tree.file(&mut self.blocks, id, place, deadline_low);
         self.chunks.set_seat(place, seat);
     }
 
-    /// Takes the entry that `handle` is a claim on out, and returns its value.
+    /// Removes the entry that `handle` names, and returns its value.
     #[inline]
     pub(super) fn take_out(&mut self, handle: Handle) -> Option<T> {
         let value = match self.chunks.take_at_home(handle, &mut self.tree.slots) {
@@ -139,7 +140,7 @@ impl<T> Wheel<T> {
         self.chunks.take_filed(place)
     }
 
-    /// Takes the record of an entry of the commons or the drain out of its list.
+    /// Removes the record of an entry of the commons or the drain from its list.
     fn unfile(&mut self, place: Place) {
         let seat = self.chunks.seat(place);
         let id = self.blocks.owner(seat);
@@ -152,8 +153,7 @@ impl<T> Wheel<T> {
         }
     }
 
-    /// Moves an entry to another deadline, and returns its handle, which may be a new one. `None`
-    /// if there is no such entry.
+    /// Moves an entry to another deadline, and returns its handle, which may be a new one. `None` if the handle is stale.
     #[inline]
     pub(super) fn move_to(&mut self, handle: Handle, deadline: u64) -> Option<Handle> {
         if self.tree.is_all_in_high_of(deadline) && self.chunks.postpone(handle, deadline as u32)? {
@@ -168,7 +168,7 @@ impl<T> Wheel<T> {
         self.move_elsewhere(handle, owner, deadline)
     }
 
-    /// Moves an entry that would not be found in its slot, or that lives in no slot.
+    /// Moves an entry that lives in no slot, or whose slot would not be opened in time for the new deadline.
     #[inline(never)]
     fn move_elsewhere(&mut self, handle: Handle, owner: SlotId, deadline: u64) -> Option<Handle> {
         let place = handle.place();
@@ -182,7 +182,7 @@ impl<T> Wheel<T> {
             let Ok(handle) = moved else { panic!("there was room for one more chunk") };
             return Some(handle);
         }
-        // There may be no free place anywhere else: the entry stays where it is.
+        // There may be no free place in another chunk, so the entry keeps its place.
         if owner < DRAIN {
             self.evict(chunk_of(place));
             self.tree.prune(owner);
@@ -207,7 +207,7 @@ impl<T> Wheel<T> {
     }
 }
 
-/// Upper bound of the number of entries in the slot itself.
+/// An upper bound of the number of entries in the slot itself, without its finer slots.
 #[inline]
 pub(super) fn weight(slot: &Slot) -> usize {
     slot.list.len() + slot.home.count() * CHUNK_PLACES

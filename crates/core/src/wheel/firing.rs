@@ -1,4 +1,4 @@
-//! Firing: the entries of one tick, in the order of their insertion.
+//! Firing: the entries of one tick fire in the order of their insertion.
 
 use alloc::vec::Vec;
 use core::mem;
@@ -9,13 +9,12 @@ use super::id::{NIL, Place, SlotId};
 /// An entry that is due.
 #[derive(Clone, Copy)]
 pub(super) struct Due {
-    /// The number of its insertion, as one word.
+    /// The number of the insertion, as one word.
     key: u64,
     place: Place,
 }
 
-/// The entries of one tick while they are fired. When it is dropped, those that were not fired,
-/// because another one panicked, are filed again.
+/// The entries of one tick while they fire. If `fire` panics, dropping this value files the entries again that did not fire.
 struct Firing<'a, T> {
     wheel: &'a mut Wheel<T>,
     due: Vec<Due>,
@@ -23,7 +22,7 @@ struct Firing<'a, T> {
 }
 
 impl<T> Wheel<T> {
-    /// Fires what is due at the base, and returns how many that was.
+    /// Fires the entries that are due at the base, and returns their number.
     pub(super) fn fire_tick(&mut self, fire: &mut impl FnMut(u64, T)) -> usize {
         let mut due = mem::take(&mut self.due);
         self.take_off(&mut due);
@@ -36,7 +35,7 @@ impl<T> Wheel<T> {
         firing.fired
     }
 
-    /// Takes the entries that are due at the base off the lists, and sorts them.
+    /// Removes the entries that are due at the base from the lists, and sorts them.
     fn take_off(&mut self, due: &mut Vec<Due>) {
         if let Some(id) = self.tree.tick_slot() {
             self.take_off_all(id, due);
@@ -48,11 +47,11 @@ impl<T> Wheel<T> {
         }
     }
 
-    /// Takes all entries of a slot that spans one tick: all of them are due.
+    /// Removes all entries of a slot that spans one tick: all of them are due.
     fn take_off_all(&mut self, id: SlotId, due: &mut Vec<Due>) {
         let list = &mut self.tree.slot_mut(id).list;
         due.resize(list.len(), Due { key: 0, place: NIL });
-        // Before the numbers outgrow one word, no card has to be looked at.
+        // As long as all insertion numbers fit into one word, the generation is the whole number, and no card is read.
         let one_word = self.next.high == 0;
         self.blocks.drain(list, |index, place| {
             let key = match one_word {
@@ -63,7 +62,7 @@ impl<T> Wheel<T> {
         });
     }
 
-    /// Takes the due entries among the few, for which no ring was made.
+    /// Removes the due entries from the slot of the few.
     fn take_off_few(&mut self, due: &mut Vec<Due>) {
         let tick_low = self.tree.base() as u32;
         let Some(slot) = self.tree.few_mut() else {

@@ -2,13 +2,13 @@
 
 use super::id::{ChunkId, NIL, Place, SlotId, at};
 
-/// Owner of the chunks that hold entries of any slots. Not the id of a slot.
+/// The owner of chunks that hold entries of several slots. Not the id of a slot.
 pub(super) const COMMONS: SlotId = NIL;
-/// Owner of the chunks of slots that were opened: their entries are in the lists of finer slots,
-/// and no place is filled again before all are free. Not the id of a slot.
+/// The owner of the chunks of slots that were opened: their entries are in the lists of finer slots. A hole in such a chunk is not filled
+/// until the chunk is empty or moves to the commons. Not the id of a slot.
 pub(super) const DRAIN: SlotId = NIL - 1;
 
-/// The neighbours of a chunk in its home; or the next one of the unused chunks.
+/// The previous and the next chunk in the same home. In an unused chunk, `next` is the next unused chunk.
 #[derive(Clone, Copy)]
 pub(super) struct Link {
     pub(super) next: ChunkId,
@@ -19,10 +19,10 @@ impl Link {
     pub(super) const NONE: Self = Self { next: NIL, prev: NIL };
 }
 
-/// The chunks of one owner, in the order in which they came to it.
+/// The chunks of one owner, in the order in which the owner got them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Home {
-    /// The hole that was made last: its cache line is probably still in the cache.
+    /// The hole that was made last: its memory is probably still in the cache.
     pub(super) hole: Place,
     first: ChunkId,
     last: ChunkId,
@@ -32,18 +32,18 @@ pub(super) struct Home {
 impl Home {
     pub(super) const EMPTY: Self = Self { hole: NIL, first: NIL, last: NIL, count: 0 };
 
-    /// How many chunks.
+    /// The number of chunks.
     pub(super) fn count(&self) -> usize {
         at(self.count)
     }
 
-    /// Whether there is a hole to put an entry into.
+    /// Whether there is a hole for an entry.
     #[inline]
     pub(super) fn has_room(&self) -> bool {
         self.hole != NIL
     }
 
-    /// The chunk that came first.
+    /// The chunk that has been in this home for the longest time.
     pub(super) fn first(&self) -> Option<ChunkId> {
         (self.first != NIL).then_some(self.first)
     }
@@ -76,7 +76,7 @@ impl Home {
 /// For tests only.
 #[cfg(test)]
 impl Home {
-    /// The chunks, the first first. Panics if they are not linked both ways, or miscounted.
+    /// The chunks in their order, the first one first. Panics if the links or the count are wrong.
     pub(super) fn chunks(&self, links: &[Link]) -> alloc::vec::Vec<ChunkId> {
         let mut chunks = alloc::vec![];
         let (mut prev, mut id) = (NIL, self.first);

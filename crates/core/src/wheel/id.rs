@@ -1,9 +1,9 @@
-//! Ids: the numbers by which the parts of a wheel name one another.
+//! Ids: numbers for the parts of a wheel.
 //!
-//! All of them are `u32`, so that a reference is 4 bytes and the borrow checker sees no pointers.
-//! `NIL` is beyond the end of every vector, so a look-up by it finds nothing.
+//! All ids are `u32`, so a reference takes 4 bytes and there are no pointers that the borrow checker would have to follow. `NIL` is beyond
+//! the end of every vector, so a look-up of `NIL` finds nothing.
 
-/// Where an entry is: the number of its chunk, then 6 bits of place within the chunk.
+/// The place of an entry: the number of its chunk, then 6 bits for the index in the chunk.
 pub(super) type Place = u32;
 /// A chunk of [`Chunks`](super::chunk::Chunks).
 pub(super) type ChunkId = u32;
@@ -11,7 +11,7 @@ pub(super) type ChunkId = u32;
 pub(super) type SlotId = u32;
 /// A fan of [`Tree`](super::tree::Tree).
 pub(super) type FanId = u32;
-/// Where a record is: the number of its block, then 4 bits of position within the block.
+/// The position of a record: the number of its block, then 4 bits for the index in the block.
 pub(super) type Seat = u32;
 
 /// Stands for "none".

@@ -1,4 +1,4 @@
-//! The invariants of the wheel between any two calls, checked from inside.
+//! The invariants of the wheel that hold between any two calls.
 
 use super::Wheel;
 use super::chunk::CHUNK_PLACES;

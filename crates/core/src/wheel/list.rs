@@ -1,10 +1,10 @@
-//! [`List`]: the records of a slot, each the place of one entry, in blocks of one cache line.
+//! [`List`]: the records of a slot, in blocks of one cache line. A record is the place of one entry.
 
 use alloc::vec::Vec;
 
 use super::id::{NIL, Place, Seat, SlotId, at};
 
-/// Records in a block.
+/// The number of records in a block.
 pub(super) const BLOCK_RECORDS: usize = 16;
 
 /// One cache line of records.
@@ -13,13 +13,13 @@ struct Block([Place; BLOCK_RECORDS]);
 
 /// The fields of a block besides its records.
 struct Link {
-    /// The block that was filled before this one, or the next unused one.
+    /// The next block of the list, which was filled before this one. In an unused block: the next unused block.
     next: u32,
-    /// The slot whose list it is in.
+    /// The slot that owns the list of this block.
     owner: SlotId,
 }
 
-/// The head of one list. Only its newest block is not full.
+/// The head of one list. All blocks but the newest are full.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct List {
     newest: u32,
@@ -51,7 +51,7 @@ impl Blocks {
         self.blocks.capacity() * size_of::<Block>() + self.links.capacity() * size_of::<Link>()
     }
 
-    /// The slot in whose list the record at `seat` is.
+    /// The slot that owns the list of the record at `seat`.
     pub(super) fn owner(&self, seat: Seat) -> SlotId {
         self.links[at(seat) / BLOCK_RECORDS].owner
     }
@@ -62,7 +62,7 @@ impl Blocks {
         at(seat).is_multiple_of(BLOCK_RECORDS)
     }
 
-    /// Adds a record to the list of `owner` and returns where it sits.
+    /// Adds a record to the list of `owner` and returns its seat.
     #[inline]
     pub(super) fn push(&mut self, list: &mut List, owner: SlotId, place: Place) -> Seat {
         let position = at(list.len) % BLOCK_RECORDS;
@@ -74,7 +74,7 @@ impl Blocks {
         list.newest * BLOCK_RECORDS as u32 + position as u32
     }
 
-    /// Removes the newest record.
+    /// Removes the newest record and returns it.
     pub(super) fn pop(&mut self, list: &mut List) -> Option<Place> {
         list.len = list.len.checked_sub(1)?;
         let position = at(list.len) % BLOCK_RECORDS;
@@ -85,8 +85,8 @@ impl Blocks {
         Some(place)
     }
 
-    /// Removes the record at `seat`. The newest record moves to this seat; it is returned if it is
-    /// another one.
+    /// Removes the record at `seat` and moves the newest record to this seat. Returns the moved record; `None` if the removed record was
+    /// the newest.
     pub(super) fn remove(&mut self, list: &mut List, seat: Seat) -> Option<Place> {
         let newest = self.pop(list)?;
         let record = &mut self.blocks[at(seat) / BLOCK_RECORDS].0[at(seat) % BLOCK_RECORDS];
@@ -97,7 +97,7 @@ impl Blocks {
         Some(newest)
     }
 
-    /// The records of the newest block: all of them, if they fill no more than one.
+    /// The records of the newest block. These are all records if the list has at most one block.
     pub(super) fn newest(&self, list: &List) -> &[Place] {
         match at(list.len).checked_sub(1) {
             None => &[],
@@ -105,7 +105,7 @@ impl Blocks {
         }
     }
 
-    /// Removes all records and hands them out, each with its index in the list.
+    /// Removes all records, and calls `each` with the index and the value of each record.
     #[inline]
     pub(super) fn drain(&mut self, list: &mut List, mut each: impl FnMut(usize, Place)) {
         while list.len > 0 {
@@ -118,7 +118,7 @@ impl Blocks {
         }
     }
 
-    /// Takes a block into use, before the block `next`.
+    /// Takes a block into use; `next` is the block after it in the list.
     fn add(&mut self, next: u32, owner: SlotId) -> u32 {
         let link = Link { next, owner };
         match self.unused {
@@ -135,7 +135,7 @@ impl Blocks {
         }
     }
 
-    /// Takes a block out of use and returns the one after it.
+    /// Makes a block unused and returns the block after it.
     fn give_back(&mut self, block: u32) -> u32 {
         let link = &mut self.links[at(block)];
         let next = link.next;
@@ -153,7 +153,7 @@ impl Blocks {
         self.blocks[at(seat) / BLOCK_RECORDS].0[at(seat) % BLOCK_RECORDS]
     }
 
-    /// Panics if a block is in no list, or in more than one, or in one of another owner.
+    /// Panics if a block is in more than one list, in no list, or in a list of another owner.
     pub(super) fn check<'a>(&self, lists: impl Iterator<Item = &'a List>) {
         let mut count = 0;
         for (id, list) in (0..).zip(lists) {

@@ -1,9 +1,9 @@
 //! The wheel to use, and its parts.
 //!
 //! # Where an entry is
-//! A deadline belongs to the *ring* of the highest byte in which it differs from the *base*, the
-//! first tick that has not passed: four rings of 256 *slots*, of 1, 256, 65,536 and 2^24 ticks. What
-//! differs in the high word is in a slot of its own for each high word. Coarser rings are farther.
+//! The *base* is the first tick that has not passed. A deadline belongs to the *ring* of the highest byte in which it differs from the
+//! base. There are four rings of 256 *slots*; their slots span 1, 256, 65,536 and 2^24 ticks. A deadline with another high word than the
+//! base is in a slot for its high word (a *top*). Coarser rings are farther from the base.
 //!
 //! ```text
 //!              ring 0              ring 1                    ring 2                tops
@@ -22,38 +22,34 @@
 //!        └──────────────────┘  └─────────┘   └─────────┴─────────┘   ○ holes, last made first
 //! ```
 //!
-//! A ring is a *fan* of 256 slots side by side, and so are the finer slots of a slot that is open. As
-//! long as no more than 16 entries are in the high word of the base, they need no ring: they are in the
-//! list of a slot apart, that of the *few*.
+//! A ring is a *fan* of 256 slots. The finer slots of an open slot are a fan, too. As long as at most 16 entries have the high word of the
+//! base and no ring has been made, these entries need no ring: they are in the list of a separate slot, the slot of the *few*.
 //!
-//! An entry never moves while it waits, but for a reschedule, so its handle is its place and its
-//! generation. It is found in one of two ways, and never in both:
+//! A waiting entry does not move unless it is rescheduled, so its handle is its place and its generation. The wheel finds an entry in
+//! exactly one of two ways:
 //!
-//! - *At home*: its chunk belongs to its slot. Nothing else is stored about it, so an insertion and
-//!   a cancel touch the entry's own cache line and little more. If its deadline is moved to later,
-//!   the entry stays, and goes to its new slot when the old one is opened.
-//! - *Filed*: a record, the number of its place, is in the list of its slot. The entry's *card*
-//!   says where the record is, its *seat*, so that a cancel can take it out. That is how the entries of slots
-//!   with few live together in the commons, and how a slot is *opened*: its chunks go to the drain
-//!   as they are, and the entries are filed in finer slots. Expiry then walks one list and touches
-//!   chunks that belong together.
+//! - *At home*: the entry's chunk belongs to the entry's slot. The wheel stores nothing else about the entry, so an insertion and a cancel
+//!   touch the entry's own cache line and little more. If the entry is rescheduled to a later deadline, it stays at its place, and goes to
+//!   its new slot when the old slot is opened.
+//! - *Filed*: the list of the entry's slot has a record, which is the place of the entry. The entry's *card* has the position of the
+//!   record, its *seat*, so that a cancel can remove the record. Entries of slots with few entries are filed and live together in the
+//!   commons. When a slot is *opened*, its chunks go to the drain with their entries, and these entries are filed in finer slots. So firing
+//!   walks one list and touches chunks whose entries are due at about the same time.
 //!
 //! # When a slot is opened
-//! The slot next to the base, on each level, is opened in equal parts while time comes nearer to
-//! it, so that no single tick has to pay for all of it. A slot that has got 2^20 entries is opened,
-//! too, and grows no more. See `opening`.
+//! On each level, the slot that the base reaches next is opened in equal parts while time comes nearer to it, so that no single tick pays
+//! for the whole slot. A slot with 2^20 entries is opened, too, and takes no more entries. See `opening`.
 //!
 //! # The files
 //! - `queue`: [`Wheel`], the public type.
-//! - `filing`: taking an entry in, taking it out, moving it.
+//! - `filing`: adds, removes and moves entries.
 //! - `opening`: slots are opened as the base moves.
-//! - `firing`: what is due, in the order of insertion.
-//! - `tree`: slots, in rings and fans. Knows no entries.
-//! - `chunk`: the memory of the entries, their holes; `spot`: one place of it; `home`: the chunks of
-//!   one owner; `card`.
+//! - `firing`: fires the due entries in the order of their insertion.
+//! - `tree`: slots, in rings and fans. The tree does not know the entries.
+//! - `chunk`: the memory of the entries, and its holes. `spot`: one place of a chunk. `home`: the chunks of one owner. `card`: additional
+//!   data of filed entries.
 //! - `list`: records in blocks of one cache line.
-//! - `bits`, `number`, `id`: a set of slots, the count of insertions, and the ids by which all of these
-//!   name one another.
+//! - `bits`: a set of slots. `number`: the count of insertions. `id`: the numbers that name the other parts.
 
 mod bits;
 mod card;

@@ -1,10 +1,10 @@
-//! [`Number`]: which insertion an entry is.
+//! [`Number`]: the number of an insertion.
 
 use core::num::NonZeroU32;
 
-/// The number of an insertion. The order of numbers is the order of insertions.
+/// The number of an insertion. Later insertions have higher numbers.
 ///
-/// The low word is the generation of the handle, so numbers whose low word is 0 are left out.
+/// The low word is the generation of the handle. Numbers whose low word is 0 are skipped, because a generation is never 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Number {
     pub(super) high: u32,
@@ -14,7 +14,7 @@ pub(super) struct Number {
 impl Number {
     pub(super) const FIRST: Self = Self { high: 0, generation: NonZeroU32::MIN };
 
-    /// The next number. 2^64 insertions, one each nanosecond, take 584 years.
+    /// The next number. It cannot overflow: 2^64 insertions, at one per nanosecond, take 584 years.
     #[inline]
     pub(super) const fn next(self) -> Self {
         match self.generation.checked_add(1) {
@@ -23,7 +23,7 @@ impl Number {
         }
     }
 
-    /// In one word, which sorts faster.
+    /// The number as one word, which sorts faster.
     #[inline]
     pub(super) const fn key(self) -> u64 {
         (self.high as u64) << 32 | self.generation.get() as u64

@@ -1,4 +1,4 @@
-//! Opening slots: their entries are filed in finer ones.
+//! Opening slots: the entries of a slot are filed in finer slots.
 
 use super::Wheel;
 use super::card::Highs;
@@ -8,7 +8,7 @@ use super::id::{ChunkId, NIL, SlotId};
 use super::tree::{FAN_SLOTS, FEW, FEW_SLOT, TOP_LEVEL};
 
 impl<T> Wheel<T> {
-    /// Moves the base, and moves the entries of the slots that it comes to into finer rings.
+    /// Moves the base. The base may enter other slots; the entries of these slots are moved into finer rings.
     pub(super) fn move_base(&mut self, base: u64) {
         let changed = self.tree.move_base(base);
         if changed > 0 {
@@ -17,10 +17,10 @@ impl<T> Wheel<T> {
         self.sort_out_few();
     }
 
-    /// On the levels 1 to `changed`, the base has come to another slot. Moves the entries of these slots into finer slots.
+    /// On the levels 1 to `changed`, the base has entered another slot. Moves the entries of these slots into finer slots.
     #[inline(never)]
     fn enter(&mut self, changed: u8) {
-        // First all existing rings take their new places; then the entries for them follow.
+        // First the fans of all entered slots become rings; then the entries are moved into them.
         let mut entered = [NIL; TOP_LEVEL as usize];
         for level in (1..=changed).rev() {
             entered[usize::from(level) - 1] = self.tree.enter(level).unwrap_or(NIL);
@@ -32,7 +32,7 @@ impl<T> Wheel<T> {
         }
     }
 
-    /// If a ring was made, moves those of the few that belong to a ring into it.
+    /// If a ring was made, moves the entries of the slot of the few that belong to a ring into it.
     #[inline]
     pub(super) fn sort_out_few(&mut self) {
         if self.tree.made_ring() {
@@ -59,9 +59,9 @@ impl<T> Wheel<T> {
         self.tree.prune(FEW_SLOT);
     }
 
-    /// On each level, opens a part of the next slot, in proportion to `ticks`. There are 256 equal
-    /// parts, and one is opened whenever the base has come to another slot of the finer level, so
-    /// that the slot is open when its time comes.
+    /// On each level, opens a part of the slot that the base reaches next, in proportion to `ticks`, the number of ticks that have passed.
+    /// A slot is opened in 256 equal parts, one each time the base enters another slot of the finer level. So the slot is completely open
+    /// when the base reaches it.
     pub(super) fn open_ahead(&mut self, ticks: u64) {
         let base = self.tree.base();
         for level in (1..=TOP_LEVEL).rev() {
@@ -79,7 +79,7 @@ impl<T> Wheel<T> {
                 continue;
             }
             let ahead = (begin >> unit) - (base >> unit);
-            // Only what has passed since the slot became the next one counts.
+            // Only the time since the slot became the next one counts.
             let passed = passed.min(FAN_SLOTS as u64 - ahead);
             let part = remaining as u64 * passed / (passed + ahead);
             let least = if slot.list.len() > 0 { 1 } else { CHUNK_PLACES };
@@ -90,8 +90,7 @@ impl<T> Wheel<T> {
         }
     }
 
-    /// Moves `count` entries from a slot to finer ones. A chunk moves as a whole and counts as if
-    /// it were full.
+    /// Moves at most `count` entries from a slot to finer slots. A chunk is moved only as a whole, and counts as 64 entries.
     pub(super) fn move_down(&mut self, id: SlotId, count: usize) {
         let outlet = self.tree.outlet(id);
         let mut left = count;
@@ -117,7 +116,7 @@ impl<T> Wheel<T> {
         self.tree.prune(id);
     }
 
-    /// Moves a chunk from its slot to the drain and files its entries.
+    /// Moves a chunk from its slot to the drain and files the entries of the chunk.
     pub(super) fn evict(&mut self, chunk: ChunkId) {
         let id = self.chunks.owner(chunk);
         let high = self.tree.high(id);

@@ -11,65 +11,58 @@ use super::tree::Tree;
 use crate::refusal::Objection;
 use crate::{Handle, Refusal, Refused, RescheduleError, TimerQueue};
 
-/// The [`TimerQueue`] to use: a hierarchical wheel over all 64 bits of time, with homed entries.
+/// The [`TimerQueue`] to use: a hierarchical timing wheel for all 64 bits of time.
 ///
-/// Rings of 256 slots, chosen by the highest byte in which the deadline differs from now; the idea
-/// of Varghese and Lauck (1987), with the levels aligned to bytes. What is new is where the entries are: in chunks of 64 that belong to the slot in which
-/// they are due, where nothing links them, until the slot is opened. Deadlines up to
-/// `u64::MAX - 1` are exact; there is no horizon and no tick-by-tick loop.
+/// The wheel has rings of 256 slots; the highest byte in which a deadline differs from now chooses the ring. This is the idea of Varghese
+/// and Lauck (1987), with levels aligned to bytes. New is where the entries are stored: in chunks of 64 that belong to the slot in which
+/// the entries are due. Until the slot is opened, no links connect the entries. Deadlines up to `u64::MAX - 1` are exact; there is no
+/// maximal distance and no loop over single ticks.
 ///
 /// # Cost
 /// | operation | cost |
 /// |---|---|
-/// | `now`, `len`, `deadline`, `next_wake` | O(1), but for `next_wake` where nothing is due in the high word of now: O(log h), with entries in h other ones |
-/// | `insert`, `cancel`, `reschedule` | O(1), and O(log h) for a deadline with another high word than now; amortised over the growth of the memory |
-/// | `advance` | O(1) for each entry fired, for each tick in which one fires, and for each entry that moves to a finer slot, which is at most 4 times, and 4 times more for each slot in which it was put off; O(k log k) for the k entries of a tick that are not in order, because some took the places of others |
-/// | `advance` over time in which nothing is due, of any length | O(1), and what is said below |
+/// | `now`, `len`, `deadline`, `next_wake` | O(1); `next_wake` is O(log h) if no deadline has the high word of now, with entries in h other high words |
+/// | `insert`, `cancel`, `reschedule` | O(1); O(log h) for a deadline with another high word than now; amortised over the growth of the memory |
+/// | `advance` | O(1) for each entry fired, for each tick in which one fires, and for each move of an entry to a finer slot. An entry moves at most 4 times, and 4 more times for each slot in which it was rescheduled to later. O(k log k) for the k entries of a tick if they are not in order, because some of them reused free places |
+/// | `advance` over any length of time in which nothing is due | O(1), and the opening of slots described below |
 ///
-/// No call opens a slot at once that could have been opened before. The slot that comes next on
-/// each of 4 levels is opened in 256 equal parts while time comes nearer to it. A call therefore
-/// looks at a bounded number of places, beyond the entries that it fires or jumps over: 4,200 for
-/// each tick that it lets pass, 4,200 more for each 256 ticks, for each 65,536 and for each 2^24,
-/// twice that number where a slot begins, and a few in an idle wheel. A call that lets an hour pass
-/// does the work of all its ticks in one go. A caller that needs short calls advances in small
-/// steps between one `next_wake` and the next. A cancel may give back a chunk, which looks at 64
-/// places. Any call may have to grow the memory. [`with_capacity`](Self::with_capacity) allocates
-/// it beforehand for the entries, which are nearly all of it, but not for the lists of open slots.
+/// The slot that comes next on each of 4 levels is opened in 256 equal parts while time comes nearer to it, so no call has to open a whole
+/// slot if the calls before it could open parts. A call therefore examines a bounded number of places, besides those of the entries that it
+/// fires or jumps over: 4,200 for each tick that passes, and 4,200 more for each 256 ticks, for each 65,536 and for each 2^24; twice this
+/// number at the begin of a slot; and a few in an idle wheel. A call that advances by an hour does the work of all ticks of this hour. A
+/// caller that needs short calls advances in small steps between one `next_wake` and the next. A cancel may return a chunk, which examines
+/// 64 places. Any call may have to allocate memory. [`with_capacity`](Self::with_capacity) allocates the memory of the entries in advance,
+/// which is nearly all memory, but not the lists of open slots.
 ///
 /// # Memory
-/// An entry takes 8 bytes and its value, but at least 12 bytes, aligned like the value: 12 bytes with a
-/// `u32`, 16 bytes with a `u64`. The places of entries are allocated in chunks of 64, and each slot with
-/// entries has some free places: a wheel with one entry has 63 of them. So put large values into a
-/// `Box`. An entry takes 16 bytes more if its slot has at most 16 entries, or is open because its time
-/// is near. Each ring that is needed takes 10 KB, and so does each open slot. A new wheel has no memory
-/// on the heap.
+/// An entry takes 8 bytes and its value, but at least 12 bytes, aligned like the value: 12 bytes with a `u32`, 16 bytes with a `u64`. The
+/// places of entries are allocated in chunks of 64, and each slot with entries has some free places: a wheel with one entry has 63 of them.
+/// So put large values into a `Box`. An entry takes 16 bytes more if its slot has at most 16 entries, or is open because its time is near.
+/// Each ring in use takes 10 KB, and so does each open slot. A new wheel has no heap memory.
 ///
-/// A cancelled entry's place is free at once and is the next one to be taken in its slot; but once the
-/// slot is open, the 64 places of a chunk are free together, when the last of its entries has gone. A
-/// chunk without entries goes to whichever slot needs one next. So one entry can hold a chunk if the 63
-/// that came beside it are gone. But once there are more than 65,536 places and 16 for each entry, the
-/// free ones of such chunks are taken first, by entries of any slot. The memory follows the highest need there was
-/// and is given back when the wheel is dropped. There may be 2^32 - 64 places.
+/// The place of a cancelled entry is free at once, and the next entry of the same slot takes it. But in an open slot, the 64 places of a
+/// chunk become free together, when the last entry of the chunk is gone. A chunk without entries goes to the next slot that needs one. So a
+/// single entry can keep a chunk of 64 places in use. But if there are more than 65,536 places plus 16 for each entry, new entries of any
+/// slot first take the free places of such chunks. The memory follows the highest need that there was, and is freed when the wheel is
+/// dropped. There may be 2^32 - 64 places.
 ///
 /// # How exact `next_wake` is
-/// `next_wake` is exactly the nearest deadline as long as nothing was cancelled or rescheduled. A
-/// cancel or a reschedule of the nearest entry of a slot leaves a tick that is too early, but never
-/// before `now + 1`; one extra stop makes it exact again. So following `next_wake` takes at most
-/// one stop for each deadline, and one for each such change.
+/// `next_wake` is exactly the nearest deadline as long as no entry was cancelled or rescheduled. After a cancel or a reschedule of the
+/// nearest entry of a slot, it may be too early, but never before `now + 1`; one extra stop makes it exact again. So a driver that stops at
+/// each `next_wake` makes at most one stop for each deadline, and one for each cancel or reschedule.
 ///
 /// # Rescheduling to a later tick
-/// A reschedule to a later tick is one store for an entry that is in a chunk of its slot. The entry
-/// stays where it is, however often it is put off, and goes to its new slot when the old slot
-/// opens. An entry that is due soon, in a slot that is open, is moved at once, like one that is
-/// rescheduled to an earlier tick.
+/// A reschedule to a later tick is one store for an entry that is in a chunk of its slot. The entry stays at its place after any number of
+/// such reschedules, and goes to its new slot when the old slot is opened. An entry in a slot that is open, because it is due soon, is
+/// moved at once. So is an entry that is rescheduled to an earlier tick.
 ///
 /// # Order
-/// Entries of one tick fire in the order of their insertion, however many insertions there were.
+/// Entries of one tick fire in the order of their insertion; the number of insertions has no limit in practice.
 ///
 /// # Handles
-/// `reschedule` may move the entry and returns the handle that is good from then on. A generation is
-/// the low word of the count of insertions. So a stale handle finds nothing, unless it is kept until
-/// exactly a multiple of 2^32 - 1 insertions later, and the last of those takes the very same place.
+/// `reschedule` may move the entry and returns the handle that is valid from then on. A generation is the low word of the count of
+/// insertions. So a stale handle finds nothing, with one exception: it is kept until exactly a multiple of 2^32 - 1 insertions later, and
+/// the last of those insertions takes the same place.
 ///
 /// ```
 /// use tickwheel_core::{TimerQueue, Wheel};
@@ -96,12 +89,12 @@ pub struct Wheel<T> {
     /// The slots. The base of the tree is `now + 1`.
     pub(super) tree: Tree,
     pub(super) blocks: Blocks,
-    /// Always empty between calls; kept to reuse its memory.
+    /// A vector that is empty between calls; it is kept so that its memory is used again.
     pub(super) due: Vec<Due>,
 }
 
 impl<T> Wheel<T> {
-    /// An empty wheel whose time is `start`. Allocates nothing.
+    /// An empty wheel whose time is `start`. This function allocates nothing.
     #[must_use]
     pub const fn new(start: u64) -> Self {
         Self {
@@ -115,13 +108,12 @@ impl<T> Wheel<T> {
         }
     }
 
-    /// An empty wheel with memory for `capacity` entries. It is no limit: the wheel grows beyond.
-    /// Slots and lists take more, as they are needed.
+    /// An empty wheel with memory for `capacity` entries. The wheel can grow beyond it. Slots and lists allocate more memory when they need
+    /// it.
     ///
     /// # Panics
-    /// If `capacity` is more than 2^32 - 64. If it is less, but the system does not have that much
-    /// memory, the process ends, as it does with a `Vec`; any other call that needs memory ends it
-    /// in the same way.
+    /// If `capacity` is more than 2^32 - 64. If the system does not have enough memory, the process ends, as with a `Vec`. Any other call
+    /// that needs memory ends the process in the same way.
     #[must_use]
     pub fn with_capacity(start: u64, capacity: usize) -> Self {
         let mut wheel = Self::new(start);
@@ -131,8 +123,7 @@ impl<T> Wheel<T> {
         wheel
     }
 
-    /// The memory that the wheel holds on the heap, in bytes. The heap memory of the values and the
-    /// map of the high words are not counted. O(1).
+    /// The heap memory of the wheel (bytes). The heap memory of the values and the map of the high words are not counted. O(1).
     #[must_use]
     pub fn heap_bytes(&self) -> usize {
         self.chunks.heap_bytes()
@@ -144,8 +135,7 @@ impl<T> Wheel<T> {
     /// [`advance`](TimerQueue::advance) without a virtual call for each entry.
     ///
     /// # Panics
-    /// If `fire` panics, as [`advance`](TimerQueue::advance) says. The other entries of that tick are
-    /// filed again, at the cost of each of them.
+    /// If `fire` panics, as for [`advance`](TimerQueue::advance). The other entries of that tick are filed again, one by one.
     ///
     /// ```
     /// use tickwheel_core::{TimerQueue, Wheel};
@@ -171,8 +161,8 @@ impl<T> Wheel<T> {
         {
             assert!(last < Some(stop), "what is due at {stop} cannot be reached");
             last = Some(stop);
-            // Time stands just before the stop while its entries are handed out, so that a panic
-            // leaves the others in the future.
+            // Time stands just before the stop while its entries are handed out. So after a panic in `fire` the entries not yet handed out
+            // are still in the future.
             self.now = stop - 1;
             self.move_base(stop);
             fired += self.fire_tick(&mut fire);
@@ -186,7 +176,7 @@ impl<T> Wheel<T> {
         fired
     }
 
-    /// The fault of a deadline; `None` if it is good.
+    /// The reason to refuse a deadline; `None` if the deadline is valid.
     #[inline]
     fn objection(&self, deadline: u64) -> Option<Objection> {
         if deadline > self.now && deadline < u64::MAX {

@@ -1,4 +1,4 @@
-//! [`Spot`]: one place, with an entry or without.
+//! [`Spot`]: the content of one place, an entry or a hole.
 
 use core::mem;
 use core::num::NonZeroU32;
@@ -6,20 +6,20 @@ use core::num::NonZeroU32;
 use super::id::Place;
 use crate::Handle;
 
-/// A value with the low words of its number and of its deadline. The high words are stored once in
-/// the slot, where many entries share them, or else on the entry's card.
+/// A value with the low words of its insertion number and of its deadline. The high words are stored once in the slot for all its entries,
+/// or on the entry's card.
 pub(super) struct Entry<T> {
-    /// The low word of the number of its insertion, never 0.
+    /// The low word of the insertion number, never 0.
     pub(super) generation: NonZeroU32,
     pub(super) deadline_low: u32,
     pub(super) value: T,
 }
 
-/// An entry, or a hole: one of the holes of its home, in a doubly linked list.
+/// An entry, or a hole. The holes of a home are a doubly linked list.
 pub(super) enum Spot<T> {
     Taken(Entry<T>),
     Hole {
-        /// The previous hole in the list. It has no meaning in the first hole.
+        /// The previous hole in the list. In the first hole it has no meaning.
         prev: Place,
         /// The next hole in the list.
         next: Place,
@@ -44,7 +44,7 @@ impl<T> Spot<T> {
         matches!(self, Self::Hole { .. })
     }
 
-    /// The generation of the entry. `None` if it is a hole.
+    /// The generation of the entry. `None` for a hole.
     #[inline]
     pub(super) fn generation(&self) -> Option<NonZeroU32> {
         match self {
@@ -53,7 +53,7 @@ impl<T> Spot<T> {
         }
     }
 
-    /// The low word of the deadline of the entry. `None` if it is a hole.
+    /// The low word of the deadline of the entry. `None` for a hole.
     #[inline]
     pub(super) fn deadline_low(&self) -> Option<u32> {
         match self {
@@ -62,7 +62,7 @@ impl<T> Spot<T> {
         }
     }
 
-    /// Moves the deadline of the entry.
+    /// Sets the low word of the deadline of the entry.
     pub(super) fn set_deadline_low(&mut self, deadline_low: u32) {
         match self {
             Self::Taken(entry) => entry.deadline_low = deadline_low,
@@ -70,7 +70,7 @@ impl<T> Spot<T> {
         }
     }
 
-    /// Moves the deadline of the entry, if the new one is not nearer. Returns whether it was moved.
+    /// Sets the low word of the deadline, if the new one is not nearer. Returns whether it was set.
     #[inline]
     pub(super) fn postpone(&mut self, deadline_low: u32) -> bool {
         match self {
@@ -90,7 +90,7 @@ impl<T> Spot<T> {
         next
     }
 
-    /// Takes the value of the entry. The spot becomes a hole, the first one before `next`.
+    /// Takes the value of the entry. The spot becomes the first hole of the list; `next` is the hole after it.
     #[inline]
     pub(super) fn take(&mut self, next: Place) -> Option<T> {
         match mem::replace(self, Self::Hole { prev: next, next }) {
@@ -110,7 +110,7 @@ impl<T> Spot<T> {
         }
     }
 
-    /// Says which hole is before this one, if it is a hole.
+    /// Sets the previous hole, if this is a hole.
     #[inline]
     pub(super) fn set_prev(&mut self, place: Place) {
         if let Self::Hole { prev, .. } = self {
@@ -118,7 +118,7 @@ impl<T> Spot<T> {
         }
     }
 
-    /// Says which hole is after this one, if it is a hole.
+    /// Sets the next hole, if this is a hole.
     pub(super) fn set_next(&mut self, place: Place) {
         if let Self::Hole { next, .. } = self {
             *next = place;

@@ -1,5 +1,4 @@
-//! Tests that need a look inside: the last generation, the last place, and how much is opened at a
-//! time.
+//! Tests that need access to internals: the last generation, the last place, and how much of a slot is opened at a time.
 
 #[path = "../../tests/panics/mod.rs"]
 mod panics;
@@ -21,14 +20,14 @@ use crate::conformance::random::Random;
 use crate::conformance::script::{Aim, Step, is_on_purpose, replay};
 use crate::{Handle, Refusal, Refused, RescheduleError, TimerQueue};
 
-/// Wheels of which almost all generations have been used once.
+/// Wheels in which almost all generations have been used once.
 struct LateWheels;
 
 impl Family for LateWheels {
     type Queue<T> = Wheel<T>;
 
     fn start<T>(start: u64) -> Wheel<T> {
-        // The 30th insertion is in the next era, and the first of this one were in the last.
+        // The 30th insertion has the next high word of the number, and the first insertions have the last generations before it.
         let next = NonZeroU32::new(u32::MAX - 28).map(|generation| Number { high: 6, generation });
         Wheel { next: next.expect("it is not 0"), ..Wheel::new(start) }
     }
@@ -52,7 +51,7 @@ fn a_full_wheel_gives_the_value_back_and_goes_on() {
     let refused = wheel.insert(5, 64).expect_err("a chunk has 64 places");
     wheel.check();
     assert_eq!((refused.why, refused.value), (Refusal::Full, 64));
-    // The fault of the deadline is told first: a free place would not help.
+    // The reason in the deadline is reported first, because a free place would not help.
     let refused = wheel.insert(0, 65).expect_err("it has elapsed");
     assert_eq!(refused.why, Refusal::Elapsed);
 
@@ -64,7 +63,7 @@ fn a_full_wheel_gives_the_value_back_and_goes_on() {
     assert_eq!(fired, expected);
 }
 
-/// A reschedule is never refused for want of room, wherever the entry lives and goes.
+/// A reschedule is never refused for lack of a free place, wherever the entry lives and whatever the new deadline is.
 #[test]
 fn a_full_wheel_still_reschedules() {
     let mut wheel = narrow(3);
@@ -90,8 +89,8 @@ fn a_full_wheel_still_reschedules() {
     assert_eq!(fired, expected);
 }
 
-/// An entry at home that is put off stays where it is, by the same handle, also beside one that is due
-/// in another high word. At its old tick, if that is a stop, nothing fires.
+/// An entry at home that is rescheduled to later stays at its place with the same handle, also if another entry is in another high word. If
+/// the wheel stops at the old tick, nothing fires.
 #[test]
 fn an_entry_at_home_is_put_off_in_its_place() {
     for (others, old, far) in [(0, 100, 0), (40, 100, 0), (40, 70_000, 0), (40, 70_000, 1 << 40)] {
@@ -128,7 +127,7 @@ fn an_entry_at_home_is_put_off_in_its_place() {
     }
 }
 
-/// The slot that comes next, on each level, is opened in 256 equal parts, however time passes.
+/// The slot that comes next, on each level, is opened in 256 equal parts, whatever the steps of time are.
 #[test]
 fn a_slot_is_opened_in_equal_parts() {
     const ENTRIES: usize = 200_000;
@@ -163,7 +162,7 @@ fn a_slot_is_opened_in_equal_parts() {
     }
 }
 
-/// Chunks with few entries are opened as slowly as full ones, for it is their places that are looked at.
+/// Chunks with few entries are opened as slowly as full ones, because the work is proportional to the places.
 #[test]
 fn a_sparse_slot_is_opened_in_equal_parts() {
     const CHUNKS: usize = 2_560;
@@ -185,8 +184,8 @@ fn a_sparse_slot_is_opened_in_equal_parts() {
     assert_eq!(wheel.advance_with(800, |_, _| ()), CHUNKS);
 }
 
-/// The list of a slot is opened in equal parts too, as it comes out of a coarser slot; also if the
-/// slot is the first of its ring, and so comes after the last of another ring.
+/// The list of a slot that comes out of a coarser slot is opened in equal parts, too. This also holds for the first slot of a ring, which
+/// comes after the last slot of another ring.
 #[test]
 fn a_list_is_opened_in_equal_parts() {
     const ENTRIES: usize = 25_600;
@@ -213,13 +212,13 @@ fn a_list_is_opened_in_equal_parts() {
     }
 }
 
-/// The work left for one slot is bounded, however many entries the slot gets.
+/// The work that is left when the base reaches a slot is bounded, however many entries the slot gets.
 #[test]
 fn a_slot_takes_no_more_than_many() {
     let mut wheel = Wheel::new(0);
     let mut fullest = 0;
     for entry in 0..2 * MANY {
-        // In one slot of 65,536 ticks that is neither the one of the base nor the next.
+        // In one slot of 65,536 ticks that is neither the slot of the base nor the next slot.
         wheel.insert(140_000 + entry as u64 % 50_000, entry).expect("it is ahead");
         if entry % 16_384 == 0 {
             fullest = wheel.tree.slots.iter().map(weight).max().max(Some(fullest)).unwrap_or_default();
@@ -230,7 +229,7 @@ fn a_slot_takes_no_more_than_many() {
     assert_eq!(wheel.advance_with(200_000, |_, _| ()), 2 * MANY);
 }
 
-/// Chunks that a slot no longer needs go to another one.
+/// Chunks that a slot no longer needs go to another slot.
 #[test]
 fn empty_chunks_are_given_back() {
     let mut wheel = Wheel::new(0);
@@ -238,22 +237,22 @@ fn empty_chunks_are_given_back() {
     for slot in 2..12 {
         let handles: Vec<Handle> =
             (0..50_000).map(|value| wheel.insert(slot * 256, value).expect("it is ahead")).collect();
-        // All but one in 1,000 are cancelled; those stay where they are.
+        // All entries but one in 1,000 are cancelled; the rest stay where they are.
         for (index, &handle) in handles.iter().enumerate() {
             if index % 1_000 > 0 {
                 wheel.cancel(handle).expect("it is pending");
             }
         }
         let bytes = wheel.heap_bytes();
-        // Twice the first, as a vector that grows doubles; ten times, if nothing were given back.
+        // The limit is twice the first memory, because a vector doubles when it grows. Without the return of chunks the memory would be ten
+        // times the first.
         let most = 2 * *settled.get_or_insert(bytes);
         assert!(bytes <= most, "{bytes} bytes with slot {slot}, at most {most}");
     }
     assert_eq!(wheel.advance_with(3_000, |_, _| ()), 500);
 }
 
-/// One entry in 64 is put off for long, which is one in each chunk. The 63 other places of the
-/// chunk are used by others in time.
+/// One entry in 64, which is one in each chunk, is rescheduled far ahead. Later entries then use the other 63 places of each chunk.
 #[test]
 fn places_follow_the_entries_that_are_left_in_chunks() {
     let mut wheel = Wheel::new(0);
@@ -274,8 +273,8 @@ fn places_follow_the_entries_that_are_left_in_chunks() {
     }
 }
 
-/// Sessions: each is put off again and again, and now and then one ends and another begins. The
-/// memory of the chunks follows the number of sessions, although each session was in many slots.
+/// Sessions: each session is rescheduled again and again; sometimes one ends and another begins. The memory of the chunks follows the
+/// number of sessions, although each session was in many slots.
 #[test]
 fn sessions_that_are_put_off_leave_no_chunks_behind() {
     const SESSIONS: usize = 20_000;
@@ -287,7 +286,7 @@ fn sessions_that_are_put_off_leave_no_chunks_behind() {
     let mut most = 0;
     for now in 1..=8 * TIMEOUT {
         wheel.advance_with(now, |_, session| panic!("session {session} was heard in time"));
-        // Each session is renewed after 4 fifths of its time, and one in 200 ends.
+        // Each session is renewed after 4/5 of its time, and one in 200 ends.
         let first = now as usize * 5 % SESSIONS;
         for (session, handle) in (first..).zip(&mut handles[first..first + 5]) {
             if random.below(200) == 0 {
@@ -302,7 +301,7 @@ fn sessions_that_are_put_off_leave_no_chunks_behind() {
     assert!(most <= 6 * 16 * SESSIONS, "{most} bytes for {SESSIONS} sessions");
 }
 
-/// A wheel that checks itself when time has passed, and after every eighth of the other calls.
+/// A wheel that checks its invariants after each advance, and after every eighth of the other calls.
 struct Checked<T> {
     wheel: Wheel<T>,
     calls: usize,
@@ -353,7 +352,7 @@ impl<T> TimerQueue<T> for Checked<T> {
     }
 
     fn advance(&mut self, now: u64, fire: &mut dyn FnMut(u64, T)) -> usize {
-        // Also after a panic, at the next call.
+        // The check runs at the next call, also after a panic.
         self.wheel.check();
         let count = self.wheel.advance(now, fire);
         self.wheel.check();
@@ -367,15 +366,15 @@ impl Family for CheckedWheels {
     type Queue<T> = Checked<T>;
 
     fn start<T>(start: u64) -> Checked<T> {
-        // The generations come to their end after some insertions.
+        // The generations reach their end after some insertions.
         let generation = NonZeroU32::new(u32::MAX - (start % 700) as u32);
         let next = Number { high: 6, generation: generation.expect("it is not 0") };
         let mut wheel = Wheel { next, ..Wheel::new(start) };
-        // Slots are opened because they have many entries, not because their time is near.
+        // Slots are opened because they have many entries, not only because their time is near.
         if start.is_multiple_of(3) {
             wheel.tree.many = 200;
         }
-        // Holes that are handed to the commons.
+        // With this setting, holes are given to the commons.
         if start.is_multiple_of(2) {
             wheel.chunks.spare = 64;
         }
@@ -383,7 +382,7 @@ impl Family for CheckedWheels {
     }
 }
 
-/// A script that crowds into a few slots of each level, or spreads.
+/// A script with deadlines in a few slots of each level, or with spread deadlines.
 fn spread(random: &mut Random) -> Vec<Step> {
     let spread = [1, 3, 300, 5_000, 90_000, 1 << 20, 1 << 26, 1 << 34];
     let spread = &spread[..1 + random.below(8) as usize];
@@ -411,23 +410,23 @@ fn spread(random: &mut Random) -> Vec<Step> {
         .collect()
 }
 
-/// Writes scripts in which crowds come, move and go as a whole, and time stops at the edges of slots.
+/// Writes scripts in which crowds of entries come, move and go as a whole, and time stops at the edges of slots.
 struct Crowds<'a> {
     random: &'a mut Random,
     steps: Vec<Step>,
-    /// The claims of each crowd, the latest last.
+    /// The claims of each crowd; the newest crowd is last.
     crowds: Vec<Range<usize>>,
-    /// Insertions so far, which are claims if none is refused.
+    /// The number of insertions so far. It is the number of claims if no insertion is refused.
     claims: usize,
 }
 
 impl Crowds<'_> {
-    /// The logarithms of the sizes of slots, level by level; that of the top twice.
+    /// The logarithms of the sizes of slots, level by level; the value of the top level is there twice.
     const BITS: [u32; 6] = [0, 8, 16, 24, 32, 32];
 
     fn script(random: &mut Random) -> Vec<Step> {
         let mut crowds = Crowds { random, steps: vec![], crowds: vec![], claims: 0 };
-        // Without any change the wake has to be exact.
+        // In a script without cancels and reschedules the wake has to be exact.
         let kinds = if crowds.random.below(4) == 0 { 5 } else { 10 };
         for _ in 0..3 + crowds.random.below(12) {
             match crowds.random.below(kinds) {
@@ -445,7 +444,7 @@ impl Crowds<'_> {
         choices[self.random.below(choices.len() as u64) as usize]
     }
 
-    /// Ticks in a slot of 2^`bits` ticks: at its begin, at its end, or at an edge of finer slots.
+    /// A tick in a slot of 2^`bits` ticks: at its begin, at its end, or at an edge of finer slots.
     fn ticks(&mut self, bits: u32) -> u64 {
         let last = (1_u64 << bits) - 1;
         let finer = 8 * self.random.below(u64::from(bits) / 8 + 1) as u32;
@@ -459,7 +458,7 @@ impl Crowds<'_> {
         }
     }
 
-    /// A slot that is the one of now, the next, or one of a few.
+    /// A slot: the slot of now, the next one, or one of the few after it.
     fn aim(&mut self) -> Aim {
         let bits = self.choose(&Self::BITS);
         let slots = self.choose(&[0, 1, 1, 1, 2, 2, 3, 255, 256, 257]);
@@ -467,7 +466,7 @@ impl Crowds<'_> {
         Aim::Slot { bits, slots, ticks }
     }
 
-    /// A crowd comes to one slot: to one tick or two of it, or to any.
+    /// A crowd is inserted into one slot: at one or two ticks of it, or at any ticks.
     fn come(&mut self) {
         let bits = self.choose(&Self::BITS);
         let slots = self.choose(&[1, 1, 2, 2, 2, 3, 255]);
@@ -482,7 +481,7 @@ impl Crowds<'_> {
         self.claims += count;
     }
 
-    /// The claims of a crowd, in this order or that, or some of them.
+    /// The claims of a crowd, or some of them, in their order or in another order.
     fn members(&mut self) -> Vec<usize> {
         let Some(last) = self.crowds.len().checked_sub(1) else { return vec![] };
         let crowd = self.crowds[last - self.random.below(1 + last.min(3) as u64) as usize].clone();
@@ -507,7 +506,7 @@ impl Crowds<'_> {
         self.steps.extend(members.into_iter().map(Step::Cancel));
     }
 
-    /// Others come to the very deadlines of a crowd.
+    /// New entries get the same deadlines as a crowd.
     fn stay_beside(&mut self) {
         let members = self.members();
         self.crowds.push(self.claims..self.claims + members.len());
@@ -515,7 +514,7 @@ impl Crowds<'_> {
         self.steps.extend(members.into_iter().map(Step::InsertBeside));
     }
 
-    /// A crowd is rescheduled: to one slot, or to the deadlines of another crowd.
+    /// A crowd is rescheduled, to one slot or to the deadlines of another crowd.
     fn move_on(&mut self) {
         let members = self.members();
         let beside = self.random.below(3) == 0;
@@ -532,7 +531,7 @@ impl Crowds<'_> {
         }
     }
 
-    /// Time passes: to an edge and, tick by tick, across it; or some way; or to the next wake.
+    /// Time passes: to an edge and across it tick by tick, by a random distance, or to the next wake.
     fn pass(&mut self) {
         let bits = self.choose(&Self::BITS);
         match self.random.below(8) {
@@ -566,7 +565,7 @@ impl Crowds<'_> {
         }
     }
 
-    /// A tick a little before an edge, or after it.
+    /// A tick shortly before or after an edge.
     fn start(random: &mut Random) -> u64 {
         let edge = (1 + random.next() % 5) << [8, 16, 24, 32, 40][random.below(5) as usize];
         match random.below(4) {
@@ -577,7 +576,7 @@ impl Crowds<'_> {
     }
 }
 
-/// Between any two calls all invariants hold.
+/// All invariants hold between any two calls.
 #[test]
 fn a_wheel_that_checks_itself_finds_nothing() {
     quiet();
@@ -588,7 +587,7 @@ fn a_wheel_that_checks_itself_finds_nothing() {
     }
 }
 
-/// Between any two calls all invariants hold, where whole slots fill and empty.
+/// All invariants hold between any two calls, also when whole slots fill and empty.
 #[test]
 fn a_wheel_of_crowds_that_checks_itself_finds_nothing() {
     quiet();

@@ -1,4 +1,4 @@
-//! [`Tree`]: which slot a deadline belongs to, and which slot comes next.
+//! [`Tree`]: finds the slot of a deadline, and the slot that comes next.
 
 #[cfg(test)]
 mod invariants;
@@ -11,26 +11,26 @@ use super::home::Home;
 use super::id::{FanId, NIL, Place, Seat, SlotId, at};
 use super::list::{Blocks, List};
 
-/// Slots in a fan.
+/// The number of slots in a fan.
 pub(super) const FAN_SLOTS: usize = 256;
-/// The level of the slots that span a whole low word. A slot of level `k` spans 256^k ticks.
+/// The level of the slots that span all ticks with one high word. A slot of level `k` spans 256^k ticks.
 pub(super) const TOP_LEVEL: u8 = 4;
 
-/// The entries whose deadlines lie in one span of time. The slot has them itself, in a list and in
-/// chunks, or its finer slots have them; while it is being opened, both.
+/// The entries whose deadlines are in one span of time. They are in the slot itself (in its list and its chunks), or in its finer slots;
+/// while the slot is being opened, in both.
 pub(super) struct Slot {
-    /// Records of entries that live in the commons or the drain.
+    /// The records of entries that live in the commons or the drain.
     pub(super) list: List,
-    /// Chunks of entries that live here.
+    /// The chunks of the entries that live in this slot.
     pub(super) home: Home,
     /// The finer slots, if the slot is open.
     fan: FanId,
-    /// The low word of a deadline: no deadline in the list or the chunks is nearer. It is exact as
-    /// long as nothing was cancelled or rescheduled, and always within the span of the slot.
+    /// A lower bound of the low words of the deadlines in the list and the chunks. It is exact as long as no entry was cancelled or
+    /// rescheduled, and always within the span of the slot.
     pub(super) min_low: u32,
-    /// The high word of the numbers of all entries in the chunks.
+    /// The high word of the insertion numbers of all entries in the chunks.
     pub(super) era: u32,
-    /// The fan it is in.
+    /// The fan that has this slot.
     within: FanId,
 }
 
@@ -51,17 +51,16 @@ impl Slot {
     }
 }
 
-/// 256 slots side by side, or one alone.
+/// 256 slots that follow one another, or one single slot.
 struct Fan {
-    /// The slots that have entries, or are open.
+    /// The slots of this fan that have entries or are open.
     occupied: Bits,
     first: SlotId,
-    /// The open slot whose finer slots these are; `NIL` if there is none. Of an unused fan, the
-    /// next one.
+    /// The open slot whose finer slots are in this fan; `NIL` if there is none. In an unused fan: the next unused fan.
     of: u32,
-    /// The high word of all deadlines in it.
+    /// The high word of all deadlines in this fan.
     high: u32,
-    /// The level of the slots in it.
+    /// The level of the slots in this fan.
     level: u8,
 }
 
@@ -69,58 +68,58 @@ struct Fan {
 pub(super) struct Outlet {
     /// A deadline in the span of the slot.
     deadline: u64,
-    /// The bits in which deadlines in its span may differ.
+    /// A mask of the bits in which deadlines in the span of the slot may differ.
     span: u64,
-    /// The first of its finer slots, and their level.
+    /// The first of the slot's finer slots, and the level of these finer slots.
     first: SlotId,
     level: u8,
 }
 
 /// All slots, as rings around the base.
 ///
-/// A deadline belongs to the ring of the level in which it differs from the base. As the base
-/// moves on, it comes to the next slot of a ring; what is in there belongs to finer rings then.
+/// A deadline belongs to the ring of the level in which it differs from the base. When the base enters the next slot of a ring, the entries
+/// of this slot belong to finer rings.
 pub(super) struct Tree {
     pub(super) slots: Vec<Slot>,
     fans: Vec<Fan>,
-    /// Fans of 256 empty slots, linked by `of`.
+    /// The first unused fan of 256 slots. Unused fans are empty and linked by `of`.
     unused_fans: FanId,
-    /// Fans of one empty slot, likewise.
+    /// The first unused fan of one slot, linked in the same way.
     unused_tops: FanId,
     /// The first tick that has not passed. No deadline is before it.
     base: u64,
-    /// For each level below the top, the first slot of its fan; `NO_FAN` if no entry needs one.
-    /// From the top level on always `NO_FAN`.
+    /// For each level below the top, the first slot of its ring; `NO_FAN` if no entry needs this ring. From the top level on, always
+    /// `NO_FAN`.
     rings: [SlotId; 8],
-    /// The slots of the top level, each a fan of its own, by their high words.
+    /// The slots of the top level, by their high words. Each of them is a fan of one slot.
     tops: BTreeMap<u32, FanId>,
-    /// Whether a ring was made, so that some of the few may belong to it.
+    /// Whether a ring was made. If so, some entries in the slot of the few may belong to this ring.
     made_ring: bool,
-    /// A slot with this number of entries takes no more and is opened, so that the work left for
-    /// its own time is bounded.
+    /// The number of entries at which a slot is opened and takes no more entries. So the work that is left when the base reaches the slot
+    /// is bounded.
     pub(super) many: usize,
 }
 
-/// The slot of the few: entries in the high word of the base for which no ring was made. They may
-/// stay when a ring is made, because the nearest deadline is looked up here and in the rings.
+/// The slot of the few: entries with the high word of the base for which no ring was made. An entry may stay here after its ring was made,
+/// because [`Tree::nearest`] looks here and in the rings.
 pub(super) const FEW_SLOT: SlotId = 0;
-/// The fan of that slot alone. Its level is 0, as there is nothing finer to open it to.
+/// The fan that has only the slot of the few. Its level is 0, because this slot is never opened to finer slots.
 const FEW_FAN: FanId = 0;
-/// The most entries that this slot may have.
+/// The largest number of entries in the slot of the few.
 pub(super) const FEW: usize = 16;
 
-/// The default of `many`; tests set a smaller number.
+/// The default value of `many`; tests set a smaller number.
 pub(super) const MANY: usize = 1 << 20;
 
-/// Stands for the slots of a ring that is not there. No index in a fan leads from here to a slot.
+/// Stands for the first slot of a ring that does not exist. The sum of this value and any index in a fan is not a slot.
 const NO_FAN: SlotId = NIL - FAN_SLOTS as u32;
 
-/// The bits of a tick that say where it is within a slot of this level.
+/// A mask of the bits of a tick that give its position in a slot of this level.
 const fn below(level: u8) -> u64 {
     (1 << (8 * level)) - 1
 }
 
-/// The index of a tick's slot of this level, in the fan of the next.
+/// The index of the slot of this level that has the tick, in the fan of that slot.
 #[inline]
 const fn digit(tick: u64, level: u8) -> u8 {
     (tick >> (8 * level)) as u8
@@ -130,7 +129,7 @@ const fn high(tick: u64) -> u32 {
     (tick >> 32) as u32
 }
 
-/// The level of the slots, side by side in one fan, in which two ticks differ; 0 if they are one.
+/// The level of the slots in one fan in which two ticks differ; 0 if the ticks are equal.
 #[inline]
 fn level_of_difference(one: u64, other: u64) -> u8 {
     (((one ^ other) | 1).ilog2() / 8) as u8
@@ -188,18 +187,18 @@ impl Tree {
         u64::from(self.high(id)) << 32 | u64::from(low)
     }
 
-    /// Whether this deadline, and all there are, are in the high word of the base.
+    /// Whether this deadline and the deadlines of all entries have the high word of the base.
     #[inline]
     pub(super) fn is_all_in_high_of(&self, deadline: u64) -> bool {
         (deadline ^ self.base) >> 32 == 0 && self.tops.is_empty()
     }
 
-    /// How many slots of this level a later tick is away from the base.
+    /// The number of slots of this level from the base to a later tick.
     pub(super) fn distance(&self, tick: u64, level: u8) -> u64 {
         (tick >> (8 * level)) - (self.base >> (8 * level))
     }
 
-    /// The finest slot for a deadline; `None` if there is no ring for it.
+    /// The finest slot for a deadline; `None` if its ring does not exist.
     #[inline]
     pub(super) fn ring_slot(&mut self, deadline: u64) -> Option<&mut Slot> {
         let (id, _) = self.in_ring(deadline);
@@ -208,7 +207,7 @@ impl Tree {
         self.slots.get_mut(at(id))
     }
 
-    /// The slot for a deadline in its ring, if that ring is there; and the level of the ring.
+    /// The slot for a deadline in its ring, if that ring exists, and the level of the ring.
     #[inline]
     fn in_ring(&self, deadline: u64) -> (SlotId, u8) {
         // The level, times 8.
@@ -227,8 +226,7 @@ impl Tree {
         }
     }
 
-    /// The finest slot for a deadline whose slot in the ring is open, or for which there is no ring
-    /// of this level.
+    /// The finest slot for a deadline if its slot in the ring is open, or if there is no ring of this level.
     #[inline(never)]
     fn slot_beyond(&mut self, deadline: u64, level: u8) -> SlotId {
         if level >= TOP_LEVEL {
@@ -252,7 +250,7 @@ impl Tree {
         self.finest_in(slot, deadline)
     }
 
-    /// The finest slot for a deadline, within a slot that has it.
+    /// The finest slot for a deadline in the slot `id`, which has the deadline in its span.
     #[inline]
     pub(super) fn finest_in(&self, mut id: SlotId, deadline: u64) -> SlotId {
         while let Some(fan) = self.fans.get(at(self.slots[at(id)].fan)) {
@@ -261,20 +259,20 @@ impl Tree {
         id
     }
 
-    /// Where the entries of a slot go to when it is opened, or entered.
+    /// The target of the entries of a slot that is opened, or that the base has entered.
     pub(super) fn outlet(&self, id: SlotId) -> Outlet {
         let slot = self.slot(id);
         let &Fan { high, level, .. } = self.within(id);
         let deadline = u64::from(high) << 32 | u64::from(slot.min_low);
         match self.fans.get(at(slot.fan)) {
             Some(finer) => Outlet { deadline, span: below(level), first: finer.first, level: finer.level },
-            // There is no deadline in a span of nothing but these.
+            // With this value no deadline matches, because `u64::MAX` is not a valid deadline.
             None => Outlet { deadline: u64::MAX, span: 0, first: NIL, level: 0 },
         }
     }
 
-    /// The finest slot for the deadline of an entry that comes out of an outlet. It may be outside
-    /// of the slot, if that is not open, or if the entry was rescheduled.
+    /// The finest slot for the deadline of an entry that leaves a slot through `outlet`. It may be outside of the span of the left slot, if
+    /// that slot is not open, or if the entry was rescheduled.
     #[inline]
     pub(super) fn finer(&mut self, outlet: &Outlet, deadline: u64) -> SlotId {
         if (deadline ^ outlet.deadline) & !outlet.span == 0 {
@@ -326,13 +324,13 @@ impl Tree {
         id
     }
 
-    /// Notes that a slot has entries.
+    /// Marks a slot as occupied.
     pub(super) fn occupy(&mut self, id: SlotId) {
         let fan = &mut self.fans[at(self.slots[at(id)].within)];
         fan.occupied.set((id - fan.first) as u8);
     }
 
-    /// Adds a record to the list of a slot and returns where it sits.
+    /// Adds a record to the list of a slot and returns its seat.
     #[inline]
     pub(super) fn file(&mut self, blocks: &mut Blocks, id: SlotId, place: Place, deadline_low: u32) -> Seat {
         let slot = &mut self.slots[at(id)];
@@ -344,7 +342,7 @@ impl Tree {
         seat
     }
 
-    /// The slow part of `file`, when the list of a slot has got one more block.
+    /// The slow part of `file`, for a record that is the first of a new block.
     #[inline(never)]
     fn file_first(&mut self, id: SlotId) {
         self.occupy(id);
@@ -353,7 +351,7 @@ impl Tree {
         }
     }
 
-    /// Opens a slot: from now on its deadlines belong to finer ones.
+    /// Opens a slot: new entries in its span go to finer slots from then on.
     pub(super) fn open(&mut self, id: SlotId) {
         if self.slot(id).is_open() {
             return;
@@ -363,8 +361,7 @@ impl Tree {
         self.occupy(id);
     }
 
-    /// Notes that slots are empty: this one, if it is, and the coarser ones that become empty with
-    /// it.
+    /// If a slot is empty, marks it as not occupied, and does the same for each coarser slot that becomes empty.
     pub(super) fn prune(&mut self, mut id: SlotId) {
         loop {
             let slot = &mut self.slots[at(id)];
@@ -410,8 +407,8 @@ impl Tree {
         }
     }
 
-    /// Whether an entry that lives in a slot would be found in time with this deadline, because the
-    /// slot is opened before it. If so, the slot's least deadline follows.
+    /// Whether an entry that lives in the slot `id` would be found in time with this deadline, because the slot is opened before the
+    /// deadline. If so, the slot's lower bound `min_low` is updated.
     #[inline]
     pub(super) fn finds(&mut self, id: SlotId, deadline: u64) -> bool {
         let slot = &mut self.slots[at(id)];
@@ -428,7 +425,8 @@ impl Tree {
         within
     }
 
-    /// The nearest deadline. Exact while nothing was cancelled or rescheduled, and never too late.
+    /// The nearest deadline. It is exact as long as no entry was cancelled or rescheduled; otherwise it may be too early, but never too
+    /// late.
     pub(super) fn nearest(&self) -> Option<u64> {
         let few = self.slots.first().filter(|few| few.has_entries());
         let few = few.map(|few| u64::from(high(self.base)) << 32 | u64::from(few.min_low));
@@ -477,16 +475,16 @@ impl Tree {
         (self.slot(id).has_entries() || self.slot(id).is_open()).then_some(id)
     }
 
-    /// Moves the base on. Returns the level up to which it has come to other slots; they have to
-    /// be entered.
+    /// Moves the base. Returns the highest level on which the base has entered another slot. The caller has to enter the slots of the
+    /// levels up to this one.
     pub(super) fn move_base(&mut self, base: u64) -> u8 {
         let changed = level_of_difference(self.base, base).min(TOP_LEVEL);
         self.base = base;
         changed
     }
 
-    /// The slot of this level to which the base has come. If the slot is open, its finer slots
-    /// become a ring. Its own entries have to be moved, as they belong to finer rings now.
+    /// The slot of this level that the base has entered. If the slot is open, its finer slots become a ring. The caller has to move the
+    /// slot's own entries, because they belong to finer rings now.
     pub(super) fn enter(&mut self, level: u8) -> Option<SlotId> {
         let id = self.find(self.base, level)?;
         let slot = &mut self.slots[at(id)];
@@ -529,7 +527,7 @@ impl Tree {
         self.slots.get_mut(at(FEW_SLOT))
     }
 
-    /// The slot of the base alone.
+    /// The slot that spans only the tick of the base.
     pub(super) fn tick_slot(&self) -> Option<SlotId> {
         self.find(self.base, 0)
     }
@@ -545,7 +543,7 @@ fn earlier(one: Option<u64>, other: Option<u64>) -> Option<u64> {
 /// For tests only.
 #[cfg(test)]
 impl Tree {
-    /// The first tick of a slot; of that of the few, the base.
+    /// The first tick of a slot; for the slot of the few, the base.
     pub(super) fn begins(&self, id: SlotId) -> u64 {
         if id == FEW_SLOT {
             return self.base;
@@ -564,7 +562,7 @@ impl Tree {
         (self.begins(id) ^ deadline) & !below(level) == 0
     }
 
-    /// Whether a slot is occupied, and all that it is reached by.
+    /// Whether a slot is occupied, and each coarser slot, ring or top through which it is found refers to it.
     pub(super) fn is_reached(&self, id: SlotId) -> bool {
         let fan = self.within(id);
         let occupied = fan.occupied.contains((id - fan.first) as u8);

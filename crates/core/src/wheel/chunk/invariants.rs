@@ -1,4 +1,4 @@
-//! The invariants of the chunks between any two calls.
+//! The invariants of the chunks that hold between any two calls.
 
 use alloc::vec;
 
@@ -8,8 +8,8 @@ use super::super::tree::Slot;
 use super::{CHUNK_PLACES, Chunks, chunk_of};
 
 impl<T> Chunks<T> {
-    /// Panics if a chunk is not in one home, its owner's; if a place is neither taken nor one of
-    /// the holes of its home; or if a chunk that is empty was not given back.
+    /// Panics in three cases: a chunk is not in exactly one home, that of its owner; a place has no entry and is not a hole of its home; an
+    /// empty chunk is not unused.
     pub(in super::super) fn check(&self, slots: &[Slot]) {
         let mut owners = vec![None; self.chunks.len()];
         let mut claim = |id: ChunkId, owner| {
@@ -42,7 +42,7 @@ impl<T> Chunks<T> {
         let taken = |id: ChunkId| at(self.chunks[at(id)].taken);
         let mut free: usize = home.chunks(&self.links).into_iter().map(|id| CHUNK_PLACES - taken(id)).sum();
         if owner == DRAIN {
-            // Its holes are in no list.
+            // The holes of a chunk in the drain are in no list.
             free = 0;
         }
         let (mut before, mut place) = (NIL, home.hole);

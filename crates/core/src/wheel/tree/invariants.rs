@@ -1,4 +1,4 @@
-//! The invariants of the slots between any two calls.
+//! The invariants of the slots that hold between any two calls.
 
 use alloc::vec;
 
@@ -10,8 +10,8 @@ use super::{
 };
 
 impl Tree {
-    /// Panics if a fan is not reached in one way; if a slot is occupied and empty, or the reverse;
-    /// or if something is in a ring in which time has passed it.
+    /// Panics in three cases: a fan is not reached in exactly one way; a slot is marked as occupied but empty, or the reverse; a slot of a
+    /// ring has entries although its time has passed.
     pub(in super::super) fn check(&self) {
         let mut seen = vec![false; self.fans.len()];
         let mut see = |id: FanId| {
@@ -62,7 +62,7 @@ impl Tree {
         assert!(seen.into_iter().all(|seen| seen), "fans without an owner");
     }
 
-    /// Whether a deadline of the few belongs to a ring that is there, and was not just made.
+    /// Whether a deadline in the slot of the few belongs to an existing ring that was not just made.
     pub(in super::super) fn is_misplaced(&self, deadline: u64) -> bool {
         let level = level_of_difference(deadline, self.base);
         !self.made_ring && self.rings[usize::from(level)] != NO_FAN
@@ -79,7 +79,7 @@ impl Tree {
         let fan = self.within(id);
         let occupied = fan.occupied.contains((id - fan.first) as u8);
         let expected = slot.has_entries() || slot.is_open();
-        // The slot of the few need not be exact here.
+        // The mark of the slot of the few need not be exact.
         assert!(occupied == expected || id == FEW_SLOT, "slot {id} is occupied: {occupied}");
         assert!(occupied || slot.min_low == u32::MAX, "the least of slot {id}, which is empty");
         assert!(slot.home.count() == 0 || fan.level > 0, "chunks in slot {id}, of one tick");
