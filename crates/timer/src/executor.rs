@@ -6,9 +6,8 @@ use crate::Job;
 
 /// Where the bodies of a [`Timer`](crate::Timer) run.
 ///
-/// The driver of a timer hands due jobs over and goes on; it never runs a body. So `execute` should take the job and
-/// return: queue it, spawn it. An executor that cannot take a job drops it, and the timer hands it over again 100 ms
-/// later.
+/// The driver of a timer gives due jobs to the executor and continues; it never runs a body. So `execute` should take the job and return:
+/// queue it or spawn it. If an executor cannot take a job, it drops the job, and the timer hands the task over again 100 ms later.
 ///
 /// Every `Fn(Job)` is an executor. On tokio, for bodies that do not block:
 ///
@@ -27,15 +26,14 @@ use crate::Job;
 /// # Ok::<(), tickwheel::BuildError>(())
 /// ```
 ///
-/// [`Job::run`] itself is an executor, too: it runs each body on the thread that hands it over. Tests with a
-/// [`ManualClock`](crate::ManualClock) want this: `advance` then returns after the bodies have run. With a clock that
-/// runs by itself each body keeps all others waiting.
+/// [`Job::run`] itself is an executor, too: it runs each body on the thread that hands it over. This is right for tests with a
+/// [`ManualClock`](crate::ManualClock): `advance` then returns after the bodies have run. With a clock that runs by itself, each body
+/// delays all other tasks of the timer.
 pub trait Executor: Send + Sync {
     /// Takes a job, to run it soon.
     fn execute(&self, job: Job);
 
-    /// Takes jobs in the order in which they came due. An executor that takes one lock for all of them overrides this
-    /// method.
+    /// Takes jobs in the order in which they came due. An executor that can take all of them under one lock overrides this method.
     fn execute_all(&self, jobs: &mut dyn Iterator<Item = Job>) {
         for job in jobs {
             self.execute(job);

@@ -7,17 +7,16 @@
 //! | [`DelayQueue`] | taking elements when their time has come, by threads and futures | the JDK's `DelayQueue` |
 //! | [`Purgatory`] | operations that wait on keys for a condition, or for their time | Kafka's `DelayedOperationPurgatory` |
 //!
-//! None of them is early, all of them can be cancelled with one definite answer, and no lock is held while your code runs. They
-//! live as long as the process: for what must survive it there is `tickwheel-queue`.
+//! No task and no waiter is early. Each can be cancelled, and the answer says definitely whether it was. No lock is held while your code
+//! runs. All of this ends with the process: for tasks that must survive it there is `tickwheel-queue`.
 //!
 //! # Clocks
-//! No other crate knows both instants and ticks. A [`Clock`] tells how long it has
-//! been running, as a [`Monotonic`] reading. [`SystemClock`] asks the operating system;
-//! [`ManualClock`] moves when a test says so, and hands over what is due before it returns. Now is
-//! rounded down to a tick and a deadline up, so that nothing fires early.
+//! This crate converts between time and ticks; no other crate does. A [`Clock`] returns the time since its origin as a [`Monotonic`]
+//! reading. [`SystemClock`] reads the clock of the operating system. [`ManualClock`] moves when a test moves it, and hands over all due
+//! tasks before that call returns. Now is rounded down to a tick and a deadline is rounded up, so that nothing fires early.
 //!
 //! # Example
-//! A test that owns its time:
+//! A test that controls the time:
 //!
 //! ```
 //! use std::time::Duration;
@@ -48,7 +47,7 @@ mod sync;
 mod system;
 mod timer;
 
-// The snippets of the page are tests.
+// The code examples of the page `docs/porting.md` are compiled as tests.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/porting.md")]
 struct Porting;

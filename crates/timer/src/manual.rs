@@ -1,9 +1,9 @@
-//! [`ManualClock`]: a clock that moves when it is told to.
+//! [`ManualClock`]: a clock that moves only when a caller moves it.
 //!
 //! Ground rules:
-//! - `nanos` is only ever raised. `advance` releases and `now` acquires, so a thread that sees a new time also sees
-//!   everything that was done before time moved.
-//! - `followers` is under its lock, which is never held while a follower runs.
+//! - `nanos` never decreases. `advance` releases and `now` acquires, so a thread that reads a new time also sees everything that was done
+//!   before the clock moved.
+//! - `followers` is protected by its lock, which is not held while a follower runs.
 
 use std::fmt;
 use std::sync::{Arc, Weak};
@@ -13,8 +13,7 @@ use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::{Mutex, lock};
 use crate::{Clock, Follower, Monotonic, Motion};
 
-/// A clock for tests and simulations. It stands still until [`advance`](Self::advance) moves it, by
-/// exactly what was asked for.
+/// A clock for tests and simulations. It stands still until [`advance`](Self::advance) moves it by exactly the given duration.
 ///
 /// Clones are the same clock: give one to the code under test and keep one.
 ///
@@ -52,17 +51,15 @@ impl ManualClock {
         Self { inner: Arc::new(inner) }
     }
 
-    /// Moves the clock and returns the new reading. It stays at [`Monotonic::MAX`] once it is
-    /// there.
+    /// Moves the clock and returns the new reading. A clock that has reached [`Monotonic::MAX`] stays there.
     ///
-    /// When this returns, everything that waits by this clock and is due has been handed over: the bodies of a
-    /// [`Timer`](crate::Timer) to its executor, and the wakers of futures have been woken. The exception is what
-    /// another thread that moves the clock is just handing over. All of this happens on the calling thread, timer by
-    /// timer: bodies in order of deadlines, then wakers. Time moves in one step: a body that looks at the clock sees
-    /// the new reading, and the delay of a task that it schedules counts from there. Tasks that bodies schedule
-    /// meanwhile on this very thread wait for the next call, even with no delay; `advance(Duration::ZERO)` is such a
-    /// call. A body that moves the clock itself only moves it: the call that the body runs in hands over what has
-    /// come due by that.
+    /// When this call returns, everything that is due on this clock has been handed over: the bodies of a [`Timer`](crate::Timer) to its
+    /// executor, and futures have been woken. The one exception is a task that another thread, which also moves the clock, is handing over
+    /// at this time. The calling thread does all of this, one timer after the other: first bodies in the order of their deadlines, then
+    /// wakers. Time moves in one step: a body that reads the clock sees the new reading, and the delay of a task that it schedules counts
+    /// from there. If a body that runs on this thread schedules a task, this task waits for the next call, even with a delay of zero;
+    /// `advance(Duration::ZERO)` is such a call. If a body calls `advance`, this only moves the clock: the outer call then hands over what
+    /// has come due.
     pub fn advance(&self, duration: Duration) -> Monotonic {
         let later = |nanos| Monotonic::from_nanos(nanos).saturating_add(duration);
         let moved = self
@@ -78,9 +75,9 @@ impl ManualClock {
         now
     }
 
-    /// Moves the clock as far as [`advance`](Self::advance) does, and stops at each instant on the way at which
-    /// something is due. So a body finds the clock at its own tick, and the tasks that it schedules within the span
-    /// run within it: a flow of 15 days in one call. Inside a body this method is `advance`.
+    /// Moves the clock by `duration` like [`advance`](Self::advance), but stops at each reading on the way at which a task is due. So a
+    /// body reads the time of its own tick, and a task that it schedules runs in the same call if it comes due within `duration`: a flow of
+    /// 15 days runs in one call. Inside a body this method is `advance`.
     ///
     /// ```
     /// use std::time::Duration;
@@ -103,15 +100,14 @@ impl ManualClock {
                 return self.advance(Duration::ZERO);
             }
             let next = self.followers().iter().filter_map(|follower| follower.next()).min();
-            // A task that is due already gets its turn a nanosecond later: a body that schedules itself without delay
-            // has to let time pass.
+            // A task that is due already runs one nanosecond later, so that time passes even if a body schedules itself without delay.
             let soonest = now.just_after();
             let stop = next.map_or(end, |next| next.clamp(soonest, end));
             self.advance(stop.saturating_since(now));
         }
     }
 
-    /// The followers that still exist; the others are forgotten.
+    /// The followers that still exist. The others are removed from the list.
     fn followers(&self) -> Vec<Arc<dyn Follower>> {
         let mut alive = Vec::new();
         lock(&self.inner.followers).retain(|follower| match follower.upgrade() {
@@ -132,7 +128,7 @@ impl Clock for ManualClock {
 
     fn follow(&self, follower: Weak<dyn Follower>) -> Motion {
         let mut followers = lock(&self.inner.followers);
-        // Timers may come and go by a clock that stands still, so dead followers are also removed here.
+        // Timers may be made and dropped while the clock stands still, so followers that no longer exist are removed here, too.
         if followers.len() == followers.capacity() {
             followers.retain(|follower| follower.strong_count() > 0);
         }

@@ -1,21 +1,20 @@
-//! [`Missed`]: what happens to runs that could not take place on time.
+//! [`Missed`]: what happens to runs that did not start in time.
 
 use std::num::NonZeroU64;
 use std::time::Duration;
 
 use crate::Monotonic;
 
-/// A run that begins up to this long after its tick counts as on time, and the grid stays as it is. The figure is
-/// tokio's.
+/// A run that begins up to this long after its tick counts as on time, and the grid does not change. The value is tokio's.
 const TOLERANCE: Duration = Duration::from_millis(5);
 
-/// The fate of missed runs of a periodic task, or missed ticks of an interval. A run is missed when a body took
-/// longer than its period, no caller asked for the next tick in time, or the process stood still.
+/// What happens to missed runs of a periodic task, or missed ticks of an interval. A run is missed if a body took longer than its period,
+/// if no caller awaited the next tick in time, or if the process stood still.
 ///
-/// A run is missed if it begins more than 5 ms after its tick. With a period of 300, and a stall
-/// that begins with the run of 300 and ends at 950:
+/// A run is missed if it begins more than 5 ms after its tick. Example: the period is 300 ms, and a stall begins with the run of 300 ms and
+/// ends at 950 ms. All values in the table are in ms:
 ///
-/// | | the run of 600 begins at | then |
+/// | policy | the run of 600 begins at | the next runs begin at |
 /// |---|---|---|
 /// | `Burst` | 950 | 900 (at once), 1200, 1500 |
 /// | `Delay` | 950 | 1250, 1550, 1850 |
@@ -23,24 +22,23 @@ const TOLERANCE: Duration = Duration::from_millis(5);
 ///
 /// The three policies, and their names, are tokio's.
 ///
-/// Each run is a turn of the timer of its own. With a clock moved by hand, a burst therefore takes one step for each
-/// run, even if the step is zero; [`advance_through`](crate::ManualClock::advance_through) takes them.
+/// The timer needs a separate turn for each run. With a clock that is moved by hand, a burst therefore needs one step of the clock for each
+/// run, even if the step is zero; [`advance_through`](crate::ManualClock::advance_through) makes these steps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Missed {
-    /// All missed runs take place, back to back, until the task has caught up. After a long halt there may be many.
-    /// There may also be many if the task begins in the past, or is moved there by
-    /// [`reschedule_at`](crate::Timeout::reschedule_at): its grid begins at that instant, and all runs from there to
-    /// now are missed and come at once.
+    /// All missed runs take place, one directly after the other, until the task has caught up. There may be many after a long stall. There
+    /// may also be many if the task begins in the past, or if [`reschedule_at`](crate::Timeout::reschedule_at) moves it there: its grid
+    /// begins at that instant, and all runs from there to now are missed and take place at once.
     Burst,
-    /// One of the missed runs takes place, and the grid begins anew from there.
+    /// One of the missed runs takes place, and a new grid begins at that run.
     Delay,
-    /// One of the missed runs takes place, and the next run is the next one on the old grid.
+    /// One of the missed runs takes place, and the next run is at the next instant of the old grid.
     #[default]
     Skip,
 }
 
 impl Missed {
-    /// When the next run is due, after the run of `scheduled`, which begins at `started`.
+    /// The instant of the next run, after the run that was scheduled at `scheduled` and began at `started`.
     pub(crate) fn next(
         self,
         scheduled: Monotonic,
@@ -58,7 +56,7 @@ impl Missed {
             Self::Delay => started.saturating_add(period),
             Self::Skip => {
                 let late = started.saturating_since(scheduled).as_nanos();
-                // Both fit into 64 bits: the remainder is below `late`, which is a difference of readings.
+                // The values fit into 64 bits: the remainder is at most `late`, which is a difference of two readings.
                 let over = u64::try_from(late % period.as_nanos().max(1)).unwrap_or(0);
                 started.saturating_add(period.saturating_sub(Duration::from_nanos(over)))
             }
@@ -88,7 +86,7 @@ mod tests {
         assert_eq!(next(Missed::Skip, 600, 606), 900);
     }
 
-    /// The example of the documentation, and the edges of the grid.
+    /// The example in the documentation of [`Missed`], and cases at the edges of the grid.
     #[test]
     fn a_stall_is_answered_by_the_policy() {
         assert_eq!(next(Missed::Burst, 600, 950), 900);

@@ -8,8 +8,8 @@ use tickwheel_core::ticks;
 
 /// Nanoseconds since the origin of a [`Clock`](crate::Clock): 64 bits, which is 584 years.
 ///
-/// Arithmetic goes through named methods that say what happens at the ends; nothing wraps. A reading is not a date,
-/// and readings of two clocks cannot be compared.
+/// Arithmetic has named methods that state what happens at the ends of the range; nothing wraps. A reading is not a date, and readings of
+/// two clocks cannot be compared.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Monotonic(u64);
 
@@ -17,7 +17,7 @@ impl Monotonic {
     /// The origin.
     pub const ZERO: Self = Self(0);
 
-    /// The last possible reading. As a deadline it means never, even when the clock reads `MAX`.
+    /// The last possible reading. A deadline of `MAX` is never due, even when the clock reads `MAX`.
     pub const MAX: Self = Self(u64::MAX);
 
     /// The reading `nanos` nanoseconds after the origin.
@@ -26,8 +26,7 @@ impl Monotonic {
         Self(nanos)
     }
 
-    /// The first nanosecond of a tick, which is when to wake for a deadline at it; saturates at
-    /// [`MAX`](Self::MAX).
+    /// The first nanosecond of a tick, at which to wake for a deadline in this tick; [`MAX`](Self::MAX) if the result does not fit.
     #[must_use]
     pub const fn from_tick(tick: u64, tick_nanos: NonZeroU64) -> Self {
         Self(ticks::nanos_of_tick(tick, tick_nanos))
@@ -52,7 +51,7 @@ impl Monotonic {
     #[must_use]
     #[inline]
     pub fn checked_add(self, duration: Duration) -> Option<Self> {
-        // `as_nanos` is not used, because it has 128 bits.
+        // `Duration::as_nanos` is not used, because it computes with 128 bits.
         let nanos =
             duration.as_secs().checked_mul(1_000_000_000)?.checked_add(u64::from(duration.subsec_nanos()))?;
         self.0.checked_add(nanos).map(Self)
@@ -67,7 +66,7 @@ impl Monotonic {
         self.checked_add(duration).unwrap_or(Self::MAX)
     }
 
-    /// Whether this deadline has come at `now`. [`MAX`](Self::MAX) never comes.
+    /// Whether this deadline is due at `now`. [`MAX`](Self::MAX) is never due.
     #[inline]
     pub(crate) const fn has_come(self, now: Self) -> bool {
         self.0 <= now.0 && self.0 != u64::MAX
@@ -92,13 +91,13 @@ impl Monotonic {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }
 
-    /// The tick that has been reached at this reading: rounded down, as *now* always is.
+    /// The tick that has been reached at this reading: rounded down, as the rule is for *now*.
     #[must_use]
     pub const fn floor_ticks(self, tick_nanos: NonZeroU64) -> u64 {
         ticks::ticks_down(self.0, tick_nanos)
     }
 
-    /// The tick of a deadline at this reading: rounded up, as deadlines always are.
+    /// The tick of a deadline at this reading: rounded up, as the rule is for deadlines.
     #[must_use]
     pub const fn ceil_ticks(self, tick_nanos: NonZeroU64) -> u64 {
         ticks::ticks_up(self.0, tick_nanos)

@@ -1,9 +1,9 @@
 //! [`Pool`]: a few threads that run bodies.
 //!
 //! Ground rules:
-//! - `state` is under its lock, which is never held while a job runs or is dropped.
-//! - `idle + calls` threads wait for `called`. A thread that brings a job turns an idle thread into a call, so that
-//!   two jobs do not count on one thread. A thread that wakes takes a call; without one it is still idle.
+//! - `state` is protected by its lock, which is not held while a job runs or is dropped.
+//! - `idle + calls` threads wait for `called`. A thread that adds a job turns one idle thread into a call, so that two jobs never count on
+//!   the same thread. A thread that wakes takes a call; if there is none, it is still idle.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -14,16 +14,15 @@ use std::time::Duration;
 
 use crate::{Executor, Job};
 
-/// An idle thread ends after this time.
+/// The time after which an idle thread ends.
 const IDLE: Duration = Duration::from_secs(10);
 
-/// A few threads that run bodies, in the order in which they came due.
+/// A pool of threads that run bodies in the order in which these came due.
 ///
-/// Threads start when there is work for them, up to a limit, and end after ten idle seconds; an unused pool has none.
-/// Bodies that block for long should have a pool of their own, or they keep the others waiting. To share one pool
-/// between timers, share it in an [`Arc`].
+/// Threads start when there is work, up to a limit, and end after 10 idle seconds; an unused pool has no threads. Bodies that block for
+/// long should have a separate pool, because they delay other bodies. To share one pool between timers, put it in an [`Arc`].
 ///
-/// Dropping a pool drops the jobs that still wait in it; they go back to their timers. Running jobs go on.
+/// Dropping a pool drops the jobs that wait in it; the timers of these jobs keep the tasks. Jobs that run continue.
 ///
 /// ```
 /// use std::num::NonZeroUsize;
@@ -64,8 +63,8 @@ impl Pool {
 }
 
 impl Default for Pool {
-    /// As many threads as the machine runs at once, and at least two, so that one body that blocks
-    /// does not block all.
+    /// A pool with as many threads as the machine can run at once, and at least two, so that one body that blocks does not block all
+    /// others.
     fn default() -> Self {
         let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
         Self::new(NonZeroUsize::MIN.saturating_add(cores.max(2) - 1))
@@ -78,14 +77,14 @@ impl Executor for Pool {
     }
 
     fn execute_all(&self, jobs: &mut dyn Iterator<Item = Job>) {
-        // The iterator may be the user's code and may use this very pool.
+        // The iterator may be user code and may call this pool, so it runs before the lock is taken.
         let jobs: Vec<Job> = jobs.collect();
         self.shared.take_in(jobs);
     }
 }
 
 impl Shared {
-    /// Queues jobs, and calls or starts a thread for each.
+    /// Queues jobs. For each job, calls an idle thread or starts one.
     fn take_in(self: &Arc<Self>, jobs: impl IntoIterator<Item = Job>) {
         let mut state = self.lock();
         let before = state.jobs.len();
@@ -109,7 +108,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Starts a thread that is already counted.
+    /// Starts a thread. The caller has counted it already.
     fn start(self: &Arc<Self>) {
         let shared = Arc::clone(self);
         let started = thread::Builder::new().name("tickwheel-pool".into()).spawn(move || shared.work());
@@ -117,7 +116,7 @@ impl Shared {
             let mut state = self.lock();
             state.threads -= 1;
             if state.threads == 0 {
-                // No thread is left to run the jobs. Dropped jobs go back to their timer and come again.
+                // No thread is left to run the jobs. The timers of dropped jobs hand the tasks over again later.
                 let jobs = std::mem::take(&mut state.jobs);
                 drop(state);
                 drop(jobs);

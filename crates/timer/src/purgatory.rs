@@ -25,49 +25,48 @@ use crate::Timer;
 use room::Room;
 use submission::Submission;
 
-/// Where an [`Operation`] waits until its condition is true or its time is up, whichever comes first.
+/// Holds each [`Operation`] until its condition is true or its time is up, whichever comes first.
 ///
-/// A request that cannot be answered yet should not hold a thread. The caller leaves it here as an operation that can
-/// check its condition, with *keys*: the things that the condition depends on. Code that changes such a thing then
-/// checks its key, which tries the operations that wait on it. The timeout answers those whose condition never comes
-/// true. The idea and the name are Apache Kafka's: a produce request waits there for its replicas, a fetch for bytes,
-/// the members of a group for each other.
+/// A request that cannot be answered yet should not block a thread. The caller submits it as an operation that can check its condition,
+/// together with *keys*: the things that the condition depends on. Code that changes such a thing then checks its key, and this tries the
+/// operations that wait on the key. The timeout ends operations whose condition does not become true. The idea and the name are Apache
+/// Kafka's: a produce request waits in its purgatory for its replicas, a fetch for bytes, and the members of a group for each other.
 ///
 /// # Families
 /// - *Wait*: [`submit`](Self::submit).
-/// - *Something changed*: [`check`](Self::check) a key; or [`Waiting::check`] one operation.
-/// - *End it otherwise*: [`Waiting::complete`], [`cancel_key`](Self::cancel_key), [`shutdown`](Self::shutdown).
-/// - *Ask*: [`delayed`](Self::delayed), [`watched`](Self::watched).
+/// - *Report a change*: [`check`](Self::check) a key; or [`Waiting::check`] one operation.
+/// - *End without the condition*: [`Waiting::complete`], [`cancel_key`](Self::cancel_key), [`shutdown`](Self::shutdown).
+/// - *Queries*: [`delayed`](Self::delayed), [`watched`](Self::watched).
 ///
 /// # Guarantees
-/// - `on_complete` runs exactly once, unless the operation is cancelled. `on_expire` runs before it if the end came
-///   by time or by a shutdown, and only then.
-/// - Attempts at one operation never overlap, and no attempt overlaps the end. No thread waits for that: a check that
-///   meets a running attempt makes it look again, and returns. So a caller may hold any lock of its own.
-/// - *Change, then check* is enough. Once the check has returned, no operation that was submitted before, or is being
-///   submitted, waits for its timeout although its condition is true. The operation completes on the thread that
-///   checks, or on the one that was just trying it.
-/// - An operation that has ended leaves all its keys at once, and a key without waiting operations takes no memory.
+/// - `on_complete` runs exactly once, unless the operation is cancelled. If and only if the timeout or a shutdown ended the operation,
+///   `on_expire` runs before it.
+/// - Attempts at one operation never overlap with each other or with its end. No thread waits for another: a check during a running attempt
+///   makes the running thread look again, and returns. So a caller may hold its own locks.
+/// - *Change, then check* is enough. After the check has returned, no operation that was submitted before it, or is being submitted, waits
+///   until its timeout although its condition is true. The operation completes on the thread that checks, or on the thread that was trying
+///   it at that time.
+/// - An operation that has ended leaves all its keys at once, and a key on which no operation waits takes no memory.
 /// - Operations on one key are tried in the order of their submission.
-/// - No lock is held while an operation's method runs. `Hash` and `Eq` of keys do run under one, so they must
-///   neither block nor call the purgatory.
+/// - No lock is held while a method of the operation runs. `Hash` and `Eq` of keys do run under a lock, so they must neither block nor call
+///   the purgatory.
 ///
 /// # Cost
-/// For n operations on a key, `submit` and an end cost O(log n) for each key of the operation; `check` tries all n.
-/// Keys are spread over 64 locks, which are held for moments.
+/// For n operations on a key, `submit` and the end of an operation cost O(log n) for each key of the operation; `check` tries all n. Keys
+/// are spread over 64 locks, which are held for short times only.
 ///
-/// # Where things run
-/// Attempts and completions run on the thread that submits or checks, expiries on the executor of the timer. A panic
-/// of an operation passes through to that caller, after the others had their turn. The operation then waits on, or is
-/// complete, as if the method had returned; a `try_complete` that panics counts as `false`.
+/// # Threads and panics
+/// Attempts and completions run on the thread that submits or checks; expiries run on the executor of the timer. If an operation panics,
+/// the panic passes through to that caller after all other operations were tried. The operation then still waits, or is complete, as if the
+/// method had returned; a `try_complete` that panics counts as `false`.
 ///
 /// # The end
-/// Clones are the same purgatory. Dropping the last one ends nothing: operations keep their timeouts and their
-/// [`Waiting`]. A timer that is shut down has no timeouts any more, so its operations end at once: an operation
-/// expires when the timer, or the [`Unfired`](crate::Unfired) that its shutdown returned, drops the timeout.
+/// Clones are the same purgatory. Dropping the last clone ends no operation: operations keep their timeouts and their [`Waiting`]. A timer
+/// that is shut down has no timeouts, so its operations end at once: an operation expires when its timeout is dropped, by the timer or by
+/// the [`Unfired`](crate::Unfired) that the shutdown returned.
 ///
 /// # Example
-/// A write to partitions 1 and 2 is answered when both have been replicated, or after 30 s with what is missing:
+/// A write to partitions 1 and 2 is answered when both are replicated. After 30 s it is answered with the list of missing partitions:
 ///
 /// ```
 /// use std::collections::BTreeSet;
@@ -137,7 +136,7 @@ where
     K: Hash + Eq + Clone + Send + Sync + 'static,
     O: Operation,
 {
-    /// An empty purgatory whose timeouts are in `timer`, which it keeps alive.
+    /// An empty purgatory whose timeouts are in `timer`. The purgatory keeps `timer` alive.
     #[must_use]
     pub fn new(timer: &Timer) -> Self {
         Self { room: Arc::new(Room::new(timer.clone())) }
@@ -145,19 +144,19 @@ where
 
     /// Completes an operation if its condition is true, and otherwise lets it wait on `keys` for at most `timeout`.
     ///
-    /// The call looks at the condition, puts the operation on its keys, looks again and sets the timeout. So a
-    /// condition that comes true meanwhile is not missed, provided that its key is checked then. A key that is given
-    /// twice counts once. Submit each operation only once: two submissions of one would try it at the same time.
+    /// The call checks the condition, puts the operation on its keys, checks the condition again, and sets the timeout. So a condition that
+    /// becomes true meanwhile is not missed if its key is checked after the change. A key that is given twice counts once. Submit each
+    /// operation only once: two submissions of one operation would try it at the same time.
     ///
-    /// The timeout is never early; zero means as soon as the timer can.
+    /// The timeout is never early; with zero, the operation expires as soon as the timer can do it.
     ///
     /// # Errors
-    /// Gives the operation back, without having called its `on_` methods: [`NoKeys`](SubmitRefusal::NoKeys), or
-    /// [`Full`](SubmitRefusal::Full) and [`ShutDown`](SubmitRefusal::ShutDown) as the timer says; `ShutDown` also after
+    /// Gives the operation back, without calling its `on_` methods: [`NoKeys`](SubmitRefusal::NoKeys) if there is no key,
+    /// [`Full`](SubmitRefusal::Full) or [`ShutDown`](SubmitRefusal::ShutDown) if the timer refuses the timeout; `ShutDown` also after
     /// [`shutdown`](Self::shutdown).
     ///
     /// # Panics
-    /// If the operation panics. It is then withdrawn, as if it had not been submitted, unless it is complete.
+    /// If the operation panics. It is then withdrawn as if it had not been submitted, unless it is complete already.
     pub fn submit(
         &self,
         operation: Arc<O>,
@@ -170,12 +169,11 @@ where
     /// Tries the operations that wait on a key, in the order of their submission, and returns how many this call
     /// completed.
     ///
-    /// If another thread is just trying an operation, this call does not wait for it: that thread looks again, and
-    /// counts the completion. Operations that are submitted after the check began are not tried: they looked
-    /// themselves.
+    /// If another thread is trying an operation at this time, this call does not wait for it: that thread looks again, and counts the
+    /// completion. Operations that are submitted after the check began are not tried, because their submission checks the condition itself.
     ///
     /// # Panics
-    /// If an operation panics: with the first panic, after all have been tried.
+    /// If an operation panics. The first panic is passed on after all operations have been tried.
     pub fn check<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> usize
     where
         K: Borrow<Q>,
@@ -183,11 +181,10 @@ where
         self.room.check(key)
     }
 
-    /// Removes the operations that wait on a key, also from their other keys and from the timer, and returns them in
-    /// the order of their submission. None of their methods will be called any more; a running attempt ends without
-    /// consequence.
+    /// Removes the operations that wait on a key, also from their other keys and from the timer, and returns them in the order of their
+    /// submission. None of their methods is called after that; the result of a running attempt is ignored.
     ///
-    /// An operation whose end was decided before is not returned.
+    /// An operation whose end was decided before this call is not returned.
     pub fn cancel_key<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> Vec<Arc<O>>
     where
         K: Borrow<Q>,
@@ -195,26 +192,25 @@ where
         self.room.cancel_key(key)
     }
 
-    /// How many operations wait. O(1).
+    /// The number of operations that wait. O(1).
     #[must_use]
     pub fn delayed(&self) -> usize {
         self.room.delayed()
     }
 
-    /// The number of keys, summed over the operations that wait. O(1).
+    /// The sum of the numbers of keys of all operations that wait. O(1).
     #[must_use]
     pub fn watched(&self) -> usize {
         self.room.watched()
     }
 
-    /// Answers every operation as if its time were up, in the order of their submission, and refuses later ones.
-    /// Returns how many this call answered: an operation that another thread is just trying is answered by that
-    /// thread.
+    /// Expires every operation as if its timeout had passed, in the order of their submission, and refuses later submissions. Returns how
+    /// many operations this call expired. If another thread is trying an operation at this time, that thread expires it.
     ///
-    /// A submit at the same time is either refused or answered. The timer goes on: others may use it.
+    /// A submission at the same time is either refused or expired. The timer goes on, because other code may use it.
     ///
     /// # Panics
-    /// If an operation panics: with the first panic, after all have been answered.
+    /// If an operation panics. The first panic is passed on after all operations have been expired.
     pub fn shutdown(&self) -> usize {
         self.room.shut_down()
     }

@@ -1,8 +1,8 @@
 //! Locks, atomics and threads: from the standard library or, under `--cfg tickwheel_shuttle`, from shuttle, which
 //! decides which thread runs next.
 //!
-//! A panic of user code cannot leave our data half-changed, because no lock is held while user code runs. So the
-//! poison flag of a lock has no meaning here, and [`lock`] ignores it.
+//! No lock is held while user code runs, so a panic of user code cannot leave data under a lock half-changed. The poison flag of a lock
+//! therefore has no meaning here, and [`lock`] ignores it.
 
 use std::sync::PoisonError;
 

@@ -6,8 +6,8 @@ use crate::{Clock, Monotonic};
 
 /// The operating system's monotonic clock, read through [`Instant`].
 ///
-/// The origin is the moment the clock was made; clones share it. Setting the wall clock does not move it. On Linux it
-/// is `CLOCK_MONOTONIC`, which stands still while the machine is suspended.
+/// The origin is the moment at which the clock was made; clones share it. Setting the wall clock does not change this clock. On Linux it is
+/// `CLOCK_MONOTONIC`, which stands still while the machine is suspended.
 #[derive(Clone, Copy, Debug)]
 pub struct SystemClock {
     origin: Instant,
@@ -21,7 +21,7 @@ impl SystemClock {
         Self { origin: Instant::now() }
     }
 
-    /// The reading of this clock at an instant; zero before the origin.
+    /// The reading of this clock at an instant; zero if the instant is before the origin.
     #[must_use]
     pub fn at(&self, instant: Instant) -> Monotonic {
         Monotonic::ZERO.saturating_add(instant.saturating_duration_since(self.origin))
@@ -58,7 +58,7 @@ mod tests {
                 last = reading;
             }
         }
-        // The clock advances; a clock with a coarse step needs more than one look.
+        // If the clock has a coarse step, several readings are needed until it advances.
         while clock.now() == last {}
     }
 

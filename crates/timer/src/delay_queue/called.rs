@@ -1,11 +1,11 @@
-//! [`Called`]: the waiters to be woken.
+//! [`Called`]: the wakers to call.
 
 use std::task::Waker;
 
 use crate::timer::guarded;
 
-/// Wakers to be called once the lock is free. A waker is the user's code, so it is collected while the lock is held,
-/// and woken or dropped afterwards.
+/// Wakers to be called once the lock is released. A waker is the user's code, so wakers are collected while the lock is held, and called or
+/// dropped afterwards.
 #[derive(Default)]
 pub(super) struct Called {
     wake: Vec<Waker>,
@@ -17,12 +17,12 @@ impl Called {
         self.wake.push(waker);
     }
 
-    /// Keeps a waker that is no longer needed, since dropping it runs user code, too.
+    /// Keeps a waker that is no longer needed, so that it is dropped without the lock: dropping it runs user code, too.
     pub(super) fn forget(&mut self, waker: Waker) {
         self.forget.push(waker);
     }
 
-    /// A waker that panics counts as woken: the others are still waiting, and the caller may hold an element.
+    /// Calls the wakers. A waker that panics counts as called: the other waiters must be woken, too, and the caller may hold an element.
     pub(super) fn deliver(self) {
         for waker in self.wake {
             guarded(|| waker.wake());

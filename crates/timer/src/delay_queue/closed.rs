@@ -1,9 +1,9 @@
-//! [`Closed`]: the one reason why a queue does not take an element.
+//! [`Closed`]: the error of a push into a closed queue.
 
 use std::error::Error;
 use std::fmt;
 
-/// The queue is closed and took nothing; the value is given back.
+/// The queue is closed and did not take the value; the value is given back.
 ///
 /// ```
 /// use std::time::Duration;
@@ -21,7 +21,7 @@ pub struct Closed<T>(
     pub T,
 );
 
-// Written by hand, so that the refusal of any `T` can be reported and unwrapped.
+// A hand-written impl without the bound `T: Debug`, so that the refusal of any `T` can be reported and unwrapped.
 impl<T> fmt::Debug for Closed<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Closed").finish_non_exhaustive()

@@ -1,4 +1,4 @@
-//! [`Elements`]: the elements that wait for their delay, in the order in which they will be handed out.
+//! [`Elements`]: the elements of a queue, in the order in which they will be taken.
 
 use std::collections::BTreeMap;
 
@@ -7,13 +7,12 @@ use crate::Monotonic;
 
 /// A sorted map from (deadline, number of the push) to value.
 ///
-/// A B-tree and not an indexed heap, for three reasons. With many elements, a push with a take needs half of the time
-/// of a heap that knows the index of each entry, and two thirds of its memory; only a push that is removed again
-/// costs more. Removed elements give their memory back. And an element is found by its number, so no handle is used
-/// twice.
+/// The map is a B-tree and not an indexed heap, for three reasons. First, with many elements, a push and a take need half of the time of a
+/// heap that stores the index of each entry, and two thirds of its memory; only a push that is removed again costs more. Second, removed
+/// elements free their memory. Third, an element is found by its number, so no handle is used twice.
 pub(super) struct Elements<T> {
     waiting: BTreeMap<(Monotonic, u64), T>,
-    /// Deadlines of the elements that were moved, by number. All others have the deadline of their handle.
+    /// The deadlines of elements that were rescheduled, by number. All other elements have the deadline of their handle.
     moved: BTreeMap<u64, Monotonic>,
     pushed: u64,
 }
@@ -49,7 +48,7 @@ impl<T> Elements<T> {
 
     pub(super) fn push(&mut self, deadline: Monotonic, value: T) -> DelayHandle {
         let number = self.pushed;
-        // 2^64 pushes, one each nanosecond, take 584 years.
+        // The number cannot overflow: 2^64 pushes, at one per nanosecond, take 584 years.
         self.pushed += 1;
         self.waiting.insert((deadline, number), value);
         DelayHandle { number, deadline }
@@ -63,7 +62,7 @@ impl<T> Elements<T> {
         Some(value)
     }
 
-    /// Takes the elements whose deadline has passed at `now`, in order, `max` at most.
+    /// Takes the elements whose deadline has passed at `now`, in order, at most `max`.
     pub(super) fn take_all_due(&mut self, now: Monotonic, max: usize) -> Vec<T> {
         std::iter::from_fn(|| self.take_due(now)).take(max).collect()
     }
@@ -74,8 +73,7 @@ impl<T> Elements<T> {
         self.waiting.remove(&key)
     }
 
-    /// Gives an element another deadline. Among equal deadlines the order of the pushes still counts. False if the
-    /// handle is stale.
+    /// Gives an element another deadline. Elements with equal deadlines stay in the order of their pushes. False if the handle is stale.
     pub(super) fn reschedule(&mut self, handle: DelayHandle, deadline: Monotonic) -> bool {
         let Some(key) = self.key(handle) else { return false };
         if let Some(value) = self.waiting.remove(&key) {
@@ -85,13 +83,13 @@ impl<T> Elements<T> {
         true
     }
 
-    /// Takes everything out, in order. Handles go stale.
+    /// Takes all elements, in order. All handles become stale.
     pub(super) fn take_all(&mut self) -> impl Iterator<Item = T> + use<T> {
         self.moved.clear();
         std::mem::take(&mut self.waiting).into_values()
     }
 
-    /// Moves everything into as few nodes as will hold it.
+    /// Moves all elements into as few nodes as possible.
     pub(super) fn compact(&mut self) {
         self.waiting = std::mem::take(&mut self.waiting).into_iter().collect();
         self.moved = std::mem::take(&mut self.moved).into_iter().collect();
@@ -120,7 +118,7 @@ mod tests {
         assert!(elements.reschedule(pushed, at(9)));
         let peeked = elements.head_handle().expect("it waits");
         assert_eq!((peeked, peeked.deadline), (pushed, at(9)));
-        // Back to where it was, and away again, by either.
+        // Reschedules through either handle: to the old deadline, to another one, and back.
         for (handle, to) in [(peeked, 5), (pushed, 7), (peeked, 5)] {
             assert!(elements.reschedule(handle, at(to)));
             assert_eq!((elements.deadline(pushed), elements.deadline(peeked)), (Some(at(to)), Some(at(to))));

@@ -5,20 +5,19 @@ use std::hash::{Hash, Hasher};
 
 use crate::Monotonic;
 
-/// A claim on one element of a [`DelayQueue`](crate::DelayQueue): to remove it, to move it, to ask when it is due.
+/// A claim on one element of a [`DelayQueue`](crate::DelayQueue), to remove it, to reschedule it, or to ask for its deadline.
 ///
-/// A handle goes *stale* when its element leaves the queue in any way. A stale handle finds nothing, for ever:
-/// elements are numbered, and no number is given twice. A reschedule does not change the handle.
+/// A handle becomes *stale* when its element leaves the queue in any way. A stale handle finds nothing, for ever: elements are numbered,
+/// and no number is used twice. A reschedule does not change the handle.
 ///
-/// A handle belongs to the queue that made it. Another queue may have an element of its own under the same number, so do
-/// not mix them. Of two handles of one queue the smaller one was pushed earlier.
+/// A handle is valid only in the queue that made it. Another queue may have an element with the same number and would find that element. If
+/// two handles are from one queue, the smaller one is of the earlier push.
 ///
 /// A handle is 16 bytes and `Copy`.
 #[derive(Clone, Copy, Debug)]
 pub struct DelayHandle {
     pub(super) number: u64,
-    /// The deadline at the time of the push. It saves a look-up for all elements that are never moved, and does not
-    /// identify the element.
+    /// The deadline at the time of the push. It saves a look-up for elements that were never rescheduled. It does not identify the element.
     pub(super) deadline: Monotonic,
 }
 

@@ -1,43 +1,44 @@
-//! [`Line`]: who waits for an element, in order of arrival.
+//! [`Line`]: the waiters for an element, in order of arrival.
 //!
 //! Ground rules, under the queue's lock:
-//! - The first waiter in the line leads: it alone waits for the head's deadline, and the others wait for their turn.
-//! - The line holds a waiter's waker from the waiter's last look at the queue until it is called. A waiter that was
-//!   called looks again or leaves, so no second call is needed.
+//! - The first waiter in the line is the leader: it alone waits for the deadline of the head. The other waiters wait until the leader
+//!   leaves.
+//! - The line holds a waiter's waker from the time the waiter looked at the queue until the waker is called. A waiter whose waker was
+//!   called looks again or leaves, so a second call is not needed.
 
 use std::collections::BTreeMap;
 use std::task::Waker;
 
 use super::called::Called;
 
-/// The events, besides an element, that a waiter wants to be called for.
+/// The events besides a due element for which a waiter wants to be woken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Wish {
     /// The queue becomes empty.
     pub(super) empty: bool,
-    /// The waiter becomes the first, even while there is no head: it waits by the timer, and has to notice when that
-    /// is shut down.
+    /// The waiter becomes the first one while the queue has no head. Such a waiter waits by the timer, and has to notice when the timer is
+    /// shut down.
     pub(super) first: bool,
 }
 
 struct Waiter {
     wish: Wish,
-    /// `None` once it was called.
+    /// The waiter's waker; `None` after it was called.
     waker: Option<Waker>,
 }
 
-/// The waiters, by their place. Places are numbered by arrival and never given twice.
+/// The waiters, by their place. Places are numbered by arrival, and no number is used twice.
 #[derive(Default)]
 pub(super) struct Line {
     standing: BTreeMap<u64, Waiter>,
     arrived: u64,
-    /// The number of waiters that wish to hear of an empty queue; with 0 no search is needed.
+    /// The number of waiters that wish to be woken when the queue is empty. If it is 0, no search is needed.
     ending: usize,
 }
 
 impl Line {
-    /// Takes a place at the end of the line, or keeps the one it has, and swaps `waker` with the waker of that place.
-    /// True if the place is the first.
+    /// Adds the waiter at the end of the line, or keeps its place if it has one, and swaps `waker` with the waker in that place. True if
+    /// the place is the first one.
     pub(super) fn stand(&mut self, place: &mut Option<u64>, wish: Wish, waker: &mut Option<Waker>) -> bool {
         let place = *place.get_or_insert_with(|| {
             let arrived = self.arrived;
@@ -53,7 +54,7 @@ impl Line {
         self.standing.first_key_value().is_some_and(|(&first, _)| first == place)
     }
 
-    /// Leaves the line, if it has a place there. True if that was the first place.
+    /// Removes the waiter from the line, if it is there. True if it was the first one.
     pub(super) fn leave(&mut self, place: &mut Option<u64>, called: &mut Called) -> bool {
         let Some(place) = place.take() else { return false };
         let first = self.standing.first_key_value().is_some_and(|(&first, _)| first == place);
@@ -66,14 +67,14 @@ impl Line {
         first
     }
 
-    /// Calls the first waiter.
+    /// Calls the waker of the first waiter.
     pub(super) fn call_first(&mut self, called: &mut Called) {
         if let Some(mut first) = self.standing.first_entry() {
             first.get_mut().call(called);
         }
     }
 
-    /// Calls the first waiter if it wishes to know that it is the first.
+    /// Calls the waker of the first waiter if it wishes to know that it is the first.
     pub(super) fn call_first_by_wish(&mut self, called: &mut Called) {
         if let Some(mut first) = self.standing.first_entry()
             && first.get().wish.first
@@ -82,7 +83,7 @@ impl Line {
         }
     }
 
-    /// Calls the waiters that wish to know that the queue is empty.
+    /// Calls the wakers of the waiters that wish to know that the queue is empty.
     pub(super) fn call_ending(&mut self, called: &mut Called) {
         if self.ending > 0 {
             self.standing

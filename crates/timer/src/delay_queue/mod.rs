@@ -1,10 +1,10 @@
 //! The delay queue: [`DelayQueue`] and its parts.
 //!
-//! - `elements`: the elements in order. No clock, no lock, no waiter. `handle`: names one of them.
-//! - `line`: the waiters, in order of arrival. `called`: those to be woken.
-//! - `state`: both together, and the rules by which an element meets a waiter. `shared`: the lock around it.
-//! - `wait`: one waiter; it leaves the line whichever way it ends. `next` awaits it, `park` blocks on it.
-//! - `queue`: the public type. `closed`: the refusal.
+//! - `elements`: the elements in order, without clock, lock or waiters. `handle`: names an element.
+//! - `line`: the waiters, in order of arrival. `called`: the wakers to call.
+//! - `state`: elements and waiters together, and the rules by which a waiter gets an element. `shared`: the lock around the state.
+//! - `wait`: one waiter; it leaves the line when it ends for any reason. `next` awaits it, `park` blocks on it.
+//! - `queue`: the public type. `closed`: the error of a push into a closed queue.
 
 mod called;
 mod closed;

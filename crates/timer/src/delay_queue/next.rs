@@ -9,17 +9,17 @@ use super::state::Look;
 use super::wait::Wait;
 use crate::{Monotonic, Sleep};
 
-/// Waits for an element; from [`DelayQueue::next`](crate::DelayQueue::next) and
+/// The future of an element, made by [`DelayQueue::next`](crate::DelayQueue::next) and
 /// [`DelayQueue::wait_next`](crate::DelayQueue::wait_next).
 ///
-/// The timer wakes the future, on any executor, up to one tick of the timer late. A future that waits may have one
-/// entry in the timer, which accepts it even if the timer is full.
+/// The timer wakes the future, on any executor, at most one tick of the timer late. A future that waits may have one entry in the timer;
+/// the timer accepts this entry even if it is full.
 ///
-/// A future that is dropped leaves the line, and no element is lost: an element is taken only by the poll that
-/// returns it. A future that is polled again after it was ready waits for another element.
+/// A future that is dropped leaves the line, and no element is lost: an element is taken only by the poll that returns it. A future that is
+/// polled again after it returned an element waits for another element.
 ///
-/// The first waiter in the line watches the queue for the others. So a future that has been polled must be polled
-/// again when it is woken, or dropped; one that is kept without being polled may hold the others up.
+/// The first waiter in the line watches the head for all waiters. So a future that has been polled must be polled again when it is woken,
+/// or be dropped. If it is kept without being polled, other waiters may wait for ever.
 #[must_use = "a future does nothing unless it is awaited"]
 pub struct Next<'a, T> {
     wait: Wait<'a, T>,
@@ -31,10 +31,10 @@ impl<'a, T> Next<'a, T> {
         Self { wait, alarm: None }
     }
 
-    /// The future's one alarm, set to `at`.
+    /// The alarm of the future, set to the reading `at`. A future has one alarm at a time.
     fn alarm(&mut self, at: Monotonic) -> &mut Sleep {
         let timer = &self.wait.shared.timer;
-        // Set by the instant: a delay would count from a clock that has moved on.
+        // The alarm is set by its reading: a delay would count from the present reading of the clock, which may be later.
         let alarm = self.alarm.get_or_insert_with(|| Sleep::alarm(timer, at));
         if alarm.deadline() != at {
             alarm.reset_at(at);
@@ -65,9 +65,9 @@ impl<T> Future for Next<'_, T> {
             };
             match Pin::new(self.alarm(until)).poll(context) {
                 Poll::Pending => return Poll::Pending,
-                // The alarm came: look again. The next alarm is another sleep.
+                // The alarm has ended, so the future looks again. The next alarm is a new sleep.
                 Poll::Ready(Ok(())) => self.alarm = None,
-                // The timer is shut down and would not wake this waiter any more.
+                // The timer is shut down and would not wake this waiter again.
                 Poll::Ready(Err(_)) => {
                     self.alarm = None;
                     self.wait.leave();

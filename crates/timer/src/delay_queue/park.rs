@@ -1,4 +1,4 @@
-//! A thread that waits for an element. Its waker unparks it; an unpark without a reason only costs one more look.
+//! A thread that waits for an element. Its waker unparks it; an unpark without reason only makes the thread look once more.
 
 use std::future::Future;
 use std::pin::pin;
@@ -11,7 +11,7 @@ use super::wait::Wait;
 use crate::Monotonic;
 use crate::sync::thread;
 
-/// Waits on a clock that runs by itself: the timeout of the park is the alarm, without the timer's thread.
+/// Waits on a clock that runs by itself. The timeout of the park is the alarm, so the timer's thread is not needed.
 pub(super) fn by_itself<T>(mut wait: Wait<'_, T>) -> Option<T> {
     let waker = unparker();
     loop {
@@ -24,7 +24,7 @@ pub(super) fn by_itself<T>(mut wait: Wait<'_, T>) -> Option<T> {
     }
 }
 
-/// Waits on a clock that is moved by hand: the system does not know that clock, so the timer wakes the thread.
+/// Waits on a clock that is moved by hand. The system does not know that clock, so the timer wakes the thread.
 pub(super) fn by_timer<T>(next: Next<'_, T>) -> Option<T> {
     let waker = unparker();
     let mut next = pin!(next);

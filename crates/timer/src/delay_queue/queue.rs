@@ -15,36 +15,37 @@ use crate::{Monotonic, Motion, Timer};
 
 /// Elements that can be taken when their delay has passed, and not before.
 ///
-/// Cheap to clone; all clones are one queue. Threads and futures may wait side by side.
+/// A clone is cheap; all clones are one queue. Threads and futures may wait on one queue at the same time.
 ///
 /// - [`push`](Self::push) and [`push_at`](Self::push_at) add an element and return its [`DelayHandle`].
-/// - [`take`](Self::take), [`poll`](Self::poll) and [`try_take`](Self::try_take) take the next one: without limit, for a while,
-///   at once. [`wait_next`](Self::wait_next) and [`next`](Self::next) are awaited. [`drain_due`](Self::drain_due) takes all that are due.
-/// - [`remove`](Self::remove), [`reschedule`](Self::reschedule) and [`deadline`](Self::deadline) go by the handle;
-///   [`peek`](Self::peek) names the head.
-/// - [`drain`](Self::drain), [`clear`](Self::clear), [`compact`](Self::compact) and [`close`](Self::close) concern all.
+/// - [`take`](Self::take), [`poll`](Self::poll) and [`try_take`](Self::try_take) take the next element: they wait without limit, for a
+///   time, or not at all. [`wait_next`](Self::wait_next) and [`next`](Self::next) are futures. [`drain_due`](Self::drain_due) takes all
+///   elements that are due.
+/// - [`remove`](Self::remove), [`reschedule`](Self::reschedule) and [`deadline`](Self::deadline) take a handle; [`peek`](Self::peek)
+///   returns the handle of the head.
+/// - [`drain`](Self::drain), [`clear`](Self::clear), [`compact`](Self::compact) and [`close`](Self::close) concern all elements.
 ///
 /// # Order
-/// By deadline, to the nanosecond; equal deadlines first in, first out. A rescheduled element keeps its place among its equals.
-/// Elements whose delay has passed stay in the queue until they are taken.
+/// Elements are ordered by deadline, exact to the nanosecond. Elements with equal deadlines are in the order of their pushes; a reschedule
+/// does not change the number of the push. Elements whose delay has passed stay in the queue until they are taken.
 ///
-/// # Who waits
-/// Waiters stand in line by their arrival. Only the first waits for the deadline of the head. The others sleep
-/// without a limit, and move up when the first one leaves. This is the leader-follower pattern of the JDK's
-/// `DelayQueue`; the leader here is the waiter that came first. The line is an order of waking, not a right: a caller
-/// that arrives just when an element is due may take it.
+/// # Waiters
+/// Waiters stand in a line in the order of their arrival. Only the first waiter waits for the deadline of the head. The other waiters sleep
+/// without a limit, and move up when the first one leaves. This is the leader-follower pattern of the JDK's `DelayQueue`; here the leader
+/// is the waiter that came first. The line is an order of waking and not a right: a caller that arrives when an element is due may take it
+/// before the first waiter.
 ///
-/// On a clock that runs by itself a waiting thread wakes on its own. The timer wakes futures, and threads on a clock
-/// that is moved by hand, up to one of its ticks after the deadline. They need the timer: once it is closed or shut
-/// down, they take what is due and otherwise get `None` at once.
+/// On a clock that runs by itself, a waiting thread wakes without the timer. The timer wakes futures, and on a clock that is moved by hand
+/// also threads, at most one tick after the deadline. These waiters need the timer: once it is closed or shut down, they take what is due
+/// and otherwise get `None` at once.
 ///
 /// # Cost
-/// O(log n) for n elements, and one lock. The lock is not held while a waker or a clock runs, or while a value is
-/// dropped. Memory grows and shrinks with the number of elements.
+/// An operation takes O(log n) for n elements, and one lock. The lock is not held while a waker or a clock runs, or while a value is
+/// dropped. The memory grows and shrinks with the number of elements.
 ///
 /// # What it is not
-/// Not durable: its elements die with the process. Not a channel: it does not end when its producers are gone, but
-/// when [`close`](Self::close) is called. Not bounded: a push always succeeds until then.
+/// It is not durable: its elements are lost when the process ends. It is not a channel: it ends when [`close`](Self::close) is called, and
+/// not when its producers are gone. It is not bounded: until it is closed, a push always succeeds.
 ///
 /// # Example
 /// ```
@@ -79,14 +80,14 @@ pub struct DelayQueue<T> {
 }
 
 impl<T> DelayQueue<T> {
-    /// An empty queue on the clock of `timer`, which it keeps alive and which wakes its waiters.
+    /// An empty queue on the clock of `timer`. The queue keeps `timer` alive, and `timer` wakes the queue's waiters.
     #[must_use]
     pub fn new(timer: &Timer) -> Self {
         Self { shared: Arc::new(Shared::new(timer.clone())) }
     }
 
-    /// Adds `value`, which is due after `delay` and can be taken from then on; with a zero `delay` it is due at once. The
-    /// call waits for nothing but the lock.
+    /// Adds `value`, which is due after `delay` and can be taken from then on; with a zero `delay` it is due at once. The call waits only
+    /// for the lock.
     ///
     /// # Errors
     /// [`Closed`], with the value, if the queue is closed.
@@ -94,10 +95,9 @@ impl<T> DelayQueue<T> {
         self.push_at(value, self.shared.now().saturating_add(delay))
     }
 
-    /// Adds `value`, which is due at the instant `at` of the timer's clock and can be taken from then on. With an
-    /// instant in the past it is due at once, before all elements with a later deadline. With [`Monotonic::MAX`] it is
-    /// never due: it can be removed or rescheduled, or leaves with all others by [`drain`](Self::drain),
-    /// [`clear`](Self::clear) or [`close`](Self::close).
+    /// Adds `value`, which is due at the reading `at` of the timer's clock and can be taken from then on. If `at` is in the past, the
+    /// element is due at once, before all elements with a later deadline. With [`Monotonic::MAX`] it is never due: it leaves the queue only
+    /// by [`remove`](Self::remove), [`drain`](Self::drain), [`clear`](Self::clear) or [`close`](Self::close), or after a reschedule.
     ///
     /// # Errors
     /// [`Closed`], with the value, if the queue is closed.
@@ -110,23 +110,24 @@ impl<T> DelayQueue<T> {
         })
     }
 
-    /// Takes the next element, and blocks until one is due. `None` once the queue is closed.
+    /// Takes the next element, and blocks until an element is due. `None` once the queue is closed.
     ///
-    /// A thread that waits here blocks only itself. If that thread is the one that would advance a manual clock,
-    /// nothing moves the clock.
+    /// This call blocks only its own thread. If this thread is the one that would advance a manual clock, the clock is never moved and the
+    /// call never returns.
     pub fn take(&self) -> Option<T> {
         self.poll(Duration::MAX)
     }
 
-    /// Takes the next element, and blocks for at most `wait`. Zero takes what is due now, or nothing. `None` also once the
-    /// queue is closed. The name is the JDK's; async code wants [`next`](Self::next).
+    /// Takes the next element, and blocks for at most `wait`. With zero, takes an element that is due now, or returns `None` at once.
+    /// `None` also if no element was due in time, and once the queue is closed. The name is the JDK's; async code uses
+    /// [`next`](Self::next).
     pub fn poll(&self, wait: Duration) -> Option<T> {
         if let Some(taken) = self.try_take() {
             return Some(taken);
         }
         let limit = match wait {
             Duration::MAX => Monotonic::MAX,
-            // A limited wait must end with the clock, so its deadline is never `MAX`.
+            // A limited wait must end on this clock, so its limit is never `MAX`.
             wait => self.shared.now().saturating_add(wait).min(Monotonic::from_nanos(u64::MAX - 1)),
         };
         match self.shared.timer.motion() {
@@ -135,15 +136,14 @@ impl<T> DelayQueue<T> {
         }
     }
 
-    /// Takes the next element if one is due. Never waits.
+    /// Takes the next element if it is due. Never waits.
     pub fn try_take(&self) -> Option<T> {
         let now = self.shared.now();
         self.shared.with(|state, called| state.change(called, |elements| elements.take_due(now)))
     }
 
-    /// Takes the elements that are due now, in order, and `max` at most, with one look at the clock and one lock for
-    /// all of them. Never waits. The order is that of [`try_take`](Self::try_take): by deadline, and among equal
-    /// deadlines the first push first.
+    /// Takes the elements that are due now, in order, at most `max`, with one reading of the clock and one lock for all of them. Never
+    /// waits. The order is that of [`try_take`](Self::try_take): by deadline, and for equal deadlines in the order of the pushes.
     ///
     /// Cost: O(k log n) for k elements taken of n, under the lock. `max` bounds how long other threads wait for the
     /// lock.
@@ -170,8 +170,7 @@ impl<T> DelayQueue<T> {
         self.shared.with(|state, called| state.change(called, |elements| elements.take_all_due(now, max)))
     }
 
-    /// The next element, as the items of a stream: `None` as soon as the queue is closed or empty, also if it becomes
-    /// empty while waiting.
+    /// The next element, for use like a stream: `None` as soon as the queue is closed or empty, also if it becomes empty during the wait.
     ///
     /// ```
     /// # use std::time::Duration;
@@ -194,23 +193,24 @@ impl<T> DelayQueue<T> {
         Next::new(self.wait(Wish { empty: true, first: true }, Monotonic::MAX))
     }
 
-    /// The next element, also if it is yet to be pushed: the [`take`](Self::take) of a future. `None` once the queue is closed.
+    /// The next element, also if it is pushed later than this call: an async [`take`](Self::take). `None` once the queue is closed.
     pub fn wait_next(&self) -> Next<'_, T> {
         Next::new(self.wait(Wish { empty: false, first: true }, Monotonic::MAX))
     }
 
-    /// Takes one element out, due or not. `None` if the handle is stale.
+    /// Removes an element, due or not, and returns its value. `None` if the handle is stale.
     pub fn remove(&self, handle: DelayHandle) -> Option<T> {
         self.shared.with(|state, called| state.change(called, |elements| elements.remove(handle)))
     }
 
-    /// Moves an element, due or not, to `delay` from now, and returns its new deadline. `None` if the handle is stale. The
-    /// handle stays as it is.
+    /// Moves an element, due or not, to `delay` from now, and returns its new deadline. `None` if the handle is stale. The handle does not
+    /// change.
     pub fn reschedule(&self, handle: DelayHandle, delay: Duration) -> Option<Monotonic> {
         self.reschedule_at(handle, self.shared.now().saturating_add(delay))
     }
 
-    /// Moves an element, due or not, to the instant `at`, and returns it. [`Monotonic::MAX`] is never. `None` if the handle is stale.
+    /// Moves an element, due or not, to the reading `at`, and returns `at`. With [`Monotonic::MAX`] it is never due. `None` if the handle
+    /// is stale.
     pub fn reschedule_at(&self, handle: DelayHandle, at: Monotonic) -> Option<Monotonic> {
         let moved = self
             .shared
@@ -218,36 +218,36 @@ impl<T> DelayQueue<T> {
         moved.then_some(at)
     }
 
-    /// When an element is due. `None` if the handle is stale.
+    /// The deadline of an element. `None` if the handle is stale.
     #[must_use]
     pub fn deadline(&self, handle: DelayHandle) -> Option<Monotonic> {
         self.shared.with(|state, _| state.elements.deadline(handle))
     }
 
-    /// Handle and deadline of the next element, without taking it. Elements whose delay has passed come first. `None`
-    /// if the queue is empty.
+    /// The handle and the deadline of the next element, without taking it. An element that is due comes before one that is not. `None` if
+    /// the queue is empty.
     ///
-    /// The method does not show the value, since no user code may run under the lock; [`remove`](Self::remove) takes
-    /// that very element.
+    /// The method does not return the value, because cloning it would run user code under the lock; [`remove`](Self::remove) takes the same
+    /// element.
     #[must_use]
     pub fn peek(&self) -> Option<(DelayHandle, Monotonic)> {
         let head = self.shared.with(|state, _| state.elements.head_handle())?;
         Some((head, head.deadline))
     }
 
-    /// How many elements there are, due or not.
+    /// The number of elements, due or not.
     #[must_use]
     pub fn len(&self) -> usize {
         self.shared.with(|state, _| state.elements.len())
     }
 
-    /// Whether there are none.
+    /// Whether the queue has no elements.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Takes all elements, due or not, in the order in which they would have come. The queue stays open.
+    /// Takes all elements, due or not, in the order in which they would have been taken. The queue stays open.
     #[must_use = "to drop what is in the queue, clear it"]
     pub fn drain(&self) -> Vec<T> {
         let all = self.shared.with(|state, called| state.change(called, |elements| elements.take_all()));
@@ -259,21 +259,21 @@ impl<T> DelayQueue<T> {
         drop(self.drain());
     }
 
-    /// Packs the elements together, to give memory back after many scattered removals: up to half of what the
-    /// elements take. Handles stay as they are. O(n), under the lock.
+    /// Packs the elements together, to free memory after many scattered removals: up to half of the memory of the elements. Handles do not
+    /// change. O(n), under the lock.
     pub fn compact(&self) {
         self.shared.with(|state, _| state.elements.compact());
     }
 
-    /// Closes the queue, and returns the elements that are left, due or not, in order. Present and later waiters get
-    /// `None`. Closing a closed queue returns nothing.
+    /// Closes the queue, and returns the remaining elements, due or not, in order. Present and later waiters get `None`. A second close
+    /// returns nothing.
     #[must_use = "the elements that are left in the queue are dropped unless the caller keeps them"]
     pub fn close(&self) -> Vec<T> {
         let left = self.shared.with(|state, called| state.close(called));
         left.collect()
     }
 
-    /// Whether it was closed.
+    /// Whether the queue was closed.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.shared.with(|state, _| state.closed)

@@ -1,16 +1,16 @@
-//! [`State`]: elements, their waiters, and the rules by which they meet.
+//! [`State`]: elements, waiters, and the rules by which a waiter gets an element.
 //!
-//! Ground rules. While there is a waiter and a head, one of two things holds for the first waiter: it has been called
-//! and has not looked since, or it waits until no later than the head's deadline. Three events could break this rule,
-//! and each calls the first waiter:
+//! Ground rules. If there is a waiter and a head, one of two things is true for the first waiter: its waker has been called and it has not
+//! looked since, or it waits at most until the head's deadline. Three events could break this rule; after each of them the first waiter is
+//! called:
 //! - the head becomes earlier: [`State::change`];
 //! - another waiter becomes the first, because the first one left for any reason: [`State::leave`];
 //! - the queue is closed: [`State::close`].
 //!
-//! A head that becomes later needs no call; the first waiter then wakes once without need.
+//! A head that becomes later needs no call; the first waiter then wakes once without an element.
 //!
-//! An element leaves only here, under the lock, to the caller that returns it. So no element is lost by a future that
-//! is dropped or a thread that gives up, wherever it was.
+//! An element is removed only here, under the lock, by the caller that returns it. So an element is never lost when a future is dropped or
+//! a thread gives up.
 
 use std::task::Waker;
 
@@ -28,9 +28,9 @@ pub(super) struct State<T> {
 /// The result of a look for an element.
 pub(super) enum Look<T> {
     Taken(T),
-    /// This waiter will get none.
+    /// The wait has ended without an element.
     End,
-    /// Not yet: look again when called, or at this instant.
+    /// No element is due: look again when the waker is called, or at this reading.
     Wait(Option<Monotonic>),
 }
 
@@ -52,8 +52,8 @@ impl<T> State<T> {
         result
     }
 
-    /// Takes the head if it is due at `now`. Otherwise, if there is anything to wait for until `limit`, takes a place
-    /// in the line with `waker`, and returns in it the waker to be dropped without the lock.
+    /// Takes the head if it is due at `now`. Otherwise, if the wait is not over, puts the waiter with `waker` into the line. Then `waker`
+    /// has the old waker, which the caller has to drop without the lock.
     pub(super) fn look(
         &mut self,
         (place, wish, limit): (&mut Option<u64>, Wish, Monotonic),
@@ -63,7 +63,7 @@ impl<T> State<T> {
     ) -> Look<T> {
         let head = self.elements.head();
         if head.is_some_and(|head| head.has_come(now)) {
-            // Leave the line first, or the waiter would call itself.
+            // The waiter leaves the line first, because otherwise it would call itself.
             let first = self.line.leave(place, called);
             let taken = self.change(called, |elements| elements.take_due(now));
             self.pass_on(first, called);
@@ -78,20 +78,20 @@ impl<T> State<T> {
         Look::Wait((first || until < Monotonic::MAX).then_some(until))
     }
 
-    /// Leaves the line, if it has a place there, and passes the lead on.
+    /// Removes the waiter from the line, if it is there. If it was the first one, the next waiter becomes the leader.
     pub(super) fn leave(&mut self, place: &mut Option<u64>, called: &mut Called) {
         let first = self.line.leave(place, called);
         self.pass_on(first, called);
     }
 
-    /// Closes the queue and ends every wait. The remaining elements go to the caller.
+    /// Closes the queue and ends every wait. Returns the remaining elements.
     pub(super) fn close(&mut self, called: &mut Called) -> impl Iterator<Item = T> + use<T> {
         self.closed = true;
         self.line.call_all(called);
         self.elements.take_all()
     }
 
-    /// Calls the new first waiter, if `first` says that the old one has left.
+    /// Calls the new first waiter if the old one has left, which `first` says.
     fn pass_on(&mut self, first: bool, called: &mut Called) {
         if first && !self.elements.is_empty() {
             self.line.call_first(called);

@@ -7,8 +7,8 @@ use super::delayed::Delayed;
 use super::operation::Operation;
 use super::panics::Panics;
 
-/// Expires its operation when it is dropped. That happens in the body of the timeout, or when the timer shuts down
-/// and the body will never run. An operation that has already ended is not affected.
+/// Expires its operation when it is dropped. The body of the timeout drops it; if the timer shuts down, it is dropped without the body. An
+/// operation that has already ended is not affected.
 pub(super) struct Alarm<K: Hash + Eq, O: Operation>(Arc<Delayed<K, O>>);
 
 impl<K: Hash + Eq, O: Operation> Alarm<K, O> {
@@ -16,7 +16,7 @@ impl<K: Hash + Eq, O: Operation> Alarm<K, O> {
         Self(delayed)
     }
 
-    /// The timeout ran; the drop does the rest.
+    /// The body of the timeout. The drop of `self` expires the operation.
     pub(super) fn ring(self) {}
 }
 

@@ -1,10 +1,10 @@
 //! [`Delayed`]: an operation that waits.
 //!
 //! Ground rules:
-//! - `state` decides who may call the operation, and how it ends. The thread that ends it updates the gauge, the keys
-//!   and the timeout, and then calls the operation's own methods.
-//! - The submit stores `timeout` while it owns the operation, and the thread that ends the operation takes it out.
-//!   The lock is held for that only.
+//! - `state` decides which thread may call the operation, and how it ends. The thread that ends the operation updates the gauge, the keys
+//!   and the timeout, and then calls the methods of the operation.
+//! - The submission stores `timeout` while it owns the operation, and the thread that ends the operation takes it out. The lock of
+//!   `timeout` is held for these accesses only.
 //! - No lock is held while a method of the operation runs.
 
 use std::hash::Hash;
@@ -17,12 +17,11 @@ use super::state::{End, Settled, State};
 use crate::Timeout;
 use crate::sync::{Mutex, lock};
 
-/// An operation with its keys and its timeout. The lists of its keys, its alarm in the timer, and handles refer to
-/// it.
+/// An operation with its keys and its timeout. The lists of its keys, its alarm in the timer, and its handles refer to it.
 pub(super) struct Delayed<K, O> {
     operation: Arc<O>,
     state: State,
-    /// The number of its submission; the lists are ordered by it.
+    /// The number of the submission; the lists are ordered by this number.
     number: u64,
     keys: Box<[K]>,
     timeout: Mutex<Option<Timeout>>,
@@ -31,7 +30,7 @@ pub(super) struct Delayed<K, O> {
 }
 
 impl<K: Hash + Eq, O: Operation> Delayed<K, O> {
-    /// A new operation, owned by the caller, who has to settle it.
+    /// A new operation, owned by the caller. The caller has to settle it.
     pub(super) fn new(operation: Arc<O>, number: u64, keys: Box<[K]>, room: Weak<Room<K, O>>) -> Self {
         Self { operation, state: State::running(), number, keys, timeout: Mutex::new(None), room }
     }
@@ -57,7 +56,7 @@ impl<K: Hash + Eq, O: Operation> Delayed<K, O> {
         *lock(&self.timeout) = Some(timeout);
     }
 
-    /// Tries the operation, or leaves that to its owner. Returns whether this attempt completed it.
+    /// Tries the operation; if it has an owner, asks the owner to try it again. Returns whether this call completed it.
     pub(super) fn attempt(&self, panics: &mut Panics) -> bool {
         self.state.begin() && {
             let said = self.look(panics);
@@ -65,13 +64,13 @@ impl<K: Hash + Eq, O: Operation> Delayed<K, O> {
         }
     }
 
-    /// Asks the condition once, as the owner.
+    /// Calls `try_complete` once, as the owner.
     pub(super) fn look(&self, panics: &mut Panics) -> bool {
         panics.catch(|| self.operation.try_complete()).unwrap_or(false)
     }
 
-    /// Ends the owner's attempt: handles the notes that were left meanwhile, and returns the final result, which is
-    /// never [`Again`](Settled::Again).
+    /// Ends the owner's attempt: handles the notes that other threads left meanwhile, and returns the final result, which is never
+    /// [`Again`](Settled::Again).
     pub(super) fn settle(&self, mut said: bool, panics: &mut Panics) -> Settled {
         loop {
             let settled = self.state.settle(said);
@@ -83,14 +82,14 @@ impl<K: Hash + Eq, O: Operation> Delayed<K, O> {
                     continue;
                 }
                 Settled::Idle => {}
-                // The operation may have been put on a key, or armed, after it was cancelled.
+                // The operation may have been put on a key, or its timeout may have been set, after it was cancelled.
                 Settled::Cancelled => self.detach(),
             }
             return settled;
         }
     }
 
-    /// Completes the operation whatever its condition says. Returns whether this call did it.
+    /// Completes the operation whatever its condition is. Returns whether this call completed it.
     pub(super) fn force(&self, panics: &mut Panics) -> bool {
         let end = self.state.force();
         if end == End::Now {
@@ -99,7 +98,7 @@ impl<K: Hash + Eq, O: Operation> Delayed<K, O> {
         end != End::Late
     }
 
-    /// Expires the operation. Returns whether this call answered it.
+    /// Expires the operation. Returns whether this call expired it.
     pub(super) fn expire(&self, panics: &mut Panics) -> bool {
         let end = self.state.expire();
         if end == End::Now {
@@ -108,7 +107,7 @@ impl<K: Hash + Eq, O: Operation> Delayed<K, O> {
         end == End::Now
     }
 
-    /// Cancels the operation for all its users. Returns whether this call did it.
+    /// Cancels the operation. Returns whether this call cancelled it.
     pub(super) fn cancel(&self) -> bool {
         let cancelled = self.state.cancel();
         if cancelled {
@@ -117,8 +116,7 @@ impl<K: Hash + Eq, O: Operation> Delayed<K, O> {
         cancelled
     }
 
-    /// Withdraws the operation, also from the keys it was put on after another thread cancelled it. Returns whether
-    /// this call ended it.
+    /// Withdraws the operation, also from keys on which it was put after another thread cancelled it. Returns whether this call ended it.
     pub(super) fn withdraw(&self) -> bool {
         let withdrawn = self.cancel();
         if !withdrawn {
@@ -135,7 +133,7 @@ impl<K: Hash + Eq, O: Operation> Delayed<K, O> {
         panics.catch(|| self.operation.on_complete());
     }
 
-    /// Lowers the gauge and removes the operation that has ended from its keys and the timer.
+    /// Lowers the gauge, and removes the ended operation from its keys and the timer.
     fn leave(&self) {
         if let Some(room) = self.room.upgrade() {
             room.count_ended();
@@ -143,7 +141,7 @@ impl<K: Hash + Eq, O: Operation> Delayed<K, O> {
         self.detach();
     }
 
-    /// Removes the operation from its keys and from the timer, as far as it is there.
+    /// Removes the operation from its keys and from the timer, if it is there.
     fn detach(&self) {
         if let Some(room) = self.room.upgrade() {
             room.unwatch(self);

@@ -1,27 +1,25 @@
 //! [`Operation`]: the user's type that waits in a purgatory.
 
-/// Something that is done later: when a condition has come true, or when its time is up.
+/// An operation that completes later: when a condition has become true, or when its time is up.
 ///
-/// Methods take `&self`: the submitter, the purgatory and the timer share the operation. None of the methods is ever
-/// called while the purgatory or the timer holds a lock, so all of them may lock, submit, check and cancel as they
-/// like. Two limits remain. `try_complete` must not check a key of its own operation: it would be asked again for
-/// ever. And a completion that checks a key completes what waits there before it returns, on the same stack.
+/// Methods take `&self`: the submitter, the purgatory and the timer share the operation. The purgatory and the timer hold no lock while
+/// they call a method, so a method may lock, submit, check and cancel. Two limits remain. `try_complete` must not check a key of its own
+/// operation, because it would be called again for ever. If a completion checks a key, the operations on that key complete before the check
+/// returns, on the same stack.
 pub trait Operation: Send + Sync + 'static {
-    /// Whether the condition has come true. The method only looks, or collects results; the purgatory does what
-    /// follows.
+    /// Whether the condition is true. The method only checks, or collects results; the purgatory then completes the operation.
     ///
-    /// Calls of `try_complete` for one operation never overlap, and none runs beside or after `on_expire` and
-    /// `on_complete`. It may be called any number of times, on the thread of any submit or check. The change that
-    /// makes the condition true has to be visible before the keys are checked. A check that comes while another
-    /// thread is still looking makes that thread look again.
+    /// Calls of `try_complete` for one operation never overlap, and none runs during or after `on_expire` and `on_complete`. The method may
+    /// be called any number of times, on the thread of any submission or check. The change that makes the condition true has to be visible
+    /// before the keys are checked. A check that comes while another thread runs the method makes that thread call it again.
     fn try_complete(&self) -> bool;
 
-    /// The end, exactly once: by the condition, by force, by time or by shutdown.
+    /// Called exactly once at the end: by the condition, by `complete`, by the timeout or by a shutdown.
     ///
-    /// By then the operation is complete, has left all its keys, and its timeout is cancelled. Only an operation that
-    /// was cancelled never gets here.
+    /// When it is called, the operation is complete, has left all its keys, and its timeout is cancelled. It is not called for an operation
+    /// that was cancelled.
     fn on_complete(&self);
 
-    /// Called before `on_complete` if the end came by time or by a shutdown.
+    /// Called before `on_complete` if the timeout or a shutdown ended the operation.
     fn on_expire(&self) {}
 }

@@ -2,10 +2,9 @@
 //!
 //! Ground rules:
 //! - `watchers` has its own locks, none of which is held while an operation is called.
-//! - `delayed` goes up before an operation is put on its first key, and down when its end is decided.
-//! - `closed` is set before a shutdown goes through the lists. A submit reads it after it has put its operation on
-//!   all its lists. So either the submit sees `closed`, or the shutdown sees the operation. The locks of the lists
-//!   order the two.
+//! - `delayed` is raised before an operation is put on its first key, and lowered when its end is decided.
+//! - `closed` is set before a shutdown reads the lists. A submission reads it after it has put its operation on all its lists. The locks of
+//!   the lists order these two steps. So either the submission sees `closed`, or the shutdown sees the operation.
 
 use std::borrow::Borrow;
 use std::hash::Hash;
@@ -53,14 +52,14 @@ impl<K: Hash + Eq, O: Operation> Room<K, O> {
         self.closed.load(Ordering::Acquire)
     }
 
-    /// A new operation with the next number, on no list yet. It counts as delayed, and the caller has to settle it.
+    /// A new operation with the next number, on no list. It counts as delayed, and the caller has to settle it.
     pub(super) fn admit(self: &Arc<Self>, operation: Arc<O>, keys: Box<[K]>) -> Arc<Delayed<K, O>> {
         let number = self.submissions.fetch_add(1, Ordering::Relaxed);
         self.delayed.fetch_add(1, Ordering::Relaxed);
         Arc::new(Delayed::new(operation, number, keys, Arc::downgrade(self)))
     }
 
-    /// Lowers the gauge: the end of an admitted operation is decided.
+    /// Lowers the gauge after the end of an admitted operation was decided.
     pub(super) fn count_ended(&self) {
         self.delayed.fetch_sub(1, Ordering::Relaxed);
     }

@@ -1,9 +1,9 @@
-//! [`State`]: who may try an operation, and how it ended.
+//! [`State`]: decides which thread may try an operation, and how the operation ends.
 //!
-//! Ground rules: one state word says it all, and each change of it is one compare-and-swap that releases and
-//! acquires. The thread that moves it from idle to running owns the operation until it settles. All other threads
-//! leave a note in the word and go on, so no thread ever waits. A note is written even if it stands there already:
-//! the write makes the writer's condition visible to the owner, who reads the word before looking again.
+//! Ground rules: one state word has the whole state, and each change of it is one compare-and-swap that releases and acquires. The thread
+//! that changes it from idle to running owns the operation until it settles. All other threads leave a note in the word and continue, so no
+//! thread ever waits. A note is written even if the same note is there already: the write makes the writer's condition visible to the
+//! owner, which reads the word before it looks again.
 //!
 //! | from | by | to |
 //! |---|---|---|
@@ -17,11 +17,11 @@ use crate::sync::atomic::{AtomicU8, Ordering};
 
 const IDLE: u8 = 0;
 const RUNNING: u8 = 1;
-/// While running: another thread found the condition changed, so look once more.
+/// A note while running: another thread changed something, so the owner has to look once more.
 const AGAIN: u8 = 2;
-/// While running: the operation ends with this attempt, whatever the attempt says.
+/// A note while running: the operation completes after this attempt, whatever the attempt returns.
 const FORCE: u8 = 4;
-/// While running: the time is up, so the operation ends unless the condition has come true.
+/// A note while running: the time is up, so the operation expires unless the condition has become true.
 const EXPIRE: u8 = 8;
 const DONE: u8 = 16;
 const CANCELLED: u8 = 32;
@@ -30,65 +30,65 @@ const CANCELLED: u8 = 32;
 #[derive(Debug)]
 pub(super) struct State(AtomicU8);
 
-/// The answer to a request for the end.
+/// The answer to a request to end the operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
-    /// The end is decided by this call, and the caller has to carry it out.
+    /// This call decided the end, and the caller has to carry it out.
     Now,
-    /// The request is noted, and the owner will carry it out.
+    /// The request is noted, and the owner carries it out.
     Noted,
-    /// Too late: the end was decided before.
+    /// The request has no effect, because the end was decided before.
     Late,
 }
 
-/// The owner's duty after an attempt.
+/// What the owner has to do after an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Settled {
-    /// Complete it: the condition has come true.
+    /// Complete the operation: the condition has become true.
     Completed,
-    /// Complete it: another thread forced it.
+    /// Complete the operation: another thread forced it.
     Forced,
-    /// Expire it.
+    /// Expire the operation.
     Expired,
     /// Look again; the caller still owns the operation.
     Again,
-    /// Nothing; the operation waits, and has no owner any more.
+    /// Nothing: the operation waits, and has no owner.
     Idle,
-    /// Nothing; the operation was cancelled.
+    /// Nothing: the operation was cancelled.
     Cancelled,
 }
 
 impl State {
-    /// The state word of an operation that its maker owns.
+    /// The state word of a new operation. Its maker owns it.
     pub(super) fn running() -> Self {
         Self(AtomicU8::new(RUNNING))
     }
 
-    /// Asks for an attempt. True if the caller now owns the operation and has to try it; otherwise the owner will
-    /// look again, or the end is decided.
+    /// Asks for an attempt. True if the caller now owns the operation and has to try it. If false, the owner looks again, or the operation
+    /// has ended or ends after the running attempt.
     pub(super) fn begin(&self) -> bool {
         self.change(|word| match word {
             IDLE => (RUNNING, true),
-            // After its time no thread can ask for another look, or the end might be put off for ever.
+            // After a force or an expiry no thread can ask for another look, because the end might be delayed for ever.
             _ if word & RUNNING != 0 && word & (FORCE | EXPIRE) == 0 => (word | AGAIN, false),
             _ => (word, false),
         })
     }
 
-    /// Ends the owner's attempt; `said` is whether the condition has come true.
+    /// Ends the owner's attempt; `said` is whether the condition is true.
     pub(super) fn settle(&self, said: bool) -> Settled {
         self.change(|word| match word {
             CANCELLED => (CANCELLED, Settled::Cancelled),
             _ if word & FORCE != 0 => (DONE, Settled::Forced),
             _ if said => (DONE, Settled::Completed),
-            // Before the expiry: this look was requested before time was up.
+            // This look was requested before the time was up, so it comes before the expiry.
             _ if word & AGAIN != 0 => (word & !AGAIN, Settled::Again),
             _ if word & EXPIRE != 0 => (DONE, Settled::Expired),
             _ => (IDLE, Settled::Idle),
         })
     }
 
-    /// Asks for the end without the condition.
+    /// Asks to complete the operation whatever its condition is.
     pub(super) fn force(&self) -> End {
         self.change(|word| match word {
             IDLE => (DONE, End::Now),
@@ -97,7 +97,7 @@ impl State {
         })
     }
 
-    /// Asks for the end because time is up.
+    /// Asks to expire the operation.
     pub(super) fn expire(&self) -> End {
         self.change(|word| match word {
             IDLE => (DONE, End::Now),
@@ -106,7 +106,7 @@ impl State {
         })
     }
 
-    /// Cancels the operation, also while it has an owner; `false` if its end was decided before.
+    /// Cancels the operation, also while it has an owner. `false` if its end was decided before.
     pub(super) fn cancel(&self) -> bool {
         self.change(|word| match word {
             IDLE => (CANCELLED, true),
@@ -115,12 +115,12 @@ impl State {
         })
     }
 
-    /// Whether it is done, or will be as soon as the running attempt is over.
+    /// Whether the operation is done, or will be done after the running attempt because of a force.
     pub(super) fn is_complete(&self) -> bool {
         self.0.load(Ordering::Acquire) & (DONE | FORCE) != 0
     }
 
-    /// Replaces the word by what `next` makes of it, and returns the answer of `next`.
+    /// Replaces the word by the first result of `next`, and returns the second result.
     fn change<R>(&self, next: impl Fn(u8) -> (u8, R)) -> R {
         let mut word = self.0.load(Ordering::Acquire);
         loop {

@@ -14,10 +14,10 @@ use super::submitted::{SubmitError, SubmitRefusal, Submitted};
 use super::waiting::Waiting;
 use crate::Refusal;
 
-/// Owns its operation from the beginning, so that a thread that meets it on a key leaves a note and goes on. The
-/// notes are read when the submission is over. That is the last look, so nothing can have been missed.
+/// Owns the operation from the beginning, so that a thread that finds the operation on a key leaves a note and continues. The notes are
+/// read when the submission ends. This is the last look, so no change is missed.
 ///
-/// A submission that is dropped before it is over, as by a panic, withdraws the operation, unless that has ended.
+/// A submission that is dropped before its end, as by a panic, withdraws the operation, unless the operation has ended.
 pub(super) struct Submission<K: Hash + Eq, O: Operation> {
     delayed: Arc<Delayed<K, O>>,
     over: bool,
@@ -28,7 +28,7 @@ where
     K: Hash + Eq + Clone + Send + Sync + 'static,
     O: Operation,
 {
-    /// Looks, watches all keys, looks again, arms the timer, and handles the notes.
+    /// Looks, puts the operation on all keys, looks again, sets the timeout, and handles the notes.
     pub(super) fn submit(
         room: &Arc<Room<K, O>>,
         operation: Arc<O>,
@@ -41,7 +41,7 @@ where
         if room.is_closed() {
             return Err(SubmitError { operation, why: SubmitRefusal::ShutDown });
         }
-        // No other thread can reach the operation yet, so no lock or state change is needed.
+        // No other thread can know the operation yet, so no lock and no state change is needed.
         if operation.try_complete() {
             operation.on_complete();
             return Ok(Submitted::Completed(operation));
@@ -60,7 +60,7 @@ where
                 Err(refused) => {
                     return submission.refuse(match refused.why {
                         Refusal::Full => SubmitRefusal::Full,
-                        // `NoPeriod` cannot happen here: only a periodic task is refused for it.
+                        // `NoPeriod` cannot occur here: only a periodic task can be refused with it.
                         Refusal::ShutDown | Refusal::NoPeriod => SubmitRefusal::ShutDown,
                     });
                 }
@@ -72,7 +72,7 @@ where
             Settled::Completed | Settled::Forced | Settled::Expired => {
                 Ok(Submitted::Completed(Arc::clone(submission.delayed.operation())))
             }
-            // The end may have come since; another thread may still be carrying it out.
+            // The operation may have ended since; another thread may still be carrying the end out.
             Settled::Idle | Settled::Cancelled | Settled::Again => Ok(submission.accept()),
         }
     }
@@ -82,7 +82,7 @@ where
         Submitted::Waiting(Waiting::new(Arc::clone(&self.delayed)))
     }
 
-    /// Gives the operation back, unless a thread that cancelled a key has it already.
+    /// Gives the operation back, unless a thread that cancelled a key has returned it already.
     fn refuse(self, why: SubmitRefusal) -> Result<Submitted<O>, SubmitError<O>> {
         if self.delayed.withdraw() {
             Err(SubmitError { operation: Arc::clone(self.delayed.operation()), why })

@@ -26,7 +26,7 @@ impl<O> Submitted<O> {
         }
     }
 
-    /// Whether the operation is complete by now: at once, or since the submit.
+    /// Whether the operation is complete now: at the submission, or since then.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         match self {
@@ -44,13 +44,13 @@ pub struct SubmitError<O> {
     pub why: SubmitRefusal,
 }
 
-/// Why a purgatory does not take an operation.
+/// The reason why a purgatory refuses an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum SubmitRefusal {
-    /// There was no key to wait on.
+    /// The set of keys is empty.
     NoKeys,
-    /// The timer has no place for the timeout.
+    /// The timer is full, so it refuses the timeout.
     Full,
     /// The purgatory or its timer is shut down.
     ShutDown,

@@ -27,13 +27,13 @@ impl<O> Waiting<O> {
         self.delayed.operation()
     }
 
-    /// Completes the operation, whatever its condition says. `true` for the one call that completed it.
+    /// Completes the operation, whatever its condition is. `true` for the one call that completed it.
     ///
-    /// If another thread is just trying it, that thread calls `on_complete` as soon as the attempt is over, and this
-    /// call does not wait for it. Otherwise `on_complete` has run on this thread.
+    /// If another thread is trying the operation at this time, that thread calls `on_complete` as soon as the attempt is over, and this
+    /// call does not wait for it. Otherwise `on_complete` has run on this thread when the call returns.
     ///
     /// # Panics
-    /// If `on_complete` panics on this thread; the operation is complete nevertheless.
+    /// If `on_complete` panics on this thread; the operation is complete in this case, too.
     pub fn complete(&self) -> bool {
         let mut panics = Panics::default();
         let completed = self.delayed.force(&mut panics);
@@ -41,8 +41,8 @@ impl<O> Waiting<O> {
         completed
     }
 
-    /// Tries this one operation again, and returns whether this call completed it. It does not wait for another
-    /// thread that is just trying it: that thread will look again.
+    /// Tries this operation again, and returns whether this call completed it. If another thread is trying it at this time, this call does
+    /// not wait: that thread looks again.
     ///
     /// # Panics
     /// If the operation panics on this thread.
@@ -53,8 +53,8 @@ impl<O> Waiting<O> {
         completed
     }
 
-    /// Whether its end is decided, by its condition, by force or by time. An operation that was cancelled is never
-    /// complete.
+    /// Whether the end of the operation is decided, by its condition, by [`complete`](Self::complete) or by time. An operation that was
+    /// cancelled is never complete.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.delayed.is_complete()
@@ -73,7 +73,7 @@ impl<O> fmt::Debug for Waiting<O> {
     }
 }
 
-/// A waiting operation, whatever the type of its keys.
+/// A waiting operation with keys of any type.
 trait Attended<O>: Send + Sync {
     fn operation(&self) -> &Arc<O>;
     fn force(&self, panics: &mut Panics) -> bool;

@@ -1,8 +1,9 @@
-//! [`Watchers`]: the operations that wait, by key.
+//! [`Watchers`]: the waiting operations, by key.
 //!
-//! Ground rules: a key belongs to one shard, and its list to that shard's lock. A thread holds one lock at a time,
-//! for a bounded step, and no user code runs under it but `Hash` and `Eq` of a key: removed entries are dropped after
-//! the lock. `watched` changes only by what a list really gained or lost. It is raised under the lock and lowered
+//! Ground rules: a key belongs to one shard, and the lock of the shard protects the list of the key. A thread holds one lock at a time, for
+//! a bounded step. The only user code that runs under it is `Hash` and `Eq` of a key; removed entries are dropped after the lock is
+//! released. `watched` changes only by the number of entries that a list really gained or lost. It is raised under the lock and lowered
+//! after the lock is released, so it is never below zero.
 //! after it, so it is never below zero.
 
 use std::borrow::Borrow;
@@ -13,22 +14,22 @@ use std::sync::Arc;
 use crate::sync::atomic::{AtomicUsize, Ordering};
 use crate::sync::{Mutex, MutexGuard, lock};
 
-/// Number of locks. With 64, two busy keys seldom share one; an empty purgatory takes 8 KB for them. Under shuttle it
-/// is 1, because the meeting of keys has to be the same in every run.
+/// The number of locks. With 64, two busy keys rarely share a lock; an empty purgatory takes 8 KB for them. Under shuttle it is 1, so that
+/// the same keys share a lock in every run.
 const SHARDS: usize = if cfg!(tickwheel_shuttle) { 1 } else { 64 };
 
-/// Entries that are copied out in one step, under the lock, so that a long list keeps no other thread waiting.
+/// The number of entries that are copied in one step under the lock. The limit keeps a long list from blocking other threads.
 const STEP: usize = 64;
 
-/// A table with room for this number of keys is not shrunk further.
+/// A table with space for at most this number of keys is not shrunk.
 const LEAST_ROOM: usize = 64;
 
-/// The entries of a key, by their number.
+/// The entries of a key, by the number of their submission.
 type List<V> = BTreeMap<u64, Arc<V>>;
 
 /// Lists of entries by key, each in the order of the entries' numbers.
 ///
-/// An entry stands once in a list, even if it is put there again.
+/// An entry is in a list at most once, even if it is added again.
 pub(super) struct Watchers<K, V> {
     hasher: RandomState,
     shards: Box<[Shard<K, V>]>,
@@ -45,12 +46,12 @@ impl<K: Hash + Eq, V> Watchers<K, V> {
         Self { hasher: RandomState::new(), shards, watched: AtomicUsize::new(0) }
     }
 
-    /// The number of taken places in lists: the sum over all keys. O(1).
+    /// The number of entries in all lists. An entry counts once for each list that has it. O(1).
     pub(super) fn watched(&self) -> usize {
         self.watched.load(Ordering::Relaxed)
     }
 
-    /// Puts an entry on the list of a key. O(log n) for n entries there.
+    /// Adds an entry to the list of a key. O(log n) for n entries in the list.
     pub(super) fn watch(&self, key: K, number: u64, entry: &Arc<V>) {
         let entry = Arc::clone(entry);
         let mut shard = self.shard(&key);
@@ -61,13 +62,13 @@ impl<K: Hash + Eq, V> Watchers<K, V> {
             None
         };
         if before.is_none() {
-            // Counted under the lock, so that no thread takes the entry off before it is counted.
+            // The entry is counted under the lock, so that no thread removes it before it is counted.
             self.watched.fetch_add(1, Ordering::Relaxed);
         }
         drop(shard);
     }
 
-    /// Takes an entry off the list of a key, if it is there; a list with nothing left is forgotten. O(log n).
+    /// Removes an entry from the list of a key, if it is there; an empty list is removed. O(log n).
     pub(super) fn unwatch(&self, key: &K, number: u64) {
         let mut shard = self.shard(key);
         let Some(list) = shard.get_mut(key) else { return };
@@ -81,8 +82,8 @@ impl<K: Hash + Eq, V> Watchers<K, V> {
         drop((entry, emptied));
     }
 
-    /// Shows, in order, every entry that is on the list of a key when the visit begins and still when its turn comes.
-    /// No lock is held while `show` runs, so the list may change during the visit.
+    /// Calls `show` in order for every entry that is in the list of a key when the visit begins and is still there when the visit reaches
+    /// it. No lock is held while `show` runs, so the list may change during the visit.
     pub(super) fn visit<Q: Hash + Eq + ?Sized>(&self, key: &Q, mut show: impl FnMut(&Arc<V>))
     where
         K: Borrow<Q>,
@@ -91,7 +92,7 @@ impl<K: Hash + Eq, V> Watchers<K, V> {
         loop {
             let shard = self.shard(key);
             let Some(list) = shard.get(key) else { return };
-            // Entries that come after the beginning of the visit are not shown: the visit might never end.
+            // Entries that are added after the beginning of the visit are not shown, because the visit might never end.
             let last = *last.get_or_insert_with(|| list.keys().next_back().map_or(0, |&number| number));
             let step: Vec<_> = list
                 .range(from..=last)
@@ -109,7 +110,7 @@ impl<K: Hash + Eq, V> Watchers<K, V> {
         }
     }
 
-    /// Takes the whole list of a key, in order.
+    /// Removes the whole list of a key and returns its entries in order.
     pub(super) fn take<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> Vec<Arc<V>>
     where
         K: Borrow<Q>,
@@ -123,8 +124,7 @@ impl<K: Hash + Eq, V> Watchers<K, V> {
         list.into_values().collect()
     }
 
-    /// Every entry once, in order. The shards are read one after the other: an entry that is added meanwhile may be
-    /// missing.
+    /// Every entry once, in order. The shards are read one after the other, so an entry that is added meanwhile may be missing.
     pub(super) fn all(&self) -> Vec<Arc<V>> {
         let mut all = BTreeMap::new();
         for shard in &self.shards {
@@ -140,13 +140,13 @@ impl<K: Hash + Eq, V> Watchers<K, V> {
     }
 
     fn index<Q: Hash + ?Sized>(&self, key: &Q) -> usize {
-        // The remainder fits: it is below SHARDS.
+        // The remainder is below SHARDS, so it fits.
         (self.hasher.hash_one(key) % SHARDS as u64) as usize
     }
 }
 
-/// Shrinks a table of which less than an eighth is in use to a quarter, because a table never shrinks by itself. Each
-/// removal pays for a few moves.
+/// Shrinks a table that is less than an eighth full to twice the number of its keys, because a table never shrinks by itself. The cost of
+/// the moves is a small constant per removal on average.
 fn give_room_back<K: Hash + Eq, V>(lists: &mut HashMap<K, List<V>>) {
     if lists.capacity() > LEAST_ROOM && lists.len() < lists.capacity() / 8 {
         lists.shrink_to(2 * lists.len());
@@ -236,7 +236,7 @@ mod tests {
         assert_eq!(watchers.watched(), 4, "only copied");
     }
 
-    /// While the lock of one key's shard is held, all calls on a key of another shard work.
+    /// While the lock of one shard is held, all calls with a key of another shard work.
     #[test]
     fn g16_keys_of_different_shards_do_not_meet() {
         let watchers = watchers([("a", 1)]);

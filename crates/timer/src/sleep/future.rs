@@ -10,11 +10,11 @@ use std::time::Duration;
 use crate::timer::{AnyEntry, Phase, Shard, Waiter};
 use crate::{Monotonic, Refusal, Timer};
 
-/// A future that is ready at a deadline, by [`Timer::sleep`].
+/// A future that is ready at a deadline, made by [`Timer::sleep`].
 ///
-/// A sleep enters the timer when it is first polled, and leaves it when it is dropped. It needs no runtime: the
-/// timer's driver wakes the task that polled it last. It does not keep the timer alive: when the last [`Timer`] is
-/// dropped, the sleep ends with an error.
+/// A sleep enters the timer when it is first polled, and leaves it when it is dropped. It needs no runtime: the timer's driver wakes the
+/// task that polled the sleep last. A sleep does not keep the timer alive: when the last [`Timer`] is dropped, the sleep ends with an
+/// error.
 ///
 /// ```
 /// use std::time::Duration;
@@ -31,20 +31,20 @@ use crate::{Monotonic, Refusal, Timer};
 /// ```
 #[must_use = "futures do nothing unless polled"]
 pub struct Sleep {
-    /// The shard of the thread that made it. A reference count on the timer itself would be shared by all threads.
+    /// The shard of the thread that made the sleep. A reference count on the timer itself would be shared by all threads.
     home: Arc<Shard>,
     deadline: Monotonic,
-    /// Whether a full timer accepts it, too.
+    /// Whether the timer accepts the sleep even if it is full.
     anyway: bool,
     /// The entry in the timer, from the first poll to the end.
     entry: Option<Arc<AnyEntry>>,
 }
 
-/// Why a sleep ended before its deadline.
+/// The error of a sleep that ended before its deadline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SleepError {
-    /// The timer was shut down, or had no place for the sleep.
+    /// The timer was shut down, or was full.
     pub why: Refusal,
 }
 
@@ -64,13 +64,13 @@ impl Sleep {
         self.deadline
     }
 
-    /// Moves the deadline to `delay` from now, earlier or later; a sleep that has ended begins anew.
+    /// Moves the deadline to `delay` from now, earlier or later. A sleep that has ended starts again.
     pub fn reset(&mut self, delay: Duration) {
         self.reset_at(self.home.common.now().saturating_add(delay));
     }
 
-    /// As [`reset`](Self::reset), to a reading of the timer's clock. A deadline in the past is ready at the next
-    /// poll, and [`Monotonic::MAX`] is never.
+    /// Like [`reset`](Self::reset), with a reading of the timer's clock as the deadline. With a reading in the past, the sleep is ready at
+    /// the next poll; with [`Monotonic::MAX`], never.
     pub fn reset_at(&mut self, deadline: Monotonic) {
         self.deadline = deadline;
         if self.entry.as_ref().is_some_and(|entry| !entry.reschedule(deadline)) {
@@ -108,13 +108,13 @@ impl Future for Sleep {
         if let Some(waiter) = waiter {
             waiter.set(context.waker());
         }
-        // Read after the waker was stored: see the rule of `Waiter`.
+        // The word is read after the waker was stored: see the rule of `Waiter`.
         let ended = match entry.word.look().phase() {
             Phase::Fired => Ok(()),
             Phase::Returned | Phase::Cancelled => Err(SleepError { why: Refusal::ShutDown }),
             Phase::Pending | Phase::Due | Phase::Firing | Phase::Stopping => return Poll::Pending,
         };
-        // The entry will not be woken. The timer may still hold it, and would drop the waker under its lock.
+        // The entry will not be woken. The timer may still hold the entry, and would drop the waker under its lock.
         drop(waiter.and_then(|waiter| waiter.take_waker()));
         self.entry = None;
         Poll::Ready(ended)

@@ -9,8 +9,8 @@ use std::time::Duration;
 use super::{Sleep, SleepError};
 use crate::{Missed, Monotonic, Timer};
 
-/// Ticks at a fixed rate, by [`Timer::interval`]: the first at once, each next one a period after the one before was
-/// scheduled. [`missed`](Self::missed) says what happens to ticks that were not awaited in time. The interval keeps
+/// Ticks at a fixed rate, made by [`Timer::interval`]. The first tick is at once; each next tick is scheduled one period after the
+/// scheduled time of the tick before. [`missed`](Self::missed) sets what happens to ticks that were not awaited in time. The interval keeps
 /// its timer alive, as a clone of the [`Timer`] does.
 ///
 /// ```
@@ -41,13 +41,12 @@ impl Interval {
         Self { timer, period, missed: Missed::default(), sleep }
     }
 
-    /// Chooses what happens to ticks that were not awaited in time. The default is [`Missed::Skip`].
+    /// Sets what happens to ticks that were not awaited in time. The default is [`Missed::Skip`].
     pub fn missed(self, missed: Missed) -> Self {
         Self { missed, ..self }
     }
 
-    /// Puts the next tick off to one period from now; the grid goes on from there. A tick that had come and was not
-    /// awaited is left out.
+    /// Moves the next tick to one period from now; the grid continues from there. A tick that was due and was not awaited is left out.
     ///
     /// ```
     /// use std::time::Duration;
@@ -70,7 +69,7 @@ impl Interval {
         self.reset_after(self.period);
     }
 
-    /// Brings the next tick forward to now, and the grid goes on from there: the tick after it is due one period from now.
+    /// Moves the next tick to now; the grid continues from there: the tick after it is due one period from now.
     ///
     /// ```
     /// # use std::time::Duration;
@@ -90,8 +89,8 @@ impl Interval {
         self.reset_after(Duration::ZERO);
     }
 
-    /// Moves the next tick to `delay` from now, earlier or later; the grid goes on from there, with the same period.
-    /// Zero is at once; more than the 584 years of the clock is never.
+    /// Moves the next tick to `delay` from now, earlier or later; the grid continues from there, with the same period. Zero is at once; a
+    /// delay of more than 584 years (the range of the clock) is never.
     ///
     /// ```
     /// # use std::time::Duration;
@@ -112,9 +111,9 @@ impl Interval {
         self.sleep.reset(delay);
     }
 
-    /// Moves the next tick to the instant `at` of the timer's clock, earlier or later; the grid goes on from there.
-    /// An instant in the past is due at once, and [`missed`](Self::missed) says what happens to the ticks between it
-    /// and now. [`Monotonic::MAX`] is never.
+    /// Moves the next tick to the reading `at` of the timer's clock, earlier or later; the grid continues from there. A reading in the past
+    /// is due at once, and [`missed`](Self::missed) sets what happens to the ticks between it and now. With [`Monotonic::MAX`], the tick is
+    /// never due.
     ///
     /// ```
     /// # use std::time::Duration;
@@ -136,18 +135,18 @@ impl Interval {
         self.sleep.reset_at(at);
     }
 
-    /// Waits for the next tick and returns when it was scheduled. Dropping the future loses no tick.
+    /// Waits for the next tick and returns the reading at which it was scheduled. Dropping the future loses no tick.
     ///
     /// # Errors
-    /// [`SleepError`] if the timer was shut down, or had no place for it.
+    /// [`SleepError`] if the timer was shut down, or was full.
     pub async fn tick(&mut self) -> Result<Monotonic, SleepError> {
         poll_fn(|context| self.poll_tick(context)).await
     }
 
-    /// As [`tick`](Self::tick), for hand-written futures.
+    /// Like [`tick`](Self::tick), for hand-written futures.
     ///
     /// # Errors
-    /// As [`tick`](Self::tick).
+    /// The same as those of [`tick`](Self::tick).
     pub fn poll_tick(&mut self, context: &mut Context<'_>) -> Poll<Result<Monotonic, SleepError>> {
         ready!(Pin::new(&mut self.sleep).poll(context))?;
         let scheduled = self.sleep.deadline();

@@ -1,4 +1,4 @@
-//! A limit for other futures, [`Timer::timeout`](crate::Timer::timeout).
+//! A time limit for other futures, [`Timer::timeout`](crate::Timer::timeout).
 
 use std::error::Error;
 use std::fmt;
@@ -9,13 +9,13 @@ use std::task::Poll;
 use super::Sleep;
 use crate::Refusal;
 
-/// Why a future gave no value within its time.
+/// The reason why a future with a time limit gave no value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TimeoutError {
     /// The time was up.
     Elapsed,
-    /// The timer did not accept the limit.
+    /// The timer refused the sleep for the limit.
     Refused(Refusal),
 }
 

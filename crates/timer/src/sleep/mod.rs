@@ -1,4 +1,4 @@
-//! Time in async code, on any runtime: [`Sleep`], [`Interval`], and a limit for other futures.
+//! Time in async code, on any runtime: [`Sleep`], [`Interval`], and a time limit for other futures.
 
 mod future;
 mod interval;

@@ -8,13 +8,13 @@ use crate::sync::{Mutex, lock};
 /// A task that a caller can run.
 pub(crate) type Task = Box<dyn FnOnce() + Send>;
 
-/// The action of an entry when it is due. Only the thread that got the right from the entry's state word calls its
-/// methods, so never two at once.
+/// The action of an entry when it is due. Only the thread that got the right from the entry's state word calls the methods, so two calls
+/// never overlap.
 pub(crate) trait Body: Send + Sync {
     /// Runs the user's code, which may panic.
     fn run(&self, deadline: Monotonic, started: Monotonic);
 
-    /// When to run again; `None` if there is no further run. Asked once after each run, also after a panic.
+    /// The deadline of the next run; `None` if there is no further run. Called once after each run, also after a panic.
     fn next(&self, ended: Monotonic) -> Option<Monotonic> {
         let _ = ended;
         None
@@ -28,10 +28,10 @@ pub(crate) trait Body: Send + Sync {
     /// Drops the task without running it.
     fn give_up(&self);
 
-    /// Takes the task out; `None` if there is nothing that a caller could run.
+    /// Takes the task out; `None` if there is no task that a caller could run.
     fn take(&self) -> Option<Task>;
 
-    /// The waiter, if the body only wakes a future. The thread that finds it due wakes it.
+    /// The waiter, if the body only wakes a future. The thread that finds the entry due wakes the future.
     fn waiter(&self) -> Option<&Waiter> {
         None
     }
@@ -63,7 +63,7 @@ impl<F: FnOnce() + Send + 'static> Body for OneShot<F> {
     }
 
     fn give_up(&self) {
-        // A lock and an unlock are a third of the cost of a cancel, and most tasks have nothing to drop.
+        // Locking and unlocking are a third of the cost of a cancel, and most tasks have nothing to drop.
         if std::mem::needs_drop::<F>() {
             drop(self.take_task());
         }
@@ -76,8 +76,8 @@ impl<F: FnOnce() + Send + 'static> Body for OneShot<F> {
 
 /// Wakes a future.
 ///
-/// Ground rule: the future stores its waker first and then reads the state word; the thread that finds it due changes
-/// the word first and then takes the waker. So one of the two sees the other.
+/// Ground rule: the future stores its waker first and then reads the state word. The thread that finds the entry due changes the word first
+/// and then takes the waker. So the future sees the change, or the thread sees the waker.
 pub(crate) struct Waiter(Mutex<Option<Waker>>);
 
 impl Waiter {
@@ -85,12 +85,12 @@ impl Waiter {
         Self(Mutex::new(Some(waker)))
     }
 
-    /// Wakes `waker` instead of the one before.
+    /// Replaces the waker by a clone of `waker`.
     pub(crate) fn set(&self, waker: &Waker) {
         if lock(&self.0).as_ref().is_some_and(|known| known.will_wake(waker)) {
             return;
         }
-        // Cloning and dropping a waker runs the user's code, so neither is done under the lock.
+        // Cloning and dropping a waker runs user code, so neither is done under the lock.
         let new = waker.clone();
         let before = lock(&self.0).replace(new);
         drop(before);

@@ -17,17 +17,17 @@ use crate::sync::atomic::AtomicU64;
 use crate::sync::thread;
 use crate::{Clock, Executor, Motion, Pool, SystemClock};
 
-/// The shortest tick: with a shorter one the driver would do nothing but wake up.
+/// The shortest tick. With a shorter one the driver would use all its time for waking up.
 const SHORTEST: Duration = Duration::from_micros(1);
 
-/// The longest tick. A deadline is rounded up to a tick, so a longer one would make every task very late.
+/// The longest tick. A deadline is rounded up to a tick, so a longer tick would make tasks too late.
 const LONGEST: Duration = Duration::from_secs(3_600);
 
-/// Each core gets a few shards, so that threads rarely meet on one.
+/// The number of shards per core, so that two threads rarely use the same shard.
 const SHARDS_PER_CORE: usize = 4;
 const SHARDS_AT_MOST: usize = 64;
 
-/// The settings of a [`Timer`]: each has a default, and the defaults are for a server.
+/// The settings of a [`Timer`]. Each setting has a default that is right for a server.
 ///
 /// ```
 /// use std::time::Duration;
@@ -45,18 +45,18 @@ pub struct TimerBuilder {
     lateness: bool,
 }
 
-/// Why a timer could not be made.
+/// The reason why a timer could not be made.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum BuildError {
-    /// The tick is zero, or out of the range of a timer.
+    /// The tick is zero, or out of range.
     Tick {
         /// The tick that was asked for.
         tick: Duration,
     },
     /// The limit of pending tasks is zero.
     NoRoom,
-    /// The system gave no thread for the driver.
+    /// The system could not start a thread for the driver.
     Thread(io::Error),
 }
 
@@ -71,25 +71,25 @@ impl TimerBuilder {
         }
     }
 
-    /// The grid on which tasks fire: a deadline is rounded up to the next tick, so a task is up to one
-    /// tick late, and never early. The default is 1 ms; from 1 us to an hour.
+    /// Sets the tick: a deadline is rounded up to the next tick, so a task is up to one tick late, and never early. The default is 1 ms;
+    /// the range is 1 us to 1 h.
     ///
     /// A shorter tick makes the driver wake up more often while tasks come due; while none does, the driver sleeps.
     pub fn tick(self, tick: Duration) -> Self {
         Self { tick, ..self }
     }
 
-    /// Allows at most `most` pending tasks and sleeps; more are [refused](crate::Refused). The default is no limit:
-    /// then only the memory limits the number of tasks.
+    /// Allows at most `most` pending tasks and sleeps; further ones are [refused](crate::Refused). By default there is no limit except the
+    /// memory.
     ///
-    /// A waiter of a [`DelayQueue`](crate::DelayQueue) counts, and is never refused. The limit is exact. Its cost is
-    /// one counter that all threads share.
+    /// The alarm of a waiter of a [`DelayQueue`](crate::DelayQueue) counts, but is never refused. Apart from these alarms the limit is
+    /// exact. Its cost is one counter that all threads share.
     pub fn max_pending(self, most: usize) -> Self {
         Self { max_pending: Some(most), ..self }
     }
 
-    /// Where bodies run. The default is a [`Pool`] of the timer's own, with as many threads as the
-    /// machine has cores, and at least two.
+    /// Sets the executor that runs bodies. The default is a separate [`Pool`] for this timer, with as many threads as the machine has
+    /// cores, and at least two.
     pub fn executor(self, executor: impl Executor + 'static) -> Self {
         Self { executor: Some(Box::new(executor)), ..self }
     }
@@ -100,8 +100,8 @@ impl TimerBuilder {
         Self { clock: Source::Other(Arc::new(clock)), ..self }
     }
 
-    /// Records how late each body begins, for [`Metrics::lateness`](crate::Metrics::lateness). It
-    /// costs one reading of the clock for each body.
+    /// Records how late each body begins, for [`Metrics::lateness`](crate::Metrics::lateness). The cost is one reading of the clock for
+    /// each body.
     pub fn measure_lateness(self) -> Self {
         Self { lateness: true, ..self }
     }

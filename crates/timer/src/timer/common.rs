@@ -1,4 +1,4 @@
-//! [`Common`]: the data that all shards of a timer share, and that every entry reaches by its shard.
+//! [`Common`]: the data that all shards of a timer share. Every entry finds it through its shard.
 
 use std::num::NonZeroU64;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use super::refused::Refusal;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::{Clock, Monotonic, SystemClock};
 
-/// See the module.
+/// The shared data; see the module.
 pub(crate) struct Common {
     pub(super) clock: Source,
     pub(super) tick_nanos: NonZeroU64,
@@ -20,7 +20,7 @@ pub(crate) struct Common {
     pub(super) lateness: Option<Recorder>,
 }
 
-/// The timer's clock; the usual one is called without dynamic dispatch.
+/// The timer's clock; a [`SystemClock`](crate::SystemClock) is called without dynamic dispatch.
 pub(super) enum Source {
     System(SystemClock),
     Other(Arc<dyn Clock>),

@@ -1,12 +1,11 @@
 //! [`Core`]: a timer without its owner, shared by the driver, the executors and the handles.
 //!
 //! Ground rules:
-//! - The lock of `turn` is held for one turn, and never while user code runs: no body, no waker, no executor, no drop
-//!   of a task. So all of those may call the timer. Only the clock is read under it, so that the time of a turn is
-//!   never before that of the last.
+//! - The lock of `turn` is held for one turn, and never while user code runs: no body, waker, executor or drop of a task. So all of these
+//!   may call the timer. Only the clock is read under it, so that the time of a turn is never before that of the previous turn.
 //! - The lock of a shard may be taken while `turn` is held, never the other way round.
-//! - `turning` lists the threads that run a turn by hand. Such a thread does not begin another turn inside, so a body
-//!   that runs there and schedules a due task only leaves it for later.
+//! - `turning` lists the threads that run a turn by hand. Such a thread does not begin another turn inside the first. So if a body on this
+//!   thread schedules a task that is due, the task waits for a later turn.
 
 use std::sync::Arc;
 
@@ -22,7 +21,7 @@ use crate::sync::thread::{self, ThreadId};
 use crate::sync::{Mutex, lock};
 use crate::{Executor, Follower, Monotonic, Motion};
 
-/// See the module.
+/// The timer without its owner; see the module.
 pub(crate) struct Core {
     pub(crate) common: Arc<Common>,
     shards: Box<[Arc<Shard>]>,
@@ -54,7 +53,7 @@ impl Core {
         self.common.tick_nanos
     }
 
-    /// The shard in which the calling thread leaves its requests.
+    /// The shard in which the calling thread puts its requests.
     pub(crate) fn shard(&self) -> &Arc<Shard> {
         shard::of_this_thread(&self.shards)
     }
@@ -68,8 +67,8 @@ impl Core {
             let rest = turn.rest();
             let more = handout.more;
             if !more {
-                // Done before the lock of the turn is released: a `close` in between may file entries that `rest`
-                // does not know.
+                // The limit is stored before the lock of the turn is released: a `close` in between may file entries that `rest` does not
+                // include.
                 nap.prepare(rest.until);
             }
             drop(turn);
@@ -95,7 +94,7 @@ impl Core {
     fn deliver(&self, handout: Handout) {
         let Handout { jobs, wakers, .. } = handout;
         if !jobs.is_empty() {
-            // A job that an executor drops, or whose hand-over panics, comes back to the timer.
+            // If an executor drops a job or panics while it takes jobs, the timer keeps these tasks.
             guarded(|| self.executor.execute_all(&mut jobs.into_iter()));
         }
         for waker in wakers {
@@ -106,7 +105,7 @@ impl Core {
     /// The sums over the whole timer.
     fn counts(&self) -> Counts {
         let mut counts = Counts::default();
-        // The ends first: see the rules of `Shard`.
+        // Ends are read before acceptances: see the rules of `Shard`.
         for shard in &self.shards {
             shard.add_ends(&mut counts);
         }
@@ -130,7 +129,7 @@ impl Core {
         let nothing = OnClose { one_shots: Fate::Return, periodic: Fate::Return };
         let unfired = self.end(Door::Shut, nothing);
         self.shut.store(true, Ordering::SeqCst);
-        // With a manual clock there is no thread to wake, and the next move of the clock finds nothing.
+        // With a manual clock there is no thread to wake, and the next move of the clock finds no entries.
         self.common.nap.wake();
         unfired
     }
@@ -174,13 +173,13 @@ impl Core {
         for waker in wakers {
             guarded(|| waker.wake());
         }
-        // An entry that was kept may be due earlier than the driver's wake-up.
+        // An entry that stays may be due before the driver's wake-up.
         self.common.nap.wake();
         returned.sort_by_key(UnfiredTask::deadline);
         Unfired::new(returned)
     }
 
-    /// Says how the clock moves, and who follows it.
+    /// Registers this timer with its clock, and returns how the clock moves.
     pub(super) fn follow(self: &Arc<Self>) -> Motion {
         let follower: Arc<dyn Follower> = Arc::clone(self) as Arc<dyn Follower>;
         let motion = match &self.common.clock {
@@ -194,7 +193,7 @@ impl Core {
         motion
     }
 
-    /// From now on, a thread that schedules something due already runs the turn.
+    /// After this call, a thread that schedules a task that is due already runs the turn itself.
     fn rest_by_hand(&self) {
         let tick_nanos = self.common.tick_nanos;
         let begun = Monotonic::from_tick(self.now().floor_ticks(tick_nanos), tick_nanos);
@@ -203,7 +202,7 @@ impl Core {
 }
 
 impl Follower for Core {
-    /// A turn by hand: everything that is due goes out.
+    /// Runs a turn by hand: hands over everything that is due.
     fn moved(&self) {
         let me = thread::current().id();
         {
@@ -215,21 +214,21 @@ impl Follower for Core {
         }
         loop {
             let now = self.now();
-            // Done first, as a driver does before it sleeps: an entry that comes in after the turn has looked finds
-            // the new limit.
+            // The limit is raised before the turn, as a driver does before it sleeps: an entry that comes in after the turn has read the
+            // shards then finds the new limit.
             self.rest_by_hand();
             let handout = lock(&self.turn).run(&self.shards, now, Pace::All);
             self.deliver(handout);
             if self.now() <= now {
                 break;
             }
-            // A body on this thread moved the clock, which gave it no turn.
+            // A body on this thread moved the clock. That call ran no turn, so this loop runs another one.
         }
         lock(&self.turning).retain(|thread| *thread != me);
     }
 
     fn next(&self) -> Option<Monotonic> {
-        // A thread in the middle of a turn gets no other turn, so a stop for due entries would never end.
+        // A thread that is running a turn cannot run another one inside it, so a stop for due entries would never end.
         if lock(&self.turning).contains(&thread::current().id()) {
             return None;
         }

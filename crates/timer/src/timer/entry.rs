@@ -2,15 +2,15 @@
 //!
 //! Ground rules:
 //! - `word` decides; see [`Word`].
-//! - `place` belongs to the turn, which writes and reads it while it holds the wheel. It is an atomic because the
-//!   entry is shared, and `Relaxed` because the wheel's lock orders it.
-//! - `slot` belongs to the home shard: the place of the entry in its inbox, under the inbox's lock.
-//! - `told` is set by a thread that moves the entry to an earlier deadline, after the word and under the inbox's
-//!   lock. The turn clears it before it looks at the word. So one visit answers any number of moves, and none is
-//!   missed. A thread that finds it set knows that the entry is in the inbox, or on its way to the turn's look. Both
-//!   are read-modify-writes that release and acquire.
-//! - `body` is used by the thread that got the right from the word. Its own lock only satisfies the compiler: it is
-//!   never waited for, nor held while the body runs.
+//! - `place` belongs to the turn, which reads and writes it while it holds the wheel. It is an atomic because the entry is shared.
+//!   `Relaxed` is enough because the lock of the turn orders the accesses.
+//! - `slot` belongs to the home shard: it is the index of the entry in the inbox, protected by the lock of the inbox.
+//! - `told` is set by a thread that moves the entry to an earlier deadline, after it changed the word and under the lock of the inbox. The
+//!   turn clears it before it reads the word. So one look of the turn handles any number of moves, and none is missed. A thread that finds
+//!   it set knows that the entry is in the inbox, or that the turn will still read its word. Setting and clearing are read-modify-writes
+//!   that release and acquire.
+//! - `body` is used by the thread that got the right from the word. Its lock exists only because the compiler needs it: no thread ever
+//!   waits for it, and it is not held while the body runs.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use super::word::{Cancel, Word};
 use crate::Monotonic;
 use crate::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
-/// See the module. `B` is the kind of body; entries of any kind are [`AnyEntry`].
+/// An entry; see the module. `B` is the type of the body; [`AnyEntry`] is an entry with any body.
 pub(crate) struct Entry<B: ?Sized> {
     pub(crate) word: Word,
     place: AtomicU64,
@@ -50,14 +50,14 @@ impl<B> Entry<B> {
 }
 
 impl AnyEntry {
-    /// The place in the wheel where the turn filed the entry last.
+    /// The handle that the entry got when the turn last filed it in the wheel.
     pub(super) fn place(&self) -> Option<Handle> {
         let bits = self.place.load(Ordering::Relaxed);
         let generation = NonZeroU32::new(bits as u32)?;
         Some(Handle::new((bits >> 32) as u32, generation))
     }
 
-    /// The place in its shard's inbox where the entry was put last.
+    /// The index that the entry got when it was last put into the inbox of its shard.
     pub(super) fn slot(&self) -> usize {
         self.slot.load(Ordering::Relaxed)
     }
@@ -66,17 +66,17 @@ impl AnyEntry {
         self.slot.store(slot, Ordering::Relaxed);
     }
 
-    /// Asks the turn to look at the entry. True if it was not asked before.
+    /// Asks the turn to look at the entry. True if no such request was open.
     pub(super) fn tell(&self) -> bool {
         !self.told.swap(true, Ordering::AcqRel)
     }
 
-    /// The turn is about to look at the entry.
+    /// Closes the request: the turn will look at the entry now.
     pub(super) fn answer(&self) {
         self.told.swap(false, Ordering::AcqRel);
     }
 
-    /// The entry is in no wheel: it is due, or the wheel is gone.
+    /// Records that the entry is in no wheel: it is due, or the wheel is gone.
     pub(super) fn clear_place(&self) {
         self.place.store(0, Ordering::Relaxed);
     }
@@ -91,7 +91,7 @@ impl AnyEntry {
         match self.word.cancel(self.body.is_periodic()) {
             Cancel::No => false,
             Cancel::Stopping => {
-                // The next run counts as accepted, and as cancelled at once.
+                // The next run of a periodic task is counted as accepted and cancelled.
                 self.home.count_stopped();
                 true
             }
@@ -108,9 +108,9 @@ impl AnyEntry {
         loop {
             match self.word.reschedule(deadline) {
                 Ok(before) => {
-                    // If the entry was filed for an earlier tick, the turn looks in time, sees the new deadline and
-                    // files it anew. If it was filed for later, the turn would look too late. If it was not filed, it
-                    // is on its way to the turn, which must not sleep beyond the deadline.
+                    // If the entry was filed for an earlier tick, the turn looks at it in time, sees the new deadline and files it again.
+                    // If it was filed for a later tick, the turn would look too late. If it was not filed, it is in an inbox, and the
+                    // driver must not sleep beyond the new deadline.
                     if deadline < before.deadline() {
                         self.home.hurry(self, before.is_filed(), deadline);
                     }

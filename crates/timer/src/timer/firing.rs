@@ -1,4 +1,4 @@
-//! Running a body: the last step of an entry, on the thread that the executor chose.
+//! Runs a body: the last step of an entry, on the thread that the executor chose.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -6,8 +6,7 @@ use std::sync::Arc;
 use super::entry::AnyEntry;
 use crate::Monotonic;
 
-/// Runs the body of a due entry, unless it was cancelled, moved or given back meanwhile. A panic of
-/// the body is caught and counted.
+/// Runs the body of a due entry, unless the entry was cancelled, moved or given back meanwhile. A panic of the body is caught and counted.
 pub(super) fn fire(entry: &Arc<AnyEntry>) {
     let Some(deadline) = entry.word.begin() else { return };
     let home = &entry.home;
@@ -29,7 +28,7 @@ pub(super) fn fire(entry: &Arc<AnyEntry>) {
             return;
         }
         common.limit.release();
-        // The captured values are dropped here, which runs the user's code, too.
+        // The captured values are dropped here, which runs user code, too.
         guarded(|| entry.body.give_up());
     }
     entry.word.end();
@@ -41,8 +40,7 @@ fn again(entry: &Arc<AnyEntry>) -> bool {
     entry.body.next(ended).is_some_and(|deadline| entry.home.again(entry, deadline))
 }
 
-/// Calls code of the user. False if it panicked; no panic gets out, not even from a payload that panics when it is
-/// dropped.
+/// Calls user code. False if it panicked. No panic passes through, not even one from a panic payload that panics when it is dropped.
 pub(crate) fn guarded(call: impl FnOnce()) -> bool {
     match catch_unwind(AssertUnwindSafe(call)) {
         Ok(()) => true,

@@ -1,4 +1,4 @@
-//! [`Job`]: a due task on its way to an executor.
+//! [`Job`]: a due task for an executor.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,15 +8,14 @@ use super::entry::AnyEntry;
 use super::firing::fire;
 use super::word::Phase;
 
-/// After this time a task that an executor dropped is handed over again.
+/// The time after which a task that an executor dropped is handed over again.
 const RETRY: Duration = Duration::from_millis(100);
 
-/// A task whose time has come, on its way to an [`Executor`](crate::Executor).
+/// A task that is due, for an [`Executor`](crate::Executor).
 ///
-/// Until [`run`](Self::run) has begun the task can still be cancelled or moved, and `run` then does
-/// nothing; it also does nothing once the timer is shut down. A job that is dropped without being
-/// run was refused by the executor: its task is not lost, the timer hands it over again 100 ms
-/// later.
+/// Until [`run`](Self::run) has begun, the task can still be cancelled or moved; `run` then does nothing. It also does nothing after the
+/// timer is shut down. Dropping a job without running it means that the executor refuses it: the task is not lost, because the timer hands
+/// it over again 100 ms later.
 #[must_use = "a job that is dropped comes again in 100 ms"]
 pub struct Job {
     /// `None` once the job has been run.
@@ -28,7 +27,7 @@ impl Job {
         Self { entry: Some(entry) }
     }
 
-    /// Runs the task on this thread. The timer catches and counts its panic.
+    /// Runs the task on this thread. If the task panics, the timer catches and counts the panic.
     pub fn run(mut self) {
         if let Some(entry) = self.entry.take() {
             fire(&entry);

@@ -1,7 +1,6 @@
-//! [`Lateness`]: how late bodies began, as a histogram.
+//! [`Lateness`]: a histogram of how late bodies began and futures were woken.
 //!
-//! Ground rule: the counters are relaxed sums, read one by one; a reading taken while bodies run may
-//! miss the latest of them.
+//! Ground rule: the counters are relaxed and are read one by one. A reading during the work of other threads may miss the latest values.
 
 use std::fmt;
 use std::time::Duration;
@@ -11,7 +10,7 @@ use crate::sync::atomic::{AtomicU64, Ordering};
 /// The number of buckets: one for each value below 4, then four for each power of two.
 const BUCKETS: usize = 4 + 62 * 4;
 
-/// Where bodies record how late they begin.
+/// Records latenesses.
 pub(crate) struct Recorder {
     buckets: Box<[AtomicU64]>,
     longest: AtomicU64,
@@ -34,7 +33,7 @@ impl Recorder {
     }
 }
 
-/// The bucket of a value: its highest bit and the two below it.
+/// The bucket of a value: its highest bit and the two bits below it.
 fn bucket_of(nanos: u64) -> usize {
     match nanos.checked_ilog2() {
         Some(high) if high >= 2 => (high as usize - 1) * 4 + (nanos >> (high - 2) & 3) as usize,
@@ -51,10 +50,9 @@ fn end_of(bucket: usize) -> u64 {
     u64::try_from(((below + 5) << shift) - 1).unwrap_or(u64::MAX)
 }
 
-/// How late bodies began after their deadlines, a [reading](crate::Metrics::lateness) of a
-/// histogram.
+/// How late bodies began and futures were woken after their deadlines: a [reading](crate::Metrics::lateness) of a histogram.
 ///
-/// A value is accurate to a quarter of itself. Nothing is ever early, so there is nothing below zero.
+/// A value is accurate to a quarter of itself. Nothing is ever early, so there are no negative values.
 ///
 /// ```
 /// use std::time::Duration;
@@ -78,7 +76,7 @@ pub struct Lateness {
 }
 
 impl Lateness {
-    /// The number of bodies.
+    /// The number of recorded bodies and futures.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.counts.iter().sum()
@@ -90,8 +88,8 @@ impl Lateness {
         self.longest
     }
 
-    /// The lateness that this share of all bodies did not exceed, rounded up to the end of its bucket, but not above
-    /// [`max`](Self::max). `None` if nothing was counted. A share below 0 counts as 0, a share above 1 as 1.
+    /// The lateness that this share of all recorded values did not exceed, rounded up to the end of its bucket, but not above
+    /// [`max`](Self::max). `None` if nothing was recorded. A share below 0 counts as 0, a share above 1 as 1.
     #[must_use]
     pub fn quantile(&self, share: f64) -> Option<Duration> {
         let count = self.count();

@@ -1,14 +1,13 @@
-//! [`Limit`]: how many entries a timer holds at most.
+//! [`Limit`]: the largest number of entries in a timer.
 //!
-//! Ground rule: `held` is raised by a compare-and-swap that never takes it beyond `most`, and lowered once for each
-//! entry that ends. Only the alarms of a delay queue take it beyond. It is exact. It is one cache line that all
-//! threads share; a timer without a limit does not touch it.
+//! Ground rule: `held` is raised by a compare-and-swap that never raises it above `most`, and lowered once for each entry that ends. Only
+//! the alarms of delay queues may raise it above `most`. All threads share its cache line; a timer without a limit does not touch it.
 
 use std::num::NonZeroUsize;
 
 use crate::sync::atomic::{AtomicUsize, Ordering};
 
-/// See the module.
+/// The limit and the count; see the module.
 pub(super) struct Limit {
     most: Option<NonZeroUsize>,
     held: AtomicUsize,
@@ -19,7 +18,7 @@ impl Limit {
         Self { most, held: AtomicUsize::new(0) }
     }
 
-    /// Takes a place for an entry; false if there is none.
+    /// Counts one more entry; false if the limit is reached.
     #[inline]
     pub(super) fn take(&self) -> bool {
         let Some(most) = self.most else { return true };
@@ -28,14 +27,14 @@ impl Limit {
             .is_ok()
     }
 
-    /// Takes a place, even if none is left.
+    /// Counts one more entry, also above the limit.
     pub(super) fn take_anyway(&self) {
         if self.most.is_some() {
             self.held.fetch_add(1, Ordering::AcqRel);
         }
     }
 
-    /// Gives the place of an entry back.
+    /// Counts one entry less.
     #[inline]
     pub(super) fn release(&self) {
         if self.most.is_some() {

@@ -2,11 +2,11 @@
 
 use super::lateness::Lateness;
 
-/// A reading of a timer's counters, by [`Timer::metrics`](crate::Timer::metrics).
+/// The counters of a timer at one time, returned by [`Timer::metrics`](crate::Timer::metrics).
 ///
-/// Whenever no call is under way and no body is about to begin, `accepted = fired + cancelled + returned + pending`.
-/// While threads are at work the counters are read one after the other: `pending` may then include entries that are
-/// just ending, and is never negative. A periodic task is accepted anew for each of its runs.
+/// Whenever no call is under way and no body is about to begin, `accepted = fired + cancelled + returned + pending`. While other threads
+/// are at work, the counters are read one after the other: `pending` may then include entries that are ending, and is never negative. A
+/// periodic task is accepted again for each of its runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Metrics {
@@ -16,23 +16,22 @@ pub struct Metrics {
     /// ended and was reset counts anew. Internal waits count in the same way: a tick of an interval that had to wait,
     /// the limit of a timeout or of an operation, and the alarm of a delay queue.
     pub accepted: u64,
-    /// Bodies that began, and sleeps that ended. A one-shot that runs is counted when it begins.
+    /// Bodies that began, and sleeps that ended. A one-shot task is counted when it begins.
     pub fired: u64,
     /// Tasks whose `cancel` returned true, and sleeps that were dropped before their time.
     pub cancelled: u64,
-    /// The cancelled entries that the driver never saw: they cost it nothing.
+    /// Cancelled entries that never reached the driver, so they cost it nothing.
     pub cancelled_unfiled: u64,
     /// Tasks that [`shutdown`](crate::Timer::shutdown) and [`close`](crate::Timer::close) gave back, and sleeps that
     /// they ended.
     pub returned: u64,
     /// Entries that wait for their deadline, or are due and have not begun.
     pub pending: u64,
-    /// Tasks that were given back at once. They are not counted in `accepted`.
+    /// Tasks that the timer refused and gave back. They are not counted in `accepted`.
     pub refused: u64,
     /// Bodies that panicked; they are counted in `fired`, too.
     pub panicked: u64,
-    /// How late bodies began; `None` unless [`measure_lateness`](crate::TimerBuilder::measure_lateness)
-    /// was called.
+    /// How late bodies began and futures were woken; `None` unless [`measure_lateness`](crate::TimerBuilder::measure_lateness) was called.
     pub lateness: Option<Lateness>,
 }
 

@@ -1,4 +1,4 @@
-//! [`Timer`]: many timeouts on one thread.
+//! [`Timer`]: many timeouts on one thread, the driver.
 //!
 //! ```text
 //! threads ─ schedule, cancel, reschedule ─▶ shard (one for each thread) ─┐
@@ -6,7 +6,7 @@
 //! driver ─ sleeps to the next wake ─────── collects when it has to ──────┘        └─▶ wakers of futures
 //! ```
 //!
-//! `word` decides every race; `turn` is pure; `core` joins the parts; `nap` lets the driver sleep.
+//! `word` decides every race; `turn` is pure; `core` connects the parts; `nap` lets the driver sleep.
 
 mod body;
 mod builder;

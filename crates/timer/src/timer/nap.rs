@@ -1,15 +1,14 @@
-//! [`Nap`]: the driver's sleep, and its wake-up at the right time.
+//! [`Nap`]: the sleep of the driver, and its wake-up in time.
 //!
 //! Ground rules:
-//! - `until` is the limit up to which the driver has looked: a deadline at or after it needs no wake-up. It is 0
-//!   while the driver is awake or woken, because a driver looks at every shard before it sleeps.
-//! - The driver stores `until` first and looks at the shards then, each under its lock. A producer
-//!   files first, under the same lock, and looks at `until` then. So either the driver finds the
-//!   entry or the producer finds the driver asleep; the lock orders the two.
-//! - The driver stores `until` while it still holds the turn that computed it. A thread that changes the turn after
-//!   that, under the same lock, wakes the driver afterwards. So the driver has either seen the change, or does not
-//!   sleep.
-//! - The thread that sets `until` to 0 wakes the driver, so that only one of many producers pays for it.
+//! - `until` is the limit of the driver's knowledge: a new deadline at or after it needs no wake-up. It is 0 while the driver is awake or
+//!   has been woken, because a driver looks at every shard before it sleeps.
+//! - The driver first stores `until` and then looks at the shards, each under its lock. A producer first files its entry, under the same
+//!   lock, and then reads `until`. The lock orders these steps. So the driver finds the entry, or the producer finds that the driver sleeps
+//!   and wakes it.
+//! - The driver stores `until` while it still holds the turn that computed it. A thread that changes the turn later, under the same lock,
+//!   wakes the driver afterwards. So either the driver has seen the change, or it does not sleep.
+//! - The thread that sets `until` to 0 wakes the driver, so only one of many producers pays for the wake-up.
 
 use std::sync::{OnceLock, Weak};
 use std::time::Duration;
@@ -18,17 +17,17 @@ use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::thread::{self, Thread};
 use crate::{Follower, Monotonic};
 
-/// See the module.
+/// The state of the sleep; see the module.
 pub(crate) struct Nap {
     until: AtomicU64,
     sleeper: OnceLock<Sleeper>,
 }
 
-/// Runs the turns of the timer.
+/// What runs the turns of the timer.
 pub(super) enum Sleeper {
-    /// A thread that sleeps between them.
+    /// A thread that sleeps between turns.
     Thread(Thread),
-    /// The thread that moves the clock, or one that schedules something that is due already.
+    /// The thread that moves the clock, or a thread that schedules a task that is due already.
     ByHand(Weak<dyn Follower>),
 }
 
@@ -39,7 +38,7 @@ impl Nap {
         Self { until: AtomicU64::new(AWAKE), sleeper: OnceLock::new() }
     }
 
-    /// Sets, once, who runs the turns.
+    /// Sets what runs the turns. Called once.
     pub(super) fn belongs_to(&self, sleeper: Sleeper) {
         let set = self.sleeper.set(sleeper);
         debug_assert!(set.is_ok(), "a timer has one driver");
@@ -71,26 +70,24 @@ impl Nap {
         }
     }
 
-    /// A driver that holds its turn says: entries that are due at `until` or later can wait.
+    /// Called by a driver that holds its turn: entries that are due at `until` or later can wait.
     pub(super) fn prepare(&self, until: Monotonic) {
         self.until.store(until.as_nanos(), Ordering::SeqCst);
     }
 
-    /// As [`prepare`](Self::prepare), with a manual clock, where several threads may run turns and the latest time
-    /// counts.
+    /// Like [`prepare`](Self::prepare), for a manual clock: several threads may run turns, and the latest time counts.
     pub(super) fn raise(&self, until: Monotonic) {
         self.until.fetch_max(until.as_nanos(), Ordering::SeqCst);
     }
 
-    /// The driver is awake: it has slept, or does not sleep after all.
+    /// Called by a driver that has slept, or that does not sleep after all.
     pub(super) fn awake(&self) {
         self.until.store(AWAKE, Ordering::SeqCst);
     }
 
-    /// Sleeps for at most `longest`; without a limit if `None`. The sleep may end at any time, as a park may.
+    /// Sleeps for at most `longest`; `None` is no limit. The sleep may end at any earlier time, as a park may.
     pub(super) fn sleep(&self, longest: Option<Duration>) {
-        // The driver was woken since it prepared. The unpark may be spent already, by a body that waited on this
-        // thread.
+        // The driver was woken after it prepared. A body that waited on this thread may have used up the unpark.
         if self.until.load(Ordering::SeqCst) == AWAKE {
             return;
         }

@@ -15,54 +15,48 @@ use super::timeout::Timeout;
 use super::unfired::{OnClose, Unfired};
 use crate::{Interval, Monotonic, Motion, Sleep, TimeoutError};
 
-/// Many timeouts on one thread: runs tasks later, never early, and gives each exactly one end.
+/// Many timeouts on one thread: runs tasks at their deadline or later, never early, and each task ends in exactly one way.
 ///
-/// Any number of threads schedule, cancel and reschedule; they do not meet on one lock. One thread,
-/// the driver, sleeps until the next deadline and hands what is due to an
-/// [`Executor`](crate::Executor), where bodies run. It does not wake up in between: a timer with a
-/// million far deadlines does nothing.
+/// Any number of threads schedule, cancel and reschedule; they rarely share a lock. One thread, the driver, sleeps until the next deadline
+/// and hands what is due to an [`Executor`](crate::Executor), which runs the bodies. It does not wake up in between: a timer with a million
+/// far deadlines uses no processor time.
 ///
-/// # What it promises
-/// - *Never early*: a body begins at its deadline or later, by the timer's [`Clock`](crate::Clock).
-///   A deadline is rounded up to the [tick](TimerBuilder::tick), 1 ms unless set. Tasks go to the
-///   executor in order of their ticks; within a tick, those of one thread in the order in which
-///   they were scheduled. A driver that is late, and finds more than 4,096 new tasks that are due
-///   already, takes those beyond in the order in which they came.
-/// - *One end*: of *it ran once*, *`cancel` said yes* and *`shutdown` returned it* exactly one is true.
-///   It is decided when the body begins: until then even a task that waits in an executor can be
-///   cancelled.
-/// - *A panic is contained*: it is caught and counted; everything else goes on, a periodic task too. One limit of
-///   Rust remains: a body that panics and drops a value that panics, too, ends the process.
-/// - *No call waits for a body*: all calls may be made from bodies.
+/// # Guarantees
+/// - *Never early*: a body begins at its deadline or later, by the timer's [`Clock`](crate::Clock). A deadline is rounded up to the
+///   [tick](TimerBuilder::tick), 1 ms by default. Tasks go to the executor in the order of their ticks; within a tick, tasks of one thread
+///   go in the order in which they were scheduled. One exception: if a late driver finds more than 4,096 new tasks that are due already, it
+///   takes the tasks beyond this number in the order in which they were scheduled.
+/// - *One end*: exactly one of these is true: the task ran once, `cancel` returned true, or `shutdown` returned the task. It is decided
+///   when the body begins: until then even a task that waits in an executor can be cancelled.
+/// - *A panic is contained*: it is caught and counted; all other tasks go on, and so does a periodic task that panicked. One limit of Rust
+///   remains: if a body panics, and a value that it drops panics, too, the process ends.
+/// - *No call waits for a body*: so bodies may make all calls.
 ///
 /// # Families
-/// - *Schedule*: [`schedule`](Self::schedule), [`schedule_at`](Self::schedule_at); then the
-///   [`Timeout`] they give.
-/// - *Again and again*: [`every`](Self::every), [`fixed_delay`](Self::fixed_delay).
+/// - *Schedule*: [`schedule`](Self::schedule) and [`schedule_at`](Self::schedule_at) return a [`Timeout`].
+/// - *Repeat*: [`every`](Self::every), [`fixed_delay`](Self::fixed_delay).
 /// - *In async code, on any runtime*: [`sleep`](Self::sleep), [`timeout`](Self::timeout),
 ///   [`interval`](Self::interval).
-/// - *Ask*: [`now`](Self::now), [`pending`](Self::pending), [`metrics`](Self::metrics).
+/// - *Queries*: [`now`](Self::now), [`pending`](Self::pending), [`metrics`](Self::metrics).
 /// - *End*: [`shutdown`](Self::shutdown), [`close`](Self::close).
 ///
-/// Clones are the same timer. When the last one is dropped the timer is shut down, and tasks that
-/// have not begun are dropped with it: call `shutdown` to have them back. A task that holds a
-/// clone of its own timer keeps it, so call `shutdown` there, too.
+/// Clones are the same timer. When the last clone is dropped, the timer is shut down, and tasks that have not begun are dropped: call
+/// `shutdown` to get them back. A task that holds a clone of its own timer keeps the timer alive; in this case, too, call `shutdown`.
 ///
 /// # What it is not
-/// Not durable: what is pending dies with the process. Not a calendar: delays are by a monotonic
-/// clock, which stands still while the machine is suspended.
+/// It is not durable: pending tasks are lost when the process ends. It is not a calendar: delays are measured by a monotonic clock, which
+/// stands still while the machine is suspended.
 ///
 /// # Cost
-/// A `schedule` reads the clock, allocates once and takes a lock that other threads rarely want;
-/// a `cancel` is a compare-and-set and a counter. About 0.1 us for both. A task that is cancelled
-/// soon after it was scheduled never reaches the driver. One that does costs what an entry of the
-/// [`Wheel`](tickwheel_core::Wheel) costs. The memory of the greatest number that were pending at once is kept for the next
-/// ones, about 30 bytes for each.
+/// A `schedule` reads the clock, allocates once and takes a lock that other threads rarely need; a `cancel` is a compare-and-swap and a
+/// counter. Both together take about 0.1 us. A task that is cancelled soon after it was scheduled never reaches the driver. A task that
+/// reaches it costs what an entry of the [`Wheel`](tickwheel_core::Wheel) costs. The timer keeps the memory of the largest number of tasks
+/// that were pending at once, about 30 bytes for each, and uses it again.
 ///
-/// # Where it comes from
-/// States and a compare-and-set are Netty's `HashedWheelTimer`, and so is giving back what did not
-/// run; bodies on an executor of their own are Kafka's `SystemTimer`. Cancelled tasks that never
-/// reach the wheel, and sleeping to the next wake instead of ticking, are ours.
+/// # Origins
+/// The states and the compare-and-swap come from Netty's `HashedWheelTimer`, and so does the return of tasks that did not run. The separate
+/// executor for bodies comes from Kafka's `SystemTimer`. New are cancelled tasks that never reach the wheel, and a driver that sleeps until
+/// the next wake instead of waking at each tick.
 ///
 /// # Example
 /// ```
@@ -83,8 +77,8 @@ pub struct Timer {
     owner: Arc<Owner>,
 }
 
-/// A task of more bytes gets an allocation of its own, which is freed as soon as it has run or was cancelled. The
-/// allocation of an entry is freed when the last list has dropped it, which may be at the driver's next turn.
+/// The size above which a task gets a separate allocation (bytes). This allocation is freed as soon as the task has run or was cancelled.
+/// The allocation of an entry is freed when the last list has dropped it, which may be at the driver's next turn.
 const LARGE: usize = 128;
 
 /// Shuts the timer down when its last clone is gone. The driver and the handles hold only the core.
@@ -96,7 +90,7 @@ struct Owner {
 impl Drop for Owner {
     fn drop(&mut self) {
         for task in self.core.shut_down() {
-            // Each task is dropped by itself: two tasks that panic in one unwinding would end the process.
+            // Each task is dropped in a separate guard: two tasks that panic during one unwinding would end the process.
             guarded(|| drop(task));
         }
     }
@@ -106,12 +100,12 @@ impl Timer {
     /// A timer with the defaults of [`builder`](Self::builder).
     ///
     /// # Errors
-    /// [`BuildError::Thread`] if the system has no thread left.
+    /// [`BuildError::Thread`] if the system cannot start a thread.
     pub fn new() -> Result<Self, BuildError> {
         Self::builder().build()
     }
 
-    /// Sets up a timer.
+    /// Settings for a new timer.
     pub fn builder() -> TimerBuilder {
         TimerBuilder::new()
     }
@@ -129,8 +123,8 @@ impl Timer {
         self.owner.motion
     }
 
-    /// Runs `task` once, `delay` from now or up to a tick later. With no delay it runs on the next
-    /// tick; more than the 584 years of the clock is never.
+    /// Runs `task` once, `delay` from now or up to one tick later. With a delay of zero it runs at the next tick; with a delay of more than
+    /// 584 years (the range of the clock), never.
     ///
     /// # Errors
     /// Gives the task back: [`Full`](crate::Refusal::Full) or [`ShutDown`](crate::Refusal::ShutDown).
@@ -142,12 +136,12 @@ impl Timer {
         self.schedule_at(self.now().saturating_add(delay), task)
     }
 
-    /// Runs `task` once, when the timer's clock reads `deadline` or up to a tick later; a deadline in
-    /// the past is now, and [`Monotonic::MAX`] is never. For an [`Instant`](std::time::Instant), give the timer a
-    /// [`SystemClock`](crate::SystemClock), keep a copy, and ask its [`at`](crate::SystemClock::at).
+    /// Runs `task` once, when the timer's clock reads `deadline` or up to one tick later. A deadline in the past counts as now; with
+    /// [`Monotonic::MAX`] the task never runs. To use an [`Instant`](std::time::Instant), give the timer a
+    /// [`SystemClock`](crate::SystemClock), keep a copy of this clock, and convert with its [`at`](crate::SystemClock::at).
     ///
     /// # Errors
-    /// As [`schedule`](Self::schedule).
+    /// The same as those of [`schedule`](Self::schedule).
     pub fn schedule_at<F: FnOnce() + Send + 'static>(
         &self,
         deadline: Monotonic,
@@ -166,14 +160,14 @@ impl Timer {
         }
     }
 
-    /// Sets up a task that runs at a fixed rate. [`missed`](Every::missed) sets what happens to missed runs, and
+    /// Settings for a task that runs at a fixed rate. [`missed`](Every::missed) sets what happens to missed runs, and
     /// [`start`](Every::start) starts the task.
     pub fn every(&self, period: Duration) -> Every<'_> {
         Every::new(self, period)
     }
 
-    /// Sets up a task that runs again and again, each time `delay` after the end of the run before.
-    /// [`start`](FixedDelay::start) starts it.
+    /// Settings for a task that runs repeatedly, each time `delay` after the end of the previous run. [`start`](FixedDelay::start) starts
+    /// it.
     pub fn fixed_delay(&self, delay: Duration) -> FixedDelay<'_> {
         FixedDelay::new(self, delay)
     }
@@ -201,12 +195,12 @@ impl Timer {
 
     /// Waits for a future, at most `delay` from now.
     ///
-    /// The future is polled before the deadline is checked: its value wins if it is ready together with the deadline,
-    /// or later at the first poll. As a [`Sleep`], it does not keep the timer alive.
+    /// The future is polled before the deadline is checked. So if both are ready at the same poll, the value is returned, even if the first
+    /// poll is after the deadline. The call does not keep the timer alive, as a [`Sleep`] does not.
     ///
     /// # Errors
-    /// [`Elapsed`](TimeoutError::Elapsed) if it was not ready in time, or
-    /// [`Refused`](TimeoutError::Refused). The future is dropped.
+    /// [`Elapsed`](TimeoutError::Elapsed) if the future was not ready in time, or [`Refused`](TimeoutError::Refused). In both cases the
+    /// future is dropped.
     ///
     /// ```
     /// use std::time::Duration;
@@ -226,7 +220,7 @@ impl Timer {
         crate::sleep::within(self.sleep(delay), future)
     }
 
-    /// Ticks at a fixed rate, the first at once.
+    /// Ticks at a fixed rate. The first tick is at once.
     ///
     /// # Panics
     /// If the period is zero.
@@ -242,7 +236,7 @@ impl Timer {
 
     /// The number of tasks and sleeps that wait for their deadline, or are due and have not begun.
     ///
-    /// Exact whenever no other thread is in a call. The call visits every shard.
+    /// The number is exact if no other thread is in a call. The call visits every shard.
     #[must_use]
     pub fn pending(&self) -> usize {
         self.core().pending()
@@ -254,18 +248,17 @@ impl Timer {
         self.core().metrics()
     }
 
-    /// Ends the timer now. No body begins after this has returned, and nothing is accepted any more. Tasks that had
-    /// not begun are given back; sleeps end with an error. The call does not wait for running bodies, so a body may
-    /// call it.
+    /// Ends the timer now. After this call has returned, no body begins and nothing is accepted. Tasks that had not begun are given back;
+    /// sleeps end with an error. The call does not wait for running bodies, so a body may call it.
     ///
-    /// A second call, or one at the same time, gives back what is left: nothing.
+    /// A second call returns no tasks, because the first one returned all of them; so do all but one of several calls at the same time.
     pub fn shutdown(&self) -> Unfired {
         self.core().shut_down()
     }
 
-    /// Accepts nothing new, and lets pending tasks end as `on_close` says; gives back those that are not to run. It
-    /// may be called again, to end more of them, until [`shutdown`](Self::shutdown) ends all. When
-    /// [`pending`](Self::pending) is 0, only running bodies are left.
+    /// Accepts nothing new, and treats pending tasks as `on_close` says; gives back the tasks that will not run. The call may be repeated
+    /// with other settings, to end more tasks, until [`shutdown`](Self::shutdown) ends all. When [`pending`](Self::pending) is 0, only
+    /// bodies that are running are left.
     pub fn close(&self, on_close: OnClose) -> Unfired {
         self.core().close(on_close)
     }

@@ -1,4 +1,4 @@
-//! [`Every`] and [`FixedDelay`]: tasks that run again and again.
+//! [`Every`] and [`FixedDelay`]: tasks that run repeatedly.
 
 use std::num::NonZeroU64;
 use std::time::Duration;
@@ -12,10 +12,9 @@ use crate::{Missed, Monotonic};
 
 /// The settings of a task at a fixed rate, from [`Timer::every`].
 ///
-/// Runs are scheduled at start + first, then one period after another, on a grid that does not drift: a run counts
-/// from when the one before was scheduled, not from when it began. Runs of one task never overlap.
-/// [`missed`](Self::missed) says what happens to runs that were missed, because a body took long or the process stood
-/// still.
+/// The first run is scheduled at the start plus the delay of [`first`](Self::first). Each next run is scheduled one period after the
+/// scheduled time of the run before, not after its begin, so the grid does not drift. Runs of one task never overlap.
+/// [`missed`](Self::missed) sets what happens to runs that were missed, because a body took long or the process stood still.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -48,16 +47,16 @@ pub struct Every<'a> {
     missed: Missed,
 }
 
-/// When the first run is scheduled.
+/// The time for which the first run is scheduled.
 #[derive(Clone, Copy, Debug)]
 enum First {
     After(Duration),
     At(Monotonic),
 }
 
-/// The settings of a task that runs a fixed delay after it ended, from [`Timer::fixed_delay`].
+/// The settings of a task that runs a fixed delay after the end of its previous run, from [`Timer::fixed_delay`].
 ///
-/// Each run begins `delay` or more after the run before has *ended*, so no run is ever missed.
+/// Each run begins `delay` or more after the previous run has *ended*, so no run is ever missed.
 #[must_use = "nothing runs until `start` is called"]
 #[derive(Clone, Debug)]
 pub struct FixedDelay<'a> {
@@ -71,15 +70,15 @@ impl<'a> Every<'a> {
         Self { timer, period, first: First::After(period), missed: Missed::default() }
     }
 
-    /// The delay of the first run. The default is one period; zero is at once.
+    /// Sets the delay of the first run. The default is one period; with zero, the first run is at once.
     pub fn first(self, delay: Duration) -> Self {
         Self { first: First::After(delay), ..self }
     }
 
-    /// The instant of the first run, by the timer's clock, in place of a delay. An instant in the past is due at
-    /// once, and [`missed`](Self::missed) says what happens to the runs between it and now: `Burst` makes up for each
-    /// of them, `Skip` runs once and goes on with the grid that begins at `at`, `Delay` runs once and begins a new
-    /// grid. The lateness of such a run counts from its own instant. [`Monotonic::MAX`] is never.
+    /// Sets the instant of the first run, by the timer's clock, instead of a delay. An instant in the past is due at once, and
+    /// [`missed`](Self::missed) sets what happens to the runs between it and now: with `Burst` each of them takes place; with `Skip` one
+    /// takes place and the grid that begins at `at` continues; with `Delay` one takes place and a new grid begins. The lateness of such a
+    /// run counts from its scheduled time. With [`Monotonic::MAX`], the task never runs.
     ///
     /// ```
     /// use std::sync::mpsc;
@@ -106,12 +105,12 @@ impl<'a> Every<'a> {
         Self { first: First::At(at), ..self }
     }
 
-    /// Chooses what happens to runs that were missed. The default is [`Missed::Skip`].
+    /// Sets what happens to runs that were missed. The default is [`Missed::Skip`].
     pub fn missed(self, missed: Missed) -> Self {
         Self { missed, ..self }
     }
 
-    /// Starts the task. A run that panics is counted, and the task runs again nevertheless.
+    /// Starts the task. If a run panics, the panic is counted, and the task runs again.
     ///
     /// # Errors
     /// Gives the task back: [`NoPeriod`](Refusal::NoPeriod), [`Full`](Refusal::Full) or
@@ -127,13 +126,13 @@ impl<'a> FixedDelay<'a> {
         Self { timer, delay, first: First::After(delay) }
     }
 
-    /// The delay of the first run. The default is the delay of the others; zero is at once.
+    /// Sets the delay of the first run. The default is the delay of all other runs; with zero, the first run is at once.
     pub fn first(self, delay: Duration) -> Self {
         Self { first: First::After(delay), ..self }
     }
 
-    /// The instant of the first run, by the timer's clock, in place of a delay. An instant in the past is due at
-    /// once. No run is ever missed, so there is nothing else to make up for. [`Monotonic::MAX`] is never.
+    /// Sets the instant of the first run, by the timer's clock, instead of a delay. With an instant in the past, one run is due at once;
+    /// other runs are not missed. With [`Monotonic::MAX`], the task never runs.
     ///
     /// ```
     /// use std::sync::mpsc;
@@ -152,7 +151,7 @@ impl<'a> FixedDelay<'a> {
         Self { first: First::At(at), ..self }
     }
 
-    /// Starts the task. A run that panics is counted, and the task runs again nevertheless.
+    /// Starts the task. If a run panics, the panic is counted, and the task runs again.
     ///
     /// # Errors
     /// Gives the task back: [`NoPeriod`](Refusal::NoPeriod) for a delay of zero,
@@ -189,13 +188,13 @@ fn start<F: FnMut() + Send + 'static>(
     })
 }
 
-/// A body that runs again and again.
+/// A body that runs repeatedly.
 ///
-/// Ground rule: the thread that runs it has it for itself; the locks only satisfy the compiler. The task is taken out
-/// while it runs, so that no lock is held then.
+/// Ground rule: the thread that runs the body has exclusive access; the locks exist only because the compiler needs them. The task is taken
+/// out while it runs, so that no lock is held meanwhile.
 struct Periodic<F> {
     task: Mutex<Option<F>>,
-    /// The exact instant of the next run; the entry's deadline is rounded up.
+    /// The exact instant of the next run; the deadline of the entry is rounded up.
     scheduled: Mutex<Monotonic>,
     rule: Rule,
     tick_nanos: NonZeroU64,
@@ -213,7 +212,7 @@ impl<F> Periodic<F> {
     }
 }
 
-/// Puts the task back, however its run ended.
+/// Puts the task back after its run, also after a panic.
 struct PutBack<'a, F> {
     slot: &'a Mutex<Option<F>>,
     task: Option<F>,
@@ -229,7 +228,7 @@ impl<F: FnMut() + Send + 'static> Body for Periodic<F> {
     fn run(&self, deadline: Monotonic, started: Monotonic) {
         if let Rule::Rate { period, missed } = self.rule {
             let mut scheduled = lock(&self.scheduled);
-            // A reschedule moved the run, so the grid goes on from there.
+            // A difference of 16 ns or more means that a reschedule moved the run, so the grid continues from the new deadline.
             let moved = deadline.checked_since(*scheduled).is_none_or(|off| off.as_nanos() >= 16);
             let this = if moved { deadline } else { *scheduled };
             *scheduled = missed.next(this, started, period, self.tick_nanos);

@@ -1,12 +1,12 @@
-//! [`Refused`]: a task that was not accepted is given back.
+//! [`Refused`]: gives a task back that the timer did not accept.
 
 use std::error::Error;
 use std::fmt;
 
 /// A task that a timer did not accept, and the reason. The task is not counted as pending.
 ///
-/// A `Refused` can be sent and shared as far as its task can. A caller that does not want the task back turns it into
-/// a [`Refusal`], which is a plain error:
+/// A `Refused` is `Send` and `Sync` if its task is. A caller that does not need the task converts the value into a [`Refusal`], which is a
+/// plain error:
 ///
 /// ```
 /// use std::time::Duration;
@@ -19,24 +19,24 @@ use std::fmt;
 /// };
 /// assert_eq!(schedule(), Ok(()));
 /// assert_eq!(schedule(), Err(Refusal::Full));
-/// // For `Box<dyn Error>` and its like: .map_err(Refusal::from)
+/// For `Box<dyn Error>` and similar types: .map_err(Refusal::from)
 /// ```
 pub struct Refused<F> {
     /// The task, as it was given.
     pub task: F,
-    /// Why it was refused.
+    /// The reason for the refusal.
     pub why: Refusal,
 }
 
-/// Why a timer did not accept something.
+/// The reason why a timer refused a task or a sleep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Refusal {
-    /// As many tasks are pending as [`max_pending`](crate::TimerBuilder::max_pending) allows.
+    /// The number of pending tasks is [`max_pending`](crate::TimerBuilder::max_pending).
     Full,
     /// The timer was shut down, or closed.
     ShutDown,
-    /// A period, or a fixed delay, of zero.
+    /// The period or the fixed delay is zero.
     NoPeriod,
 }
 

@@ -1,16 +1,15 @@
-//! [`Shard`]: the place where one thread leaves its requests to a timer, without meeting other threads.
+//! [`Shard`]: the place where a thread leaves its requests to a timer, mostly without sharing it with another thread.
 //!
-//! Each thread has a shard, so a thread that schedules and cancels has cache lines and locks to itself. The driver
-//! collects from a shard only when it has to: before the earliest deadline in it. Until then an entry that is
-//! cancelled costs the driver nothing: it leaves the inbox again. This is why a timeout that is cancelled soon, as
-//! most are, never gets as far as the wheel.
+//! Each thread always uses the same shard, and there are several shards per core, so threads rarely share cache lines and locks. The driver
+//! collects from a shard only when it must: before the earliest deadline in it, or when it has too many entries. Until then, an entry that
+//! is cancelled costs the driver nothing: it leaves the inbox. So a timeout that is cancelled soon, as most are, never reaches the wheel.
 //!
 //! # Ground rules
-//! - `inbox` is under its lock, which is held for a push, a look through the inbox or a swap, and
-//!   never while a body, a waker or the drop of a task runs.
-//! - An entry is pushed after it was accepted, in one hold of the lock, so `shutdown`, which closes
-//!   the inbox under the same lock, either finds it or refuses it.
-//! - A counter of an end is raised after the acceptance it ends. A thread that adds up reads the ends of all shards
+//! - `inbox` is protected by its lock, which is held for a push, a look through the inbox or a swap, and never while a body, a waker or the
+//!   drop of a task runs.
+//! - Accepting and pushing an entry are one step under the lock. So `shutdown`, which closes the inbox under the same lock, either finds
+//!   the entry or makes the shard refuse it.
+//! - The counter of an end is raised after the counter of the acceptance. A thread that sums up the counters reads the ends of all shards
 //!   first and the acceptances last, so `pending` is never negative.
 
 use std::cell::Cell;
@@ -25,11 +24,11 @@ use crate::Monotonic;
 use crate::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use crate::sync::{Mutex, MutexGuard, lock};
 
-/// The holes of an inbox are closed when it has grown to this.
+/// The smallest number of slots at which the holes of an inbox are closed.
 const LEAST_TO_CLOSE_UP: usize = 256;
 
-/// With more live entries than this the driver has to come and file them: it needs 0.1 us for each, and must not find
-/// too many at once when something is due.
+/// The number of live entries above which the driver has to collect and file them. The driver needs 0.1 us for each, and must not find too
+/// many at once when an entry is due.
 const SPILL: usize = 4_096;
 
 /// See the module. Aligned to 128 bytes against false sharing: processors fetch cache lines of 64 bytes in pairs.
@@ -40,7 +39,7 @@ pub(crate) struct Shard {
     pub(crate) common: Arc<Common>,
 }
 
-/// The counters of the threads that run bodies.
+/// The counters of ends that threads with a body raise.
 #[repr(align(128))]
 #[derive(Default)]
 struct Ends {
@@ -51,12 +50,12 @@ struct Ends {
 
 #[derive(Default)]
 struct Inbox {
-    /// In order of arrival, with a hole for each entry that was cancelled.
+    /// The entries in order of arrival, with a hole for each entry that was cancelled.
     entries: Vec<Option<Arc<AnyEntry>>>,
-    /// No entry in here is due before this deadline.
+    /// A lower bound of the deadlines of the entries; `None` if no entry has one.
     earliest: Option<Monotonic>,
     close_up_at: usize,
-    /// More than `SPILL` entries are alive, so the driver should come.
+    /// More than `SPILL` entries are alive, so the driver should collect them.
     spills: bool,
     accepted: u64,
     cancelled: u64,
@@ -64,15 +63,15 @@ struct Inbox {
     door: Door,
 }
 
-/// Which entries a shard accepts, from all to none.
+/// The entries that a shard accepts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Door {
     /// All entries.
     #[default]
     Open,
-    /// Entries that were accepted before and are filed again; nothing new.
+    /// Only entries that were accepted before and are filed again.
     Closing,
-    /// As `Closing`, but nothing periodic.
+    /// Like `Closing`, but no periodic entries.
     ClosingOnce,
     /// No entries.
     Shut,
@@ -95,8 +94,8 @@ impl Shard {
         self.accept_with_place(deadline, body)
     }
 
-    /// As [`accept`](Self::accept), also beyond the limit: for an entry that wakes others for this timer, who would
-    /// sleep for ever without it.
+    /// Like [`accept`](Self::accept), but also above the limit. It is for the alarm of a delay queue, because the waiters of the queue
+    /// would sleep for ever without it.
     pub(crate) fn accept_anyway<B: Body + 'static>(
         self: &Arc<Self>,
         deadline: Monotonic,
@@ -120,7 +119,7 @@ impl Shard {
         Err((entry.body, self.common.refuse(Refusal::ShutDown)))
     }
 
-    /// False if the door is closed.
+    /// Pushes a new entry. False if the door is closed.
     fn push_new(&self, entry: Arc<AnyEntry>, deadline: Monotonic) -> bool {
         let mut inbox = lock(&self.inbox);
         if inbox.door != Door::Open {
@@ -131,15 +130,15 @@ impl Shard {
         true
     }
 
-    /// Makes the driver come before the deadline to which an entry was moved, and look at the entry if that was filed
-    /// for later.
+    /// After an entry was moved to an earlier deadline: makes the driver act before this deadline. If the entry was filed for a later tick,
+    /// asks the driver to look at it.
     pub(super) fn hurry(&self, entry: &Arc<AnyEntry>, filed: bool, deadline: Monotonic) {
         let mut inbox = lock(&self.inbox);
         if inbox.door == Door::Shut {
             return;
         }
-        // The flag is set under the lock. If two threads move the entry, the one that finds the flag set must not
-        // call the driver before the other has left the entry here, or the driver finds none.
+        // The flag is set under the lock. If two threads move the entry, the thread that finds the flag set must not call the driver before
+        // the other thread has put the entry here, because the driver would not find it.
         let spills = if filed && entry.tell() {
             inbox.push(Arc::clone(entry), Some(deadline))
         } else {
@@ -150,7 +149,7 @@ impl Shard {
         self.call(spills, Some(deadline));
     }
 
-    /// Counts an entry as cancelled, and takes it out of the inbox, or lets the driver take it out of the wheel.
+    /// Counts an entry as cancelled. Removes it from the inbox, or asks the driver to remove it from the wheel.
     pub(super) fn forget(&self, entry: &Arc<AnyEntry>, filed: bool) {
         let mut inbox = lock(&self.inbox);
         inbox.cancelled += 1;
@@ -166,8 +165,7 @@ impl Shard {
         self.common.limit.release();
     }
 
-    /// Makes a due entry, whose body has not begun, pending again. False after a shutdown; `None`
-    /// if it is not due any more.
+    /// Makes a due entry whose body has not begun pending again. False after a shutdown; `None` if the entry is not due any more.
     pub(super) fn revive(&self, entry: &Arc<AnyEntry>, deadline: Monotonic) -> Option<bool> {
         let inbox = lock(&self.inbox);
         if inbox.door == Door::Shut {
@@ -180,7 +178,7 @@ impl Shard {
         Some(true)
     }
 
-    /// Accepts the next run of a periodic entry that has just run. False if there is to be none.
+    /// Accepts the next run of a periodic entry after its run. False if there is no further run.
     pub(super) fn again(&self, entry: &Arc<AnyEntry>, deadline: Monotonic) -> bool {
         let mut inbox = lock(&self.inbox);
         let open = matches!(inbox.door, Door::Open | Door::Closing);
@@ -192,7 +190,7 @@ impl Shard {
         true
     }
 
-    /// Leaves an entry in the inbox, and releases the lock before the driver is called.
+    /// Puts an entry into the inbox, and releases the lock before it calls the driver.
     fn leave(&self, mut inbox: MutexGuard<'_, Inbox>, entry: Arc<AnyEntry>, deadline: Monotonic) {
         let spills = inbox.push(entry, Some(deadline));
         drop(inbox);
@@ -207,7 +205,7 @@ impl Shard {
         }
     }
 
-    /// Moves everything to `into` if something is due before `until`, or if there are too many entries.
+    /// Moves all entries to `into` if an entry is due before `until`, or if there are too many entries.
     pub(super) fn collect(&self, until: Monotonic, into: &mut Vec<Option<Arc<AnyEntry>>>) {
         let mut inbox = lock(&self.inbox);
         if inbox.needs_the_driver(until) {
@@ -220,13 +218,13 @@ impl Shard {
         lock(&self.inbox).needs_the_driver(until)
     }
 
-    /// Accepts from now on only the entries that `door` allows. A door never opens again.
+    /// From this call on, accepts only the entries that `door` allows. A door never opens again.
     pub(super) fn close(&self, door: Door) {
         let mut inbox = lock(&self.inbox);
         inbox.door = inbox.door.max(door);
     }
 
-    /// Moves everything to `into`.
+    /// Moves all entries to `into`.
     pub(super) fn empty(&self, into: &mut Vec<Option<Arc<AnyEntry>>>) {
         lock(&self.inbox).empty(into);
     }
@@ -277,7 +275,7 @@ impl Shard {
 }
 
 impl Inbox {
-    /// Pushes an entry; true if the driver should come and take some.
+    /// Pushes an entry. True if the driver should collect the entries.
     fn push(&mut self, entry: Arc<AnyEntry>, deadline: Option<Monotonic>) -> bool {
         entry.set_slot(self.entries.len());
         self.entries.push(Some(entry));
@@ -287,23 +285,24 @@ impl Inbox {
         self.entries.len() >= self.close_up_at.max(LEAST_TO_CLOSE_UP) && self.close_up()
     }
 
-    /// Notes that an entry in here is due at this deadline.
+    /// Records that an entry in this inbox is due at `deadline`.
     fn expect(&mut self, deadline: Monotonic) {
         self.earliest = Some(self.earliest.map_or(deadline, |earliest| earliest.min(deadline)));
     }
 
-    /// Leaves a hole in the place of the entry. An entry that was moved may have a second place; that goes when the
-    /// holes are closed.
+    /// Replaces the entry by a hole. An entry that was moved may be in the inbox a second time; that reference is removed when the holes
+    /// are closed.
     fn take_out(&mut self, entry: &Arc<AnyEntry>) {
         if let Some(slot) = self.entries.get_mut(entry.slot())
             && slot.as_ref().is_some_and(|found| Arc::ptr_eq(found, entry))
         {
-            // The caller has another reference, so nothing of the user's is dropped under the lock.
+            // The caller has another reference, so no user value is dropped under the lock.
             *slot = None;
         }
     }
 
-    /// Closes the holes when two of three slots are holes. On average each push pays for half a look.
+    /// Closes the holes. It is called when the inbox has three times the number of entries that were alive at the last time, so on average
+    /// each push pays for half a look.
     #[cold]
     fn close_up(&mut self) -> bool {
         let mut alive = 0;
@@ -318,7 +317,7 @@ impl Inbox {
             stays
         });
         self.close_up_at = 3 * alive;
-        // After a flood of cancelled entries the memory is given back.
+        // The memory is freed after many entries were cancelled.
         if self.entries.capacity() > 2 * SPILL && self.entries.capacity() / 8 > alive {
             self.entries.shrink_to(SPILL.max(4 * alive));
         }
@@ -342,7 +341,7 @@ impl Inbox {
     }
 }
 
-/// The shard of the calling thread, always the same one.
+/// The shard of the calling thread; it is the same one in each call.
 pub(super) fn of_this_thread(shards: &[Arc<Shard>]) -> &Arc<Shard> {
     static THREADS: AtomicUsize = AtomicUsize::new(0);
     thread_local! {
@@ -354,6 +353,6 @@ pub(super) fn of_this_thread(shards: &[Arc<Shard>]) -> &Arc<Shard> {
         }
         cell.get()
     });
-    // A thread that is being torn down has no number any more.
+    // A thread that is ending may have no number any more; it uses shard 0.
     &shards[number.unwrap_or(0) & (shards.len() - 1)]
 }

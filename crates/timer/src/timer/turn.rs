@@ -1,7 +1,7 @@
-//! [`Turn`]: the wheel, and one turn of the timer: new entries are filed, due entries go out.
+//! [`Turn`]: the wheel, and one turn of the timer, which files new entries and takes out due ones.
 //!
-//! Pure: it takes the time as an argument, runs nothing and wakes no thread. It returns a [`Handout`] to the thread
-//! that holds its lock, which delivers it after releasing the lock.
+//! This module is pure: it takes the time as an argument, runs no body and wakes no thread. It returns a [`Handout`] to the thread that
+//! holds the lock of the turn, and this thread delivers it after it has released the lock.
 
 use std::collections::VecDeque;
 use std::num::NonZeroU64;
@@ -16,61 +16,61 @@ use super::shard::Shard;
 use super::word::{HandOver, Phase};
 use crate::Monotonic;
 
-/// Entries that are filed in one turn, which takes 0.4 ms: a flood of them does not keep due entries from going out.
-/// Each shard has its share: a flood in one does not keep the others waiting.
+/// The largest number of entries that one turn files, which takes 0.4 ms: many new entries at once must not delay due entries. Each shard
+/// has an equal share of it, so that many entries in one shard do not delay the other shards.
 const FILED_AT_MOST: usize = 4_096;
 
-/// A list that was longer than this gives its memory back when it is short again.
+/// A list with a larger capacity frees memory when it has become short.
 const KEPT: usize = 2 * FILED_AT_MOST;
 
-/// Entries that go out in one turn: a flood of them does not keep others from being filed.
+/// The largest number of entries that go out in one turn: many due entries at once must not delay the filing of new ones.
 const HANDED_AT_MOST: usize = 1_024;
 
-/// Handed entries that are checked in one turn, beside two for each that goes out. So entries that have run are
-/// dropped soon, and those that wait are never checked all together.
+/// The number of handed entries that are checked in one turn, in addition to two for each entry that goes out. So entries that have run are
+/// dropped soon, and waiting entries are never checked all at once.
 const LET_GO_AT_LEAST: usize = 16;
 
-/// See the module.
+/// The wheel and the lists around it; see the module.
 pub(super) struct Turn {
     wheel: Wheel<Arc<AnyEntry>>,
     tick_nanos: NonZeroU64,
-    /// The entries of each shard that have not been looked at.
+    /// The entries from each shard that the turn has not looked at.
     incoming: Box<[VecDeque<Arc<AnyEntry>>]>,
-    /// Kept to reuse its memory for each shard.
+    /// A buffer that is kept between turns to reuse its memory.
     collected: Vec<Option<Arc<AnyEntry>>>,
-    /// Out of the wheel, in the order in which they go out.
+    /// Entries that left the wheel, in the order in which they go out.
     due: VecDeque<Arc<AnyEntry>>,
-    /// Entries that executors have, for `shutdown` to find, in no order; some of them have run.
+    /// Entries that executors have, in no order, so that `shutdown` can find them; some of them have run.
     handed: VecDeque<Arc<AnyEntry>>,
 }
 
-/// The amount of work in a turn.
+/// How much work one turn does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pace {
-    /// A share of each kind of work, so that none waits long for another.
+    /// A limited part of each kind of work, so that no kind waits long.
     Bounded,
     /// All work that exists when the turn begins.
     All,
 }
 
-/// Due entries of a turn, to be delivered without the lock.
+/// Due entries of a turn, to be delivered after the lock is released.
 #[derive(Default)]
 pub(super) struct Handout {
     pub(super) jobs: Vec<Job>,
     pub(super) wakers: Vec<Waker>,
-    /// More work waits already.
+    /// Whether more work is waiting already.
     pub(super) more: bool,
 }
 
-/// The tick of deadlines that never come: no clock reaches it, since a tick has at least 1 us.
+/// The tick for deadlines that are never due: no clock reaches it, because a tick is at least 1 us.
 const NEVER: u64 = u64::MAX - 1;
 
 /// How long the driver may sleep.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rest {
-    /// When to wake up; `None` if nothing is pending.
+    /// The reading at which to wake up; `None` if no entry will become due.
     pub(super) wake: Option<Monotonic>,
-    /// A deadline before this one needs an earlier wake-up.
+    /// A new deadline before this reading needs an earlier wake-up.
     pub(super) until: Monotonic,
 }
 
@@ -101,15 +101,15 @@ impl Turn {
         handout
     }
 
-    /// The next deadline of all entries in the timer; entries that are new in the shards are filed first.
+    /// The next deadline of all entries in the timer. New entries in the shards are filed first.
     pub(super) fn next(&mut self, shards: &[Arc<Shard>]) -> Option<Monotonic> {
         self.collect(shards, Monotonic::MAX, Pace::All);
         self.file(usize::MAX);
         if self.due.is_empty() { self.rest().wake } else { Some(Monotonic::ZERO) }
     }
 
-    /// Takes the inboxes in which an entry is due before `until`, or which have too many entries. A shard whose last
-    /// load is not filed yet waits for its turn, unless all work is to be done.
+    /// Empties the inboxes that have an entry that is due before `until`, or too many entries. A shard whose last entries are not all filed
+    /// is skipped, unless `pace` is `All`.
     fn collect(&mut self, shards: &[Arc<Shard>], until: Monotonic, pace: Pace) {
         for (shard, incoming) in shards.iter().zip(&mut self.incoming) {
             if incoming.is_empty() || pace == Pace::All {
@@ -122,7 +122,7 @@ impl Turn {
         }
     }
 
-    /// Looks at `most` entries of each shard.
+    /// Looks at up to `most` entries of each shard.
     fn file(&mut self, most: usize) {
         for shard in 0..self.incoming.len() {
             for _ in 0..most.min(self.incoming[shard].len()) {
@@ -134,7 +134,7 @@ impl Turn {
         }
     }
 
-    /// Handles an entry that came in: it is new, to be looked at earlier, or cancelled.
+    /// Handles an entry from an inbox. It is new, or was moved to an earlier deadline, or was cancelled.
     fn look(&mut self, entry: Arc<AnyEntry>) {
         entry.answer();
         let seen = entry.word.look();
@@ -142,7 +142,7 @@ impl Turn {
             Phase::Pending if seen.is_filed() => {
                 let tick = self.tick_of(seen.deadline());
                 let Some(handle) = entry.place() else { return };
-                // Without a deadline it is out of the wheel, and the turn will look at it when it goes out.
+                // If the wheel has no deadline for the entry, the entry has left the wheel, and the turn looks at it when it goes out.
                 if self.wheel.deadline(handle).is_some_and(|filed| tick < filed) {
                     match self.wheel.reschedule(handle, tick) {
                         Ok(handle) => entry.set_place(handle),
@@ -161,16 +161,16 @@ impl Turn {
                     && !Arc::ptr_eq(&found, &entry)
                 {
                     found.clear_place();
-                    // The place belongs to the wheel before `drain`; by now another entry may have it.
+                    // The entry's handle is from the wheel before `drain`; another entry may have this handle in the new wheel.
                     self.restore(found);
                 }
             }
-            // An entry that was moved twice came in twice, and the other visit has handled it.
+            // An entry that was moved twice may be in the inbox twice, and the other look has handled it.
             Phase::Due | Phase::Firing | Phase::Stopping => {}
         }
     }
 
-    /// Files an entry that is marked as filed by its deadline.
+    /// Puts an entry that is marked as filed into the wheel.
     fn place(&mut self, entry: Arc<AnyEntry>, deadline: Monotonic) {
         let tick = self.tick_of(deadline);
         if tick <= self.wheel.now() {
@@ -179,7 +179,7 @@ impl Turn {
             return;
         }
         let handle = self.wheel.insert(tick, Arc::clone(&entry));
-        // The wheel has a place up to `u64::MAX` ticks, and 2^32 entries do not fit into memory.
+        // The wheel accepts deadlines up to `u64::MAX` - 1 ticks, and 2^32 entries do not fit into memory.
         entry.set_place(handle.expect("a deadline after now has a place in the wheel"));
     }
 
@@ -192,7 +192,7 @@ impl Turn {
         let tick = now.floor_ticks(self.tick_nanos);
         let Self { wheel, due, .. } = self;
         if pace == Pace::Bounded {
-            // One tick after the other, until there is enough to do.
+            // The wheel advances by single wakes until enough entries are due.
             while let Some(wake) = wheel.next_wake().filter(|wake| *wake <= tick) {
                 if due.len() >= HANDED_AT_MOST {
                     return;
@@ -230,7 +230,7 @@ impl Turn {
         handout
     }
 
-    /// Drops the entries whose body has begun, among the next `most` that executors have.
+    /// Checks the next `most` entries that executors have, and drops those whose body has begun.
     fn let_go(&mut self, most: usize) {
         for _ in 0..most.min(self.handed.len()) {
             let Some(entry) = self.handed.pop_front() else { break };
@@ -240,20 +240,20 @@ impl Turn {
         }
     }
 
-    /// How long the timer may rest, as far as the wheel knows.
+    /// How long the timer may sleep, according to the wheel.
     pub(super) fn rest(&self) -> Rest {
         match self.wheel.next_wake() {
-            // A deadline that never comes needs no wake-up.
+            // A deadline that is never due needs no wake-up.
             None | Some(NEVER..) => Rest { wake: None, until: Monotonic::MAX },
             Some(tick) => {
-                // A deadline on the tick before is the last one that needs an earlier wake-up.
+                // A new deadline needs an earlier wake-up if it is at this reading or before.
                 let before = Monotonic::from_tick(tick - 1, self.tick_nanos);
                 Rest { wake: Some(Monotonic::from_tick(tick, self.tick_nanos)), until: before.just_after() }
             }
         }
     }
 
-    /// Takes out all entries: those that executors have, then the rest in the order in which they would go out.
+    /// Takes out all entries: first those that executors have, then the others in the order in which they would go out.
     pub(super) fn drain(&mut self) -> Vec<Arc<AnyEntry>> {
         let mut all = Vec::from(std::mem::take(&mut self.handed));
         all.extend(self.due.drain(..));
@@ -267,7 +267,7 @@ impl Turn {
         all
     }
 
-    /// Files an entry again that [`drain`](Self::drain) returned; `drain` may have returned it twice.
+    /// Files an entry again that [`drain`](Self::drain) returned. `drain` may have returned it twice.
     pub(super) fn restore(&mut self, entry: Arc<AnyEntry>) {
         entry.answer();
         let seen = entry.word.look();
@@ -283,7 +283,7 @@ impl Turn {
     }
 }
 
-/// Gives back the memory of a list after a flood.
+/// Frees memory of a list that has become short.
 fn ease(list: &mut VecDeque<Arc<AnyEntry>>) {
     if list.capacity() > KEPT && list.capacity() / 4 > list.len() {
         list.shrink_to(KEPT.max(2 * list.len()));

@@ -5,8 +5,8 @@ use std::fmt;
 use super::body::Task;
 use crate::Monotonic;
 
-/// The tasks that had not begun when the timer was [shut down](crate::Timer::shutdown), by
-/// deadline, then in no particular order. Dropping it drops them.
+/// The tasks that had not begun when the timer was [shut down](crate::Timer::shutdown), in the order of their deadlines. Tasks with equal
+/// deadlines are in no particular order. Dropping this value drops the tasks.
 ///
 /// ```
 /// use std::time::Duration;
@@ -18,7 +18,7 @@ use crate::Monotonic;
 /// assert_eq!(unfired.len(), 1);
 /// assert_eq!(timeout.state(), TimeoutState::Returned);
 /// for task in unfired {
-///     // Early, because you say so.
+/// The task runs before its deadline, because this code asks for it.
 ///     task.run();
 /// }
 /// # Ok::<(), tickwheel::BuildError>(())
@@ -35,8 +35,8 @@ pub struct UnfiredTask {
     task: Task,
 }
 
-/// How [`Timer::close`](crate::Timer::close) treats pending tasks. The default is the JDK's: one-shots still run,
-/// periodic tasks do not run again.
+/// How [`Timer::close`](crate::Timer::close) treats pending tasks. The default is the JDK's: one-shot tasks still run, periodic tasks do
+/// not run again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OnClose {
     /// Tasks that run once, and sleeps.
@@ -50,10 +50,9 @@ pub struct OnClose {
 pub enum Fate {
     /// The tasks run when they are due.
     Run,
-    /// The tasks are given back to the caller, which may still run them. Tasks that an executor has and that have not
-    /// begun are among them. (The JDK, told not to run delayed tasks after a shutdown, runs those, and drops the
-    /// others without giving them back.) A running body ends as usual; if it is periodic, there is no further run,
-    /// and nothing is given back.
+    /// The tasks are given back to the caller, which may still run them. This includes tasks that an executor has and that have not begun.
+    /// (The JDK, if it is told not to run delayed tasks after a shutdown, runs the tasks that the executor has, and drops all others
+    /// without giving them back.) A running body ends as usual; if it is periodic, there is no further run, and nothing is given back.
     Return,
 }
 
@@ -86,13 +85,13 @@ impl UnfiredTask {
         Self { deadline, task }
     }
 
-    /// The deadline, by the timer's clock, at most 15 ns after the one that was asked for.
+    /// The deadline, by the timer's clock, at most 15 ns after the requested one.
     #[must_use]
     pub fn deadline(&self) -> Monotonic {
         self.deadline
     }
 
-    /// Runs the task now, on this thread; a periodic one once. A panic passes through.
+    /// Runs the task now, on this thread; a periodic task runs once. A panic passes through.
     pub fn run(self) {
         (self.task)();
     }

@@ -1,64 +1,61 @@
 //! [`Word`]: the state word that decides every race for an entry.
 //!
 //! # Ground rules
-//! The word holds a phase, the flag `filed` and a deadline. It changes by compare-and-swap alone, so of two threads
-//! that race exactly one wins, and the other sees the change that it lost to. The winner has the right and the duty
-//! of its change:
+//! The word has a phase, the flag `filed` and a deadline. It is changed only by compare-and-swap. So if two threads race, exactly one wins,
+//! and the other one sees the change of the winner. The winner has the right to make its change, and the duty in the last column:
 //!
-//! | from | to | by | who changed it then |
+//! | from | to | by | duty of the thread that made the change |
 //! |---|---|---|---|
 //! | pending | pending, filed | the turn, which owns the wheel | puts it into the wheel |
 //! | pending | pending, another deadline | any thread: `reschedule` | tells the turn if it has to look earlier |
 //! | pending | due, no longer filed | the turn, when the deadline has passed | hands it to the executor |
-//! | pending | fired, no longer filed | the same, of what only wakes a future | takes its waker, to be woken |
+//! | pending | fired, no longer filed | the turn, if the body only wakes a future | takes the waker of the future, to wake it |
 //! | due | pending | any thread: `reschedule`, or an executor that drops it | files it anew, under the shard's lock |
 //! | due | firing | the thread that is to run the body | runs it |
-//! | firing | fired | the same thread | nothing: it is over |
+//! | firing | fired | the same thread | none: the entry has ended |
 //! | firing | pending | the same thread, if it is periodic | files it anew, under the shard's lock |
-//! | firing | stopping | any thread: `cancel` of a periodic entry | nothing: the runner ends it |
+//! | firing | stopping | any thread: `cancel` of a periodic entry | none: the running thread ends the entry |
 //! | stopping | cancelled | the thread that ran the body | drops the body |
 //! | pending, due | cancelled | any thread: `cancel` | drops the body; if it was filed, tells the turn |
 //! | pending, due | returned | any thread: `shutdown`, `close` | hands the body to its caller |
 //!
-//! `fired`, `cancelled` and `returned` are final. So of *ran once*, *`cancel` said yes* and
-//! *returned by `shutdown`* exactly one is true of a one-shot in the end; and a body that has not
-//! begun to run can still be cancelled, even if an executor already has it.
+//! `fired`, `cancelled` and `returned` are final. So for a one-shot task exactly one of these is true in the end: it ran once, `cancel`
+//! returned true, or `shutdown` returned it. A body that has not begun can still be cancelled, even if an executor already has it.
 //!
-//! A successful change is `AcqRel` and a read is `Acquire`: the winner sees all that was written before the change it
-//! builds on.
+//! A successful change is `AcqRel` and a read is `Acquire`: the winner sees everything that was written before the change that it read.
 
 use crate::Monotonic;
 use crate::sync::atomic::{AtomicU64, Ordering};
 
 const PHASE: u64 = 0b0111;
 const FILED: u64 = 0b1000;
-/// Deadlines are in units of 16 ns, rounded up, which leaves four bits for the rest.
+/// The deadline has units of 16 ns, rounded up, so four bits are left for the phase and the flag.
 const UNIT_BITS: u32 = 4;
 
-/// See the module.
+/// The state word of an entry; see the module.
 #[derive(Debug)]
 pub(crate) struct Word(AtomicU64);
 
 /// The phase of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
-    /// Waits for its deadline.
+    /// The entry waits for its deadline.
     Pending,
-    /// The executor has it; its body has not begun.
+    /// The executor has the entry; its body has not begun.
     Due,
-    /// Its body runs.
+    /// The body runs.
     Firing,
-    /// Its body runs, and will not run again.
+    /// The body runs, and will not run again.
     Stopping,
-    /// Over: it ran.
+    /// The entry has ended: it ran.
     Fired,
-    /// Over: a `cancel` said yes.
+    /// The entry has ended: a `cancel` returned true.
     Cancelled,
-    /// Over: `shutdown` gave it back.
+    /// The entry has ended: `shutdown` or `close` gave it back.
     Returned,
 }
 
-/// One reading of a word.
+/// One reading of a state word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Seen(u64);
 
@@ -79,13 +76,13 @@ impl Seen {
         }
     }
 
-    /// Whether the turn has put the entry into the wheel, or is about to.
+    /// Whether the turn has put the entry into the wheel, or is putting it there.
     pub(crate) const fn is_filed(self) -> bool {
         self.0 & FILED != 0
     }
 
-    /// Never before the requested instant; at most 15 ns after it. The last unit is [`Monotonic::MAX`], which is
-    /// never.
+    /// The deadline: never before the requested one, and at most 15 ns after it. The last unit stands for [`Monotonic::MAX`], which is
+    /// never due.
     pub(crate) const fn deadline(self) -> Monotonic {
         match self.0 & !(PHASE | FILED) {
             NEVER => Monotonic::MAX,
@@ -108,10 +105,10 @@ impl Seen {
     }
 }
 
-/// The last multiple of the unit, 584 years from the origin: it stands for all later instants, which never come.
+/// The last multiple of the unit, 584 years after the origin. It stands for this and all later readings, which are never due.
 const NEVER: u64 = !((1 << UNIT_BITS) - 1);
 
-/// The next multiple of the unit.
+/// The reading, rounded up to a multiple of the unit.
 const fn round_up(instant: Monotonic) -> u64 {
     match instant.as_nanos().checked_add(!NEVER) {
         Some(nanos) => nanos & NEVER,
@@ -124,7 +121,7 @@ const fn round_up(instant: Monotonic) -> u64 {
 pub(crate) enum Cancel {
     /// The entry is cancelled; if it was filed, the turn has to take it out of the wheel.
     Cancelled { filed: bool },
-    /// Its body runs now and will not run again.
+    /// The body runs now and will not run again.
     Stopping,
     /// The entry runs for the last time, is over, or is already stopping.
     No,
@@ -133,11 +130,11 @@ pub(crate) enum Cancel {
 /// The result of [`Word::hand_over`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum HandOver {
-    /// The caller has the entry now.
+    /// The caller now has the entry.
     Yes,
-    /// The entry was moved to a later deadline meanwhile.
+    /// The entry was moved to a later deadline.
     Later,
-    /// The entry does not wait any more.
+    /// The entry is not pending any more.
     Gone,
 }
 
@@ -150,7 +147,8 @@ impl Word {
         Seen(self.0.load(Ordering::Acquire))
     }
 
-    /// Changes the word by `change` until it succeeds. If `change` returns `None`, the word stays as it is.
+    /// Changes the word by `change`, and repeats this until the compare-and-swap succeeds. If `change` returns `None`, the word is not
+    /// changed.
     fn update(&self, change: impl Fn(Seen) -> Option<Seen>) -> Result<Seen, Seen> {
         self.0
             .fetch_update(Ordering::AcqRel, Ordering::Acquire, |bits| change(Seen(bits)).map(|seen| seen.0))
@@ -158,8 +156,8 @@ impl Word {
             .map_err(Seen)
     }
 
-    /// Takes the right to run the entry away from all threads. `again` says that it is periodic, so that a cancel
-    /// during its run still has something to cancel.
+    /// Takes away the right of all threads to run the entry. `again` is true for a periodic entry, so that a cancel during its run prevents
+    /// the next run.
     pub(crate) fn cancel(&self, again: bool) -> Cancel {
         let result = self.update(|seen| match seen.phase() {
             Phase::Pending | Phase::Due => Some(seen.with_phase(Phase::Cancelled)),
@@ -180,7 +178,7 @@ impl Word {
         })
     }
 
-    /// Makes a due entry pending again, with another deadline; the caller files it anew.
+    /// Makes a due entry pending again, with another deadline. The caller has to file it again.
     pub(crate) fn take_back(&self, deadline: Monotonic) -> bool {
         self.update(|seen| (seen.phase() == Phase::Due).then(|| Seen::new(Phase::Pending, false, deadline)))
             .is_ok()
@@ -193,7 +191,7 @@ impl Word {
             .map(Seen::deadline)
     }
 
-    /// Takes a pending entry whose deadline has passed to `next`, and out of the wheel.
+    /// If the deadline of a pending entry has passed, changes the phase to `next` and clears `filed`.
     pub(crate) fn hand_over(&self, now: Monotonic, next: Phase) -> HandOver {
         let result = self.update(|seen| {
             (seen.phase() == Phase::Pending && seen.deadline().has_come(now))
@@ -223,8 +221,8 @@ impl Word {
         debug_assert!(result.is_ok(), "an entry ends that was not running: {result:?}");
     }
 
-    /// Makes an entry whose body has run pending again, for `deadline`; the caller files it anew. False if it was
-    /// cancelled meanwhile.
+    /// Makes an entry whose body has run pending again, with `deadline`. The caller has to file it again. False if the entry was cancelled
+    /// meanwhile.
     pub(crate) fn again(&self, deadline: Monotonic) -> bool {
         self.update(|seen| {
             (seen.phase() == Phase::Firing).then(|| Seen::new(Phase::Pending, false, deadline))
@@ -232,7 +230,7 @@ impl Word {
         .is_ok()
     }
 
-    /// Takes the right to run it for `shutdown`, which gives it to its caller.
+    /// Takes the right to run the entry for `shutdown` or `close`, which gives the task to its caller.
     pub(crate) fn give_back(&self) -> Option<Monotonic> {
         self.update(|seen| seen.is_open().then(|| seen.with_phase(Phase::Returned))).ok().map(Seen::deadline)
     }
@@ -257,7 +255,7 @@ mod tests {
         }
     }
 
-    /// Tries each change from each phase, against the table at the top.
+    /// Tries each change from each phase, and compares the result with the table in the module's documentation.
     #[test]
     fn only_the_changes_of_the_table_are_made() {
         let phases = [
