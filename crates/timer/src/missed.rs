@@ -8,7 +8,7 @@ use crate::Monotonic;
 /// A run that begins up to this long after its tick counts as on time, and the grid does not change. The value is tokio's.
 const TOLERANCE: Duration = Duration::from_millis(5);
 
-/// What happens to missed runs of a periodic task, or missed ticks of an interval. A run is missed if a body took longer than its period,
+/// The policy for missed runs of a periodic task, or missed ticks of an interval. A run is missed if a body took longer than its period,
 /// if no caller awaited the next tick in time, or if the process stood still.
 ///
 /// A run is missed if it begins more than 5 ms after its tick. Example: the period is 300 ms, and a stall begins with the run of 300 ms and

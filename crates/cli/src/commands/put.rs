@@ -44,7 +44,7 @@ pub(crate) struct Put {
     payload: Payload,
     #[command(flatten)]
     given: Given,
-    /// What to do if a live task has that key
+    /// The treatment of a live task with that key
     #[arg(long, value_enum, default_value = "upsert")]
     mode: Mode,
     /// With `--mode debounce`: the longest time from the first put of a row of debounced puts until the task is due

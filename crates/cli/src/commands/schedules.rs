@@ -115,10 +115,10 @@ struct Put {
     /// Each task is due later by a random time up to this one
     #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = values::delay)]
     jitter: u64,
-    /// What to do with instants at which no server ran, and none within a minute after them
+    /// The treatment of instants at which no server ran, and none within a minute after them
     #[arg(long, value_enum, default_value = "once")]
     catch_up: Missed,
-    /// What to do with an instant if the previous task is still live
+    /// The treatment of an instant if the previous task is still live
     #[arg(long, value_enum, default_value = "allow")]
     overlap: Early,
     #[command(flatten)]

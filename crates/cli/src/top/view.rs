@@ -1,4 +1,4 @@
-//! What a person chose to see on the screen.
+//! The choices of a person: which part of the queues the screen shows, and in which order.
 
 use super::key::Key;
 use super::order::Order;

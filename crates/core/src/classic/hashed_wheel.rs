@@ -43,7 +43,7 @@ use crate::{Handle, Refused, RescheduleError, TimerQueue};
 /// [`TooFar`](crate::Refusal::TooFar).
 ///
 /// # What it is not
-/// It is not quick for delays of many turns: the hand meets such an entry once in each turn. The
+/// This wheel is not quick for delays of many turns: the hand meets such an entry once in each turn. The
 /// [`HierarchicalWheel`](super::HierarchicalWheel) touches such an entry once in each level.
 ///
 /// # The worked table: tick 1, three slots, start c

@@ -29,7 +29,7 @@ use crate::{Handle, Refused, RescheduleError, TimerQueue};
 /// insertion), never by the sign of a difference, so the distance between two deadlines does not matter.
 ///
 /// # What it is not
-/// It is not independent of n: an operation makes a comparison on each level of the tree and, in a big heap, has a cache miss there. Wheels
+/// A heap is not independent of n: an operation makes a comparison on each level of the tree and, in a big heap, has a cache miss there. Wheels
 /// avoid this cost.
 ///
 /// # The worked example

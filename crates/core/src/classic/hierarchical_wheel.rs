@@ -118,7 +118,7 @@ use crate::{Handle, Refused, RescheduleError, TimerQueue};
 /// - **A bucket that a cancel empties leaves the queue** and causes no wake.
 ///
 /// # What it is not
-/// It is not the wheel to use: that is [`Wheel`](crate::Wheel).
+/// This type is not the wheel to use: that is [`Wheel`](crate::Wheel).
 pub struct HierarchicalWheel<T> {
     start: u64,
     now: u64,

@@ -34,7 +34,7 @@ use crate::{Handle, Refused, RescheduleError, TimerQueue};
 /// early. A wheel of one slot refuses everything.
 ///
 /// # What it is not
-/// It is not for delays of very different lengths: an hour in ticks of a millisecond needs 3.6 million slots. The
+/// This wheel is not for delays of very different lengths: an hour in ticks of a millisecond needs 3.6 million slots. The
 /// [`HashedWheel`](super::HashedWheel) and the [`HierarchicalWheel`](super::HierarchicalWheel) are two solutions.
 ///
 /// # The worked table: tick 1, three slots, start c

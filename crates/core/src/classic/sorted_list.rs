@@ -26,7 +26,7 @@ use crate::{Handle, Refused, RescheduleError, TimerQueue};
 /// `next_wake` is always exact. Deadlines up to `u64::MAX - 1` are stored exactly.
 ///
 /// # What it is not
-/// It is not a wheel. It has no slots, and time that passes costs nothing. The work is done at the insertion, by comparing deadlines; a
+/// A sorted list is not a wheel. It has no slots, and time that passes costs nothing. The work is done at the insertion, by comparing deadlines; a
 /// wheel does not compare deadlines at all.
 ///
 /// # The worked example

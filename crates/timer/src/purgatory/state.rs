@@ -41,7 +41,7 @@ pub(super) enum End {
     Late,
 }
 
-/// What the owner has to do after an attempt.
+/// The duty of the owner after an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Settled {
     /// Complete the operation: the condition has become true.

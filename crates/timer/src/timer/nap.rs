@@ -23,7 +23,7 @@ pub(crate) struct Nap {
     sleeper: OnceLock<Sleeper>,
 }
 
-/// What runs the turns of the timer.
+/// The runner of the turns of the timer.
 pub(super) enum Sleeper {
     /// A thread that sleeps between turns.
     Thread(Thread),

@@ -44,7 +44,7 @@ use crate::{Interval, Monotonic, Motion, Sleep, TimeoutError};
 /// `shutdown` to get them back. A task that holds a clone of its own timer keeps the timer alive; in this case, too, call `shutdown`.
 ///
 /// # What it is not
-/// It is not durable: pending tasks are lost when the process ends. It is not a calendar: delays are measured by a monotonic clock, which
+/// A timer is not durable: pending tasks are lost when the process ends. It is not a calendar: delays are measured by a monotonic clock, which
 /// stands still while the machine is suspended.
 ///
 /// # Cost
