@@ -29,8 +29,8 @@ use crate::{Handle, Refused, RescheduleError, TimerQueue};
 /// insertion), never by the sign of a difference, so the distance between two deadlines does not matter.
 ///
 /// # What it is not
-/// A heap is not independent of n: an operation makes a comparison on each level of the tree and, in a big heap, has a cache miss there. Wheels
-/// avoid this cost.
+/// A heap is not independent of n: an operation makes a comparison on each level of the tree and, in a big heap, has a cache miss there.
+/// Wheels avoid this cost.
 ///
 /// # The worked example
 /// Five entries are inserted from start c, in the order of the columns. A new entry starts at the end and climbs past every parent that

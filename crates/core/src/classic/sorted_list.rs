@@ -26,8 +26,8 @@ use crate::{Handle, Refused, RescheduleError, TimerQueue};
 /// `next_wake` is always exact. Deadlines up to `u64::MAX - 1` are stored exactly.
 ///
 /// # What it is not
-/// A sorted list is not a wheel. It has no slots, and time that passes costs nothing. The work is done at the insertion, by comparing deadlines; a
-/// wheel does not compare deadlines at all.
+/// A sorted list is not a wheel. It has no slots, and time that passes costs nothing. The work is done at the insertion, by comparing
+/// deadlines; a wheel does not compare deadlines at all.
 ///
 /// # The worked example
 /// Five entries are inserted from start c, in the order of the columns:

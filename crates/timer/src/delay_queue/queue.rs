@@ -44,8 +44,8 @@ use crate::{Monotonic, Motion, Timer};
 /// dropped. The memory grows and shrinks with the number of elements.
 ///
 /// # What it is not
-/// A delay queue is not durable: its elements are lost when the process ends. It is not a channel: it ends when [`close`](Self::close) is called, and
-/// not when its producers are gone. It is not bounded: until it is closed, a push always succeeds.
+/// A delay queue is not durable: its elements are lost when the process ends. It is not a channel: it ends when [`close`](Self::close) is
+/// called, and not when its producers are gone. It is not bounded: until it is closed, a push always succeeds.
 ///
 /// # Example
 /// ```

@@ -44,8 +44,8 @@ use crate::{Interval, Monotonic, Motion, Sleep, TimeoutError};
 /// `shutdown` to get them back. A task that holds a clone of its own timer keeps the timer alive; in this case, too, call `shutdown`.
 ///
 /// # What it is not
-/// A timer is not durable: pending tasks are lost when the process ends. It is not a calendar: delays are measured by a monotonic clock, which
-/// stands still while the machine is suspended.
+/// A timer is not durable: pending tasks are lost when the process ends. It is not a calendar: delays are measured by a monotonic clock,
+/// which stands still while the machine is suspended.
 ///
 /// # Cost
 /// A `schedule` reads the clock, allocates once and takes a lock that other threads rarely need; a `cancel` is a compare-and-swap and a
