@@ -15,7 +15,7 @@
 //! const MINUTE: u64 = 60_000;
 //! let mut wheel = Wheel::new(0);
 //!
-//! // Schedule. The handle is the claim on the entry.
+//! // Schedule three entries. A handle is the claim on an entry.
 //! let first = wheel.insert(30 * MINUTE, "order 1").unwrap();
 //! let second = wheel.insert(30 * MINUTE, "order 2").unwrap();
 //! let third = wheel.insert(30 * MINUTE, "order 3").unwrap();
@@ -28,15 +28,15 @@
 //! let second = wheel.reschedule(second, 35 * MINUTE).unwrap();
 //! assert_eq!(wheel.deadline(second), Some(35 * MINUTE));
 //!
-//! // Sleep until then, however long it is.
+//! // The driver sleeps until the next wake.
 //! assert_eq!(wheel.next_wake(), Some(30 * MINUTE));
 //!
-//! // The driver wakes a little late. What was due fires, with its deadline.
+//! // The driver wakes a little late. The due entry fires, with its deadline.
 //! let mut closed = vec![];
 //! wheel.advance_with(30 * MINUTE + 4, |deadline, order| closed.push((deadline, order)));
 //! assert_eq!(closed, [(30 * MINUTE, "order 3")]);
 //!
-//! // What comes too late is told so, and the value comes back.
+//! // A call that is too late gets an error, and an insertion gives the value back.
 //! assert_eq!(wheel.reschedule(third, 40 * MINUTE), Err(RescheduleError::Stale));
 //! let refused = wheel.insert(30 * MINUTE, "order 4").unwrap_err();
 //! assert_eq!((refused.why, refused.value), (Refusal::Elapsed, "order 4"));

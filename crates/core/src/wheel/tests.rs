@@ -458,7 +458,7 @@ impl Crowds<'_> {
         }
     }
 
-    /// A slot: the slot of now, the next one, or one of the few after it.
+    /// A slot that is 0 to 3, or 255 to 257, slots after the slot of now.
     fn aim(&mut self) -> Aim {
         let bits = self.choose(&Self::BITS);
         let slots = self.choose(&[0, 1, 1, 1, 2, 2, 3, 255, 256, 257]);
