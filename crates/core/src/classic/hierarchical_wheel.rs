@@ -91,8 +91,8 @@ use crate::{Handle, Refused, RescheduleError, TimerQueue};
 ///
 /// # A common error
 /// Some texts say: "At clock 1, a wheel of twenty 1 ms slots can take 21 in slot 0." That is wrong. The turn is 1 to 20: 20 goes to slot 0
-/// of level 1, and 21 goes to level 2, into the bucket that is taken out at 20. A level covers exactly the deadlines with `deadline < clock
-/// + turn`.
+/// of level 1, and 21 goes to level 2, into the bucket that is taken out at 20. A level covers exactly the deadlines with
+/// `deadline < clock + turn`.
 ///
 /// ```
 /// use tickwheel_core::TimerQueue;
