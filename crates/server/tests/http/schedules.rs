@@ -178,7 +178,10 @@ fn a_fixed_delay_begins_when_the_task_before_has_ended() {
     let shown = served.expect(200, "GET", crawl, "");
     assert_eq!((&shown["running"], &shown["next_at"]), (&true.into(), &serde_json::Value::Null));
     let note = served.expect(200, "GET", &format!("{crawl}/preview"), "")["note"].clone();
-    assert!(note.as_str().expect("a note").contains("when the task before has ended"), "{note}");
+    assert!(
+        note.as_str().expect("a note").contains("when the task of the instant before it has ended"),
+        "{note}"
+    );
     let leased = served.lease("sync", 1);
     served.say("sync", "ack", &[&leased[0]["token"]]);
     assert_eq!(served.expect(200, "GET", crawl, "")["next_at"], "2030-01-01T06:00:00.000Z");
