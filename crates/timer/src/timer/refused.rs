@@ -19,7 +19,7 @@ use std::fmt;
 /// };
 /// assert_eq!(schedule(), Ok(()));
 /// assert_eq!(schedule(), Err(Refusal::Full));
-/// For `Box<dyn Error>` and similar types: .map_err(Refusal::from)
+/// // For `Box<dyn Error>` and similar types: .map_err(Refusal::from)
 /// ```
 pub struct Refused<F> {
     /// The task, as it was given.

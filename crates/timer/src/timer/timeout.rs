@@ -21,7 +21,7 @@ use crate::Monotonic;
 /// let timer = Timer::builder().clock(clock.clone()).build()?;
 /// let timeout = timer.schedule(Duration::from_secs(30), || println!("no answer")).unwrap();
 ///
-/// The deadline moves to 30 seconds from now; then the answer arrives.
+/// // The deadline moves to 30 seconds from now; then the answer arrives.
 /// clock.advance(Duration::from_secs(20));
 /// assert!(timeout.reschedule(Duration::from_secs(30)));
 /// clock.advance(Duration::from_secs(20));

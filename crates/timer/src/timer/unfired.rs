@@ -18,7 +18,7 @@ use crate::Monotonic;
 /// assert_eq!(unfired.len(), 1);
 /// assert_eq!(timeout.state(), TimeoutState::Returned);
 /// for task in unfired {
-/// The task runs before its deadline, because this code asks for it.
+///     // The task runs before its deadline, because this code asks for it.
 ///     task.run();
 /// }
 /// # Ok::<(), tickwheel::BuildError>(())
