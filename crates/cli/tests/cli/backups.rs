@@ -46,7 +46,7 @@ fn a_running_server_is_backed_up_and_restored() {
     let restored = run(&["restore", text(&from), text(&back)]);
     assert_eq!(restored.code, 0, "{}", restored.err);
     let as_of = backup["as_of"].as_str().expect("a time");
-    for part in ["2 live tasks and 0 dead in 1 queue, and", as_of, "each byte of the backup"] {
+    for part in ["2 live tasks and 0 dead in 1 queue, and", as_of, "verified: the files of the backup"] {
         assert!(restored.err.contains(part), "{part} is not in {}", restored.err);
     }
     let again = Server::start(&["--data", text(&back), "--listen", "127.0.0.1:0"]);
