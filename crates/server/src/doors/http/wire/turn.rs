@@ -96,6 +96,7 @@ impl AnswerBody {
 }
 
 impl Drop for AnswerBody {
+    /// hyper drops an answer of a known length without asking for its end. The turn is over then, too.
     fn drop(&mut self) {
         drop(self.turn.end());
     }
