@@ -181,8 +181,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Framer<S> {
         } else if in_body || !self.inbox.is_empty() {
             refuse(&mut self.socket, b"", timeouts).await;
         } else {
-            // Nothing was left unread. An error means that the client closed first.
-            let _closed = self.socket.shutdown().await;
+            // Nothing was left unread. An error means that the client closed first. TLS has a last message, for which a
+            // client that reads nothing leaves no room.
+            let _closed = timeout(timeouts.linger, self.socket.shutdown()).await;
         }
     }
 
