@@ -140,8 +140,9 @@ pub struct Engine {
     rewound: BTreeSet<(Timestamp, Slot)>,
     /// Leases by their end, monotonic milliseconds.
     lease_wheel: Wheel<Slot>,
-    /// Tasks in memory that expire, whole or as stubs; some may have left it.
-    expiries: BTreeSet<Expiry>,
+    /// Tasks in memory that expire, whole or as stubs, and when each is due; some may have left memory. The due time is exact for a
+    /// stub only: a task that is held whole may have been moved.
+    expiries: BTreeMap<Expiry, Timestamp>,
     /// The place in the order of burials that was given last.
     last_burial: Timestamp,
     /// Stubs whose records are to be fetched: expired, in this queue, or to be forgotten.
@@ -240,7 +241,7 @@ impl Engine {
             wheel: Wheel::new(now.wall.as_tick()),
             rewound: BTreeSet::new(),
             lease_wheel: Wheel::new(now.mono_tick()),
-            expiries: BTreeSet::new(),
+            expiries: BTreeMap::new(),
             last_burial: Timestamp::EPOCH,
             overdue: VecDeque::new(),
             together: false,
@@ -339,7 +340,7 @@ impl Engine {
         let rewound = self.rewound.first().map(|&(due_at, _)| due_at);
         // Nobody is given up any more once that cannot be written down.
         let writes = self.refuses_changes().is_none();
-        let expiry = self.expiries.first().map(|&(at, ..)| at).filter(|_| writes);
+        let expiry = self.expiries.first_key_value().map(|(&(at, ..), _)| at).filter(|_| writes);
         let resumed = self.pauses.next().filter(|_| writes);
         let wall =
             [due, rewound, expiry, resumed, self.next_occurrence(), self.near.next_due(), self.load_at()];

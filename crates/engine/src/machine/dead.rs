@@ -33,7 +33,7 @@ pub(super) const BURIED_FROM: Timestamp = match Timestamp::from_ms(1_000 * 365_2
 };
 
 /// What an entry of that order takes, about.
-pub(super) const EXPIRY_BYTES: u64 = 40;
+pub(super) const EXPIRY_BYTES: u64 = 48;
 
 /// How a lease ended that was not acked.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -187,7 +187,14 @@ impl Engine {
     /// A task in memory expires: it is watched.
     pub(super) fn watch_expiry(&mut self, task: &Task) {
         if let Some(expiry) = self.expiry_of(task).filter(|_| task.dead().is_none()) {
-            self.expiries.insert(expiry);
+            self.expiries.insert(expiry, task.due_at);
+        }
+    }
+
+    /// A task leaves a stub: the stub is found by its due time only, so the watch notes that time.
+    pub(super) fn watch_shrunk(&mut self, task: &Task) {
+        if let Some(due_at) = self.expiry_of(task).and_then(|expiry| self.expiries.get_mut(&expiry)) {
+            *due_at = task.due_at;
         }
     }
 
@@ -208,22 +215,22 @@ impl Engine {
         if self.refuses_changes().is_some() {
             return;
         }
-        while let Some(&(at, id, queue)) = self.expiries.first()
+        while let Some((&(at, id, queue), &due_at)) = self.expiries.first_key_value()
             && at <= now.wall
         {
             self.expiries.pop_first();
             match self.entries.by_id(id) {
                 Some(_) if crate::planted::is("expiry-forgotten") => {}
                 Some(slot) => self.expire_one(slot, now),
-                None => self.expire_stub(id, queue),
+                None => self.expire_stub(id, queue, due_at <= now.wall),
             }
         }
     }
 
     /// A stub has expired: it counts as dead from now on, and its record is fetched to write that down.
-    fn expire_stub(&mut self, id: u64, queue: QueueNo) {
+    fn expire_stub(&mut self, id: u64, queue: QueueNo, in_line: bool) {
         let queue = self.queues.numbered_mut(queue);
-        if queue.expired.insert(id) {
+        if queue.expired.insert(id, in_line) {
             let name = queue.name.clone();
             self.overdue.push_back((id, Some(name)));
         }
@@ -244,9 +251,9 @@ impl Engine {
     pub(super) fn watch_stub(&mut self, task: &Task, now: Now) {
         match self.expiry_of(task) {
             Some((at, id, queue)) if at <= now.wall && self.refuses_changes().is_none() => {
-                self.expire_stub(id, queue);
+                self.expire_stub(id, queue, task.due_at <= now.wall);
             }
-            Some(expiry) => drop(self.expiries.insert(expiry)),
+            Some(expiry) => drop(self.expiries.insert(expiry, task.due_at)),
             None => {}
         }
     }
@@ -282,7 +289,7 @@ impl Engine {
     /// The store answered with the record of such a stub. Expired or forgotten, it is so as soon as it is here.
     pub(super) fn overdue_found(&mut self, now: Now, id: u64, expired: Option<&QueueName>, found: Found) {
         if let Some(name) = expired {
-            self.queues.open(name).expired.remove(&id);
+            self.queues.open(name).expired.remove(id);
         }
         if let Found::Live(task) = found
             && let Some(slot) = self.load(now, task)

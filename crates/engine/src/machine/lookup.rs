@@ -335,7 +335,7 @@ impl Engine {
         let stored = task.lease.filter(|_| self.goes_on(&task));
         self.watch_expiry(&task);
         if task.expire_at().is_some() {
-            self.queues.open(&task.queue).expired.remove(&task.id);
+            self.queues.open(&task.queue).expired.remove(task.id);
         }
         let slot = self.entries.insert(Entry::new(task, true));
         match (met, stored) {

@@ -157,7 +157,10 @@ impl Engine {
         self.unplace(slot);
         self.entries.remove(slot);
         match rest {
-            Rest::Stub => self.add_waiting_stub(&task),
+            Rest::Stub => {
+                self.watch_shrunk(&task);
+                self.add_waiting_stub(&task);
+            }
             Rest::Out if live => {
                 self.unwatch_expiry(&task);
                 self.left(Place::of(&task));
@@ -179,6 +182,7 @@ impl Engine {
             }
             None => self.add_ready_stub(&task.queue, stub, None),
         }
+        self.watch_shrunk(task);
         self.entries.remove(slot);
     }
 
@@ -277,6 +281,7 @@ impl Engine {
         self.near.ready += 1;
         let queue = self.queues.numbered_mut(queue);
         queue.join_stub(stub);
+        queue.expired.join(stub.id);
         if let Some(late_ms) = late_ms {
             self.stats.count(&mut queue.figures, Event::Fired { late_ms });
         }

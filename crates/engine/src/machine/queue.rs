@@ -39,8 +39,7 @@ pub(super) struct Queue {
     pub(super) leased: u64,
     /// Tasks that were given up and are not forgotten.
     pub(super) dead: u64,
-    /// Stubs that have expired: they count as dead, though their records do not say so yet.
-    pub(super) expired: BTreeSet<u64>,
+    pub(super) expired: Expired,
     /// How many clients of beanstalkd use it.
     pub(super) users: u64,
     /// Whether it has had a task or settings since it was last found empty.
@@ -84,6 +83,45 @@ pub(super) struct InGroup {
     pub(super) parked: Line,
 }
 
+/// Stubs that have expired. They count as dead, though their records do not say so yet.
+#[derive(Debug, Default)]
+pub(super) struct Expired {
+    /// By their ids. `true`: the stub is in the line. Otherwise its task waits for the next instant of its timeline.
+    stubs: BTreeMap<u64, bool>,
+    in_line: u64,
+}
+
+impl Expired {
+    /// A stub expires. Whether it had not expired before.
+    pub(super) fn insert(&mut self, id: u64, in_line: bool) -> bool {
+        let new = self.stubs.insert(id, in_line);
+        self.in_line += u64::from(in_line);
+        self.in_line -= u64::from(new == Some(true));
+        new.is_none()
+    }
+
+    /// A stub joins the line, and is counted there if it has expired.
+    pub(super) fn join(&mut self, id: u64) {
+        if self.stubs.contains_key(&id) {
+            self.insert(id, true);
+        }
+    }
+
+    /// The record of a stub is here, or is about to be.
+    pub(super) fn remove(&mut self, id: u64) {
+        let was = self.stubs.remove(&id);
+        self.in_line -= u64::from(was == Some(true));
+    }
+
+    fn is_empty(&self) -> bool {
+        self.stubs.is_empty()
+    }
+
+    fn len(&self) -> u64 {
+        self.stubs.len() as u64
+    }
+}
+
 impl Queue {
     pub(super) fn new(name: QueueName, appeared: u64) -> Self {
         Self {
@@ -98,7 +136,7 @@ impl Queue {
             live: 0,
             leased: 0,
             dead: 0,
-            expired: BTreeSet::new(),
+            expired: Expired::default(),
             users: 0,
             used: false,
             emptied: None,
@@ -133,8 +171,8 @@ impl Queue {
 
     pub(super) fn counts(&self, now: Now) -> QueueCounts {
         // What has expired is dead, whether or not its record says so.
-        let expired = self.expired.len() as u64;
-        let ready = (self.ready_len() as u64).saturating_sub(expired);
+        let expired = self.expired.len();
+        let ready = (self.ready_len() as u64).saturating_sub(self.expired.in_line);
         QueueCounts {
             queue: self.name.clone(),
             scheduled: self.live.saturating_sub(expired + ready + self.leased),

@@ -1,5 +1,7 @@
 //! Near memory keeps to its budget, and nobody notices but by what it takes.
 
+use std::sync::Arc;
+
 use tickwheel_engine::*;
 
 use crate::world::*;
@@ -277,6 +279,47 @@ fn a_task_written_while_its_stub_is_fetched_is_neither_lost_nor_doubled() {
             _ => (0, 1, 1),
         };
         assert_eq!((scheduled, ready, held), rest, "after {change}");
+    }
+}
+
+/// A bug that was found: a stub that expired while it waited for the next instant of its timeline was counted as one of the
+/// ready tasks, until its record said that it is dead.
+#[test]
+fn a_stub_that_expires_is_counted_dead_and_nowhere_else() {
+    for (next_ms, runs, before) in [(60_000, false, (1, 1)), (60_000, true, (0, 2)), (20, false, (0, 2))] {
+        let mut world = World::with(budget(512));
+        let moment = |due_ms| Moment {
+            at: ms(due_ms),
+            payload: b"price".to_vec(),
+            content_type: Arc::from("text/plain"),
+        };
+        let body = Body { timeline: vec![moment(0), moment(next_ms)], ..Body::default() };
+        let terms = Terms { expire_after_ms: Some(5_000), ..Terms::default() };
+        world.put(Put { body, terms, ..Put::new(&queue("q"), key("steps")) }).expect("taken");
+        let leased = world.lease(1, 1_000);
+        assert_eq!(world.ack(leased[0].token), TokenAnswer::Acked);
+        if runs {
+            let id = leased[0].id;
+            let run = ById { id, act: Act::Run, within: None };
+            assert!(matches!(world.ask(Command::ById(run)), Answer::ById(Ok(Acted::Task(_)))));
+        }
+        world.put_in("ready", 0);
+        world.pass_ms(4_999);
+        let counts = |world: &mut World| {
+            let of = world.all_counts().remove(0);
+            ((of.scheduled, of.ready), of.dead)
+        };
+        assert_eq!(counts(&mut world), (before, 0));
+        assert_eq!(world.engine.tasks_in_memory(), 0, "both are stubs");
+        world.hold_reads = true;
+        world.pass_ms(1);
+        assert_eq!(counts(&mut world), ((0, 1), 1), "next at {next_ms}");
+        // Its next instant comes before its record does.
+        world.pass_ms(60_000);
+        assert_eq!(counts(&mut world), ((0, 1), 1), "next at {next_ms}");
+        world.hold_reads = false;
+        world.release();
+        assert_eq!(counts(&mut world), ((0, 1), 1), "next at {next_ms}");
     }
 }
 
