@@ -1,11 +1,9 @@
 //! Finding jobs of a tube, and kicking them.
 
 use tickwheel_api::beanstalk::{Reply, Tube, YamlList};
-use tickwheel_queue::{
-    Act, Acted, ByIdError, Get, GetError, Key, List, Place, QueueName, State, TaskFilter, TaskView,
-};
+use tickwheel_queue::{Act, Acted, ByIdError, Get, Key, List, Place, QueueName, State, TaskFilter, TaskView};
 
-use super::connection_end::{ConnectionEnd, by_id_refused, unavailable};
+use super::command_error::CommandError;
 use super::door::BeanstalkDoor;
 use crate::access::tokens::Right;
 use crate::base::aside::Steps;
@@ -15,65 +13,58 @@ const PAGE: usize = 1_000;
 /// How often the first job of a tube may change before the search ends.
 const TRIES_MAX: usize = 100;
 
-/// A task, or the answer instead of it.
-type Found = Result<Result<TaskView, Reply<'static>>, ConnectionEnd>;
-
 /// The names of tubes, as text.
 pub(super) fn names<'a>(tubes: impl Iterator<Item = &'a Tube>) -> Vec<u8> {
     tubes.fold(YamlList::default(), YamlList::tube).text()
 }
 
-pub(super) async fn by_id(door: &BeanstalkDoor, job: u64) -> Found {
-    match door.caller.by_id(Right::Read, job, Act::Get)?.await {
-        Ok(Acted::Task(task)) => Ok(Ok(*task)),
-        Ok(_) => Ok(Err(Reply::InternalError)),
-        Err(error) => by_id_refused(&error).map(Err),
+pub(super) async fn by_id(door: &BeanstalkDoor, job: u64) -> Result<TaskView, CommandError> {
+    match door.caller.by_id(Right::Read, job, Act::Get)?.await? {
+        Acted::Task(task) => Ok(*task),
+        _ => Err(Reply::InternalError.into()),
     }
 }
 
-pub(super) async fn by_key(door: &BeanstalkDoor, queue: &QueueName, key: &str) -> Found {
-    let Ok(key) = Key::new(key) else { return Ok(Err(Reply::NotFound)) };
-    match door.caller.get(Get::new(queue, key))?.await {
-        Ok(task) => Ok(Ok(task)),
-        Err(GetError::Unavailable(why)) => unavailable(&why).map(Err),
-        Err(_) => Ok(Err(Reply::NotFound)),
-    }
+pub(super) async fn by_key(
+    door: &BeanstalkDoor,
+    queue: &QueueName,
+    key: &str,
+) -> Result<TaskView, CommandError> {
+    let key = Key::new(key).map_err(|_| Reply::NotFound)?;
+    Ok(door.caller.get(Get::new(queue, key))?.await?)
 }
 
 /// The job that the next reserve would get.
-pub(super) async fn first_ready(door: &BeanstalkDoor, queue: &QueueName) -> Found {
+pub(super) async fn first_ready(door: &BeanstalkDoor, queue: &QueueName) -> Result<TaskView, CommandError> {
     for _ in 0..TRIES_MAX {
-        let first = match door.caller.queue(Right::Read, queue)?.await {
-            Ok(view) => view.first_ready,
-            Err(why) => return unavailable(&why).map(Err),
-        };
-        let Some(first) = first else { return Ok(Err(Reply::NotFound)) };
-        match by_id(door, first).await? {
+        let first = door.caller.queue(Right::Read, queue)?.await?.first_ready.ok_or(Reply::NotFound)?;
+        match by_id(door, first).await {
             // Another client may have reserved it meanwhile; then another job is the next.
-            Ok(task) if task.state == State::Ready => return Ok(Ok(task)),
-            Ok(_) | Err(Reply::NotFound) => {}
-            Err(reply) => return Ok(Err(reply)),
+            Ok(task) if task.state != State::Ready => {}
+            Err(CommandError::Answer(Reply::NotFound)) => {}
+            found => return found,
         }
     }
-    Ok(Err(Reply::NotFound))
+    Err(Reply::NotFound.into())
 }
 
-/// The delayed job that is due first.
-pub(super) async fn first_delayed(door: &BeanstalkDoor, queue: &QueueName) -> Found {
-    Jobs::new(door, queue, State::Scheduled).first().await
-}
-
-/// The job that was buried first.
-pub(super) async fn first_buried(door: &BeanstalkDoor, queue: &QueueName) -> Found {
-    Jobs::new(door, queue, State::Dead).first().await
+/// The first job of a tube in this state: the delayed one that is due first, or the one that was buried first.
+pub(super) async fn first_in(
+    door: &BeanstalkDoor,
+    queue: &QueueName,
+    state: State,
+) -> Result<TaskView, CommandError> {
+    let mut jobs = Jobs::new(door, queue, state);
+    while let Some(page) = jobs.next(1).await? {
+        if let Some(first) = page.into_iter().next() {
+            return Ok(first);
+        }
+    }
+    Err(Reply::NotFound.into())
 }
 
 /// Kicks at most `max` buried jobs; if there are none, at most `max` delayed ones.
-pub(super) async fn kick(
-    door: &BeanstalkDoor,
-    queue: &QueueName,
-    max: u64,
-) -> Result<Reply<'static>, ConnectionEnd> {
+pub(super) async fn kick(door: &BeanstalkDoor, queue: &QueueName, max: u64) -> Result<u64, CommandError> {
     let mut steps = Steps::default();
     for state in [State::Dead, State::Scheduled] {
         let (mut kicked, mut any) = (0, false);
@@ -81,10 +72,6 @@ pub(super) async fn kick(
         while kicked < max
             && let Some(page) = jobs.next(usize::try_from(max - kicked).unwrap_or(PAGE)).await?
         {
-            let page = match page {
-                Ok(page) => page,
-                Err(reply) => return Ok(reply),
-            };
             any |= !page.is_empty();
             // All kicks of a page are asked for at once, so that one commit covers them.
             let wanted = usize::try_from(max - kicked).unwrap_or(usize::MAX);
@@ -97,7 +84,7 @@ pub(super) async fn kick(
                 steps.did(0).await;
                 match asked.await {
                     Ok(_) => kicked += 1,
-                    Err(ByIdError::Unavailable(why)) => return unavailable(&why),
+                    Err(ByIdError::Unavailable(why)) => return Err(why.into()),
                     // Another client may have taken the job before, or the job cannot be kicked.
                     Err(_) => {}
                 }
@@ -106,10 +93,10 @@ pub(super) async fn kick(
         // Buried and delayed jobs are never kicked together. That holds even if no buried job could be kicked because
         // its key is another task's by now.
         if any {
-            return Ok(Reply::Kicked(kicked));
+            return Ok(kicked);
         }
     }
-    Ok(Reply::Kicked(0))
+    Ok(0)
 }
 
 /// The jobs of a tube in one state, the first due first; of buried jobs, the first buried first.
@@ -127,36 +114,12 @@ impl<'a> Jobs<'a> {
     }
 
     /// The next page, which may be empty; `None` after the last.
-    async fn next(
-        &mut self,
-        wanted: usize,
-    ) -> Result<Option<Result<Vec<TaskView>, Reply<'static>>>, ConnectionEnd> {
+    async fn next(&mut self, wanted: usize) -> Result<Option<Vec<TaskView>>, CommandError> {
         let Some(after) = self.after.take() else { return Ok(None) };
         let filter = TaskFilter::in_state(self.state);
-        match self
-            .door
-            .caller
-            .list(List { filter, max: wanted.min(PAGE), after, ..List::new(self.queue) })?
-            .await
-        {
-            Ok(page) => {
-                self.after = page.next.map(Some);
-                Ok(Some(Ok(page.tasks)))
-            }
-            Err(why) => Ok(Some(Err(unavailable(&why)?))),
-        }
-    }
-
-    async fn first(&mut self) -> Found {
-        while let Some(page) = self.next(1).await? {
-            match page {
-                Ok(tasks) => match tasks.into_iter().next() {
-                    Some(first) => return Ok(Ok(first)),
-                    None => continue,
-                },
-                Err(reply) => return Ok(Err(reply)),
-            }
-        }
-        Ok(Err(Reply::NotFound))
+        let list = List { filter, max: wanted.min(PAGE), after, ..List::new(self.queue) };
+        let page = self.door.caller.list(list)?.await?;
+        self.after = page.next.map(Some);
+        Ok(Some(page.tasks))
     }
 }

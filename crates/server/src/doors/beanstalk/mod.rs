@@ -9,13 +9,12 @@
 //! carried out together, so that one commit covers them all.
 
 mod budget;
+mod command_error;
 mod config;
-mod connection_end;
 mod counters;
 mod door;
 mod inspect;
 mod plan;
-mod reply_body;
 mod reserved;
 mod session;
 mod stats;

@@ -10,13 +10,14 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use tickwheel_api::beanstalk::{Command, Event, Fault, Reply, Tube, When};
-use tickwheel_queue::{Act, Acted, ChangeQueue, Due, Nack, NackHow, QueueChange, QueueName, Timestamp};
+use tickwheel_queue::{
+    Act, ChangeQueue, Due, Nack, NackHow, QueueChange, QueueName, State, TaskView, Timestamp,
+};
 
 use super::budget::Watching;
-use super::connection_end::{ConnectionEnd, unavailable};
+use super::command_error::CommandError;
 use super::counters::Counted;
 use super::door::{BeanstalkDoor, DEFAULT};
-use super::reply_body::ReplyBody;
 use super::reserved::Reserved;
 use super::tubes::Interest;
 use super::wire::Wire;
@@ -56,13 +57,13 @@ pub(super) async fn serve(connection: Connection, door: &BeanstalkDoor) {
     let served = session.run(&mut wire).await;
     drop(session);
     match served {
-        Ok(()) | Err(ConnectionEnd::Stop) => wire.close().await,
-        Err(ConnectionEnd::Refused(reply)) => {
+        Ok(()) | Err(CommandError::Stop) => wire.close().await,
+        Err(CommandError::Answer(reply) | CommandError::Refused(reply)) => {
             if wire.say(&reply).await.is_ok() {
                 wire.close().await;
             }
         }
-        Err(ConnectionEnd::Socket(error)) => {
+        Err(CommandError::Socket(error)) => {
             tracing::debug!(%error, "a connection of beanstalkd's protocol ended early");
         }
     }
@@ -115,14 +116,14 @@ impl<'a> Session<'a> {
         }
     }
 
-    async fn run(&mut self, wire: &mut Wire<'_>) -> Result<(), ConnectionEnd> {
+    async fn run(&mut self, wire: &mut Wire<'_>) -> Result<(), CommandError> {
         let stopping = self.door.stopping.clone();
         let mut stop = pin!(stopping.wait());
         loop {
             // A command under way is answered, and no new one begins.
             let next = tokio::select! {
                 biased;
-                () = &mut stop => return Err(ConnectionEnd::Stop),
+                () = &mut stop => return Err(CommandError::Stop),
                 next = wire.next(&self.door.budget) => next?,
             };
             let Some(event) = next else { return Ok(()) };
@@ -143,7 +144,9 @@ impl<'a> Session<'a> {
                 }
                 Event::Command(command) => {
                     self.door.counters.count(&command);
-                    self.carry_out(command, wire).await?;
+                    if let Err(error) = self.carry_out(command, wire).await {
+                        wire.say(&error.answer()?).await?;
+                    }
                 }
             }
         }
@@ -157,78 +160,64 @@ impl<'a> Session<'a> {
         }
     }
 
-    async fn carry_out(&mut self, command: Command, wire: &mut Wire<'_>) -> Result<(), ConnectionEnd> {
+    async fn carry_out(&mut self, command: Command, wire: &mut Wire<'_>) -> Result<(), CommandError> {
         let door = self.door;
-        let reply = match command {
-            Command::Delete(id) => return self.deletes(id, wire).await,
-            Command::Reserve { timeout_s } => return self.reserve(timeout_s, wire).await,
-            Command::ReserveBatch { max, timeout_s } => {
-                return self.reserve_batch(max, timeout_s, wire).await;
-            }
+        match command {
+            Command::Delete(id) => self.deletes(id, wire).await?,
+            Command::Reserve { timeout_s } => self.reserve(timeout_s, wire).await?,
+            Command::ReserveBatch { max, timeout_s } => self.reserve_batch(max, timeout_s, wire).await?,
+            Command::ReserveJob(id) => self.reserve_job(id, wire).await?,
             Command::Use(tube) => {
-                let Some(queue) = self.door.queue_of(&tube) else { return bad_format(wire).await };
-                self.door.tubes.keep(&queue, Interest::Use);
-                self.door.tubes.release(&self.used.queue, Interest::Use);
-                self.used = NamedTube { tube, queue };
-                Reply::Using(&self.used.tube)
+                let used = self.named(tube)?;
+                door.tubes.keep(&used.queue, Interest::Use);
+                door.tubes.release(&self.used.queue, Interest::Use);
+                self.used = used;
+                wire.say(&Reply::Using(&self.used.tube)).await?;
             }
-            Command::Watch(tube) => {
-                let Some(queue) = self.door.queue_of(&tube) else { return bad_format(wire).await };
-                self.watch(NamedTube { tube, queue })
-            }
-            Command::Ignore(tube) => self.ignore(&tube),
-            Command::ListTubeUsed => Reply::Using(&self.used.tube),
+            Command::Watch(tube) => wire.say(&self.watch(self.named(tube)?)).await?,
+            Command::Ignore(tube) => wire.say(&self.ignore(&tube)).await?,
+            Command::ListTubeUsed => wire.say(&Reply::Using(&self.used.tube)).await?,
             Command::ListTubesWatched => {
-                let text = inspect::names(self.watched.iter().map(|named| &named.tube));
-                return Ok(wire.say(&Reply::Ok(&text)).await?);
+                say_text(inspect::names(self.watched.iter().map(|named| &named.tube)), wire).await?;
             }
-            Command::ReserveJob(id) => {
-                match self.act(Right::Consume, id, Act::Lease { lease_ms: None }).await? {
-                    Ok(Acted::Leased(leased)) => {
-                        self.is_worker();
-                        return self.hand_over(&[*leased], wire).await;
-                    }
-                    Ok(_) => Reply::InternalError,
-                    Err(reply) => reply,
-                }
+            Command::Release { id, priority, delay_s } => {
+                wire.say(&self.release(id, priority, delay_s).await?).await?;
             }
-            Command::Release { id, priority, delay_s } => self.release(id, priority, delay_s).await?,
-            Command::Bury { id, priority } => self.bury(id, priority).await?,
-            Command::Touch(id) => self.touch(id).await?,
-            Command::KickJob(id) => self.kick_job(id).await?,
-            Command::Kick(max) => self.kick(max).await?,
-            Command::PauseTube { tube, pause_s } => self.pause(&tube, pause_s).await?,
-            Command::DeleteKey(key) => self.delete_key(&key).await?,
-            Command::DelayKey { key, when } => self.delay_key(&key, when).await?,
-            Command::Put { .. } | Command::PutKey { .. } | Command::Quit => {
-                unreachable!("these are answered before")
-            }
-            Command::ListTubes => return show(stats::tubes(door).await?, wire).await,
-            Command::Stats => return show(stats::server(door).await?, wire).await,
-            Command::StatsTube(tube) => return show(stats::tube(door, &tube).await?, wire).await,
+            Command::Bury { id, priority } => wire.say(&self.bury(id, priority).await?).await?,
+            Command::Touch(id) => wire.say(&self.touch(id).await?).await?,
+            Command::KickJob(id) => wire.say(&self.kick_job(id).await?).await?,
+            Command::Kick(max) => wire.say(&self.kick(max).await?).await?,
+            Command::PauseTube { tube, pause_s } => wire.say(&self.pause(&tube, pause_s).await?).await?,
+            Command::DeleteKey(key) => wire.say(&self.delete_key(&key).await?).await?,
+            Command::DelayKey { key, when } => wire.say(&self.delay_key(&key, when).await?).await?,
+            Command::ListTubes => say_text(stats::tubes(door).await?, wire).await?,
+            Command::Stats => say_text(stats::server(door).await?, wire).await?,
+            Command::StatsTube(tube) => say_text(stats::tube(door, &tube).await?, wire).await?,
             Command::StatsJob(id) => {
-                let task = inspect::by_id(door, id).await?;
-                return show(stats::job(door, task).await?, wire).await;
+                say_text(stats::job(door, inspect::by_id(door, id).await?).await?, wire).await?
             }
             Command::StatsKey(key) => {
                 let task = inspect::by_key(door, &self.used.queue, &key).await?;
-                return show(stats::job(door, task).await?, wire).await;
+                say_text(stats::job(door, task).await?, wire).await?;
             }
-            Command::Peek(id) => return show(inspect::by_id(door, id).await?, wire).await,
+            Command::Peek(id) => say_job(&inspect::by_id(door, id).await?, wire).await?,
             Command::PeekKey(key) => {
-                return show(inspect::by_key(door, &self.used.queue, &key).await?, wire).await;
+                say_job(&inspect::by_key(door, &self.used.queue, &key).await?, wire).await?;
             }
-            Command::PeekReady => {
-                return show(inspect::first_ready(door, &self.used.queue).await?, wire).await;
+            Command::PeekReady => say_job(&inspect::first_ready(door, &self.used.queue).await?, wire).await?,
+            Command::PeekDelayed => self.peek_first(State::Scheduled, wire).await?,
+            Command::PeekBuried => self.peek_first(State::Dead, wire).await?,
+            Command::Put { .. } | Command::PutKey { .. } | Command::Quit => {
+                unreachable!("these are answered before")
             }
-            Command::PeekDelayed => {
-                return show(inspect::first_delayed(door, &self.used.queue).await?, wire).await;
-            }
-            Command::PeekBuried => {
-                return show(inspect::first_buried(door, &self.used.queue).await?, wire).await;
-            }
-        };
-        Ok(wire.say(&reply).await?)
+        }
+        Ok(())
+    }
+
+    /// The tube with its queue, for a tube that a client may use or watch.
+    fn named(&self, tube: Tube) -> Result<NamedTube, CommandError> {
+        let queue = self.door.queue_of(&tube).ok_or(Reply::Fault(Fault::BadFormat))?;
+        Ok(NamedTube { tube, queue })
     }
 
     fn watch(&mut self, named: NamedTube) -> Reply<'static> {
@@ -267,46 +256,37 @@ impl<'a> Session<'a> {
         Reply::Watching(self.watched.len())
     }
 
-    async fn kick(&self, max: u32) -> Result<Reply<'static>, ConnectionEnd> {
+    async fn kick(&self, max: u32) -> Result<Reply<'static>, CommandError> {
         let queue = &self.used.queue;
-        let reply = inspect::kick(self.door, queue, u64::from(max)).await?;
-        if let Reply::Kicked(kicked) = reply {
-            let (queue, address) = (queue.as_str(), self.from);
-            tracing::info!(target: events::AUDIT, event = events::TUBE_KICKED, queue, kicked, %address, "a client of beanstalkd kicked jobs of a tube");
-        }
-        Ok(reply)
+        let kicked = inspect::kick(self.door, queue, u64::from(max)).await?;
+        let (queue, address) = (queue.as_str(), self.from);
+        tracing::info!(target: events::AUDIT, event = events::TUBE_KICKED, queue, kicked, %address, "a client of beanstalkd kicked jobs of a tube");
+        Ok(Reply::Kicked(kicked))
     }
 
-    async fn kick_job(&mut self, id: u64) -> Result<Reply<'static>, ConnectionEnd> {
-        Ok(match self.act(Right::Admin, id, Act::Run).await? {
-            Ok(_) => {
-                let address = self.from;
-                tracing::info!(target: events::AUDIT, event = events::JOB_KICKED, id, %address, "a client of beanstalkd kicked a job");
-                Reply::KickedOne
-            }
-            Err(reply) => reply,
-        })
+    async fn kick_job(&self, id: u64) -> Result<Reply<'static>, CommandError> {
+        self.door.caller.by_id(Right::Admin, id, Act::Run)?.await?;
+        let address = self.from;
+        tracing::info!(target: events::AUDIT, event = events::JOB_KICKED, id, %address, "a client of beanstalkd kicked a job");
+        Ok(Reply::KickedOne)
     }
 
-    async fn pause(&self, tube: &Tube, pause_s: u32) -> Result<Reply<'static>, ConnectionEnd> {
+    async fn pause(&self, tube: &Tube, pause_s: u32) -> Result<Reply<'static>, CommandError> {
         let Some(queue) = self.door.queue_of(tube) else { return Ok(Reply::NotFound) };
-        match self.door.caller.queue(Right::Admin, &queue)?.await {
-            Ok(view) if !view.exists => return Ok(Reply::NotFound),
-            Ok(_) => {}
-            Err(why) => return unavailable(&why),
+        if !self.door.caller.queue(Right::Admin, &queue)?.await?.exists {
+            return Ok(Reply::NotFound);
         }
         let now = self.door.queue.now();
         let change = QueueChange::Pause { ms: Some(u64::from(pause_s) * 1_000) };
-        match self.door.caller.change_queue(ChangeQueue { queue: queue.clone(), change })?.await {
-            Ok(()) => {
-                self.door.tubes.paused(&queue, pause_s, now);
-                let (queue, address) = (queue.as_str(), self.from);
-                tracing::info!(target: events::AUDIT, event = events::TUBE_PAUSED, queue, pause_s, %address, "a client of beanstalkd paused a tube");
-                Ok(Reply::Paused)
-            }
-            Err(tickwheel_queue::QueueError::Unavailable(why)) => unavailable(&why),
-            Err(_) => Ok(Reply::OutOfMemory),
-        }
+        self.door.caller.change_queue(ChangeQueue { queue: queue.clone(), change })?.await?;
+        self.door.tubes.paused(&queue, pause_s, now);
+        let (queue, address) = (queue.as_str(), self.from);
+        tracing::info!(target: events::AUDIT, event = events::TUBE_PAUSED, queue, pause_s, %address, "a client of beanstalkd paused a tube");
+        Ok(Reply::Paused)
+    }
+
+    async fn peek_first(&self, state: State, wire: &mut Wire<'_>) -> Result<(), CommandError> {
+        say_job(&inspect::first_in(self.door, &self.used.queue, state).await?, wire).await
     }
 }
 
@@ -339,15 +319,13 @@ fn due_of(when: When) -> Option<Due> {
     }
 }
 
-async fn show(shown: impl Into<ReplyBody>, wire: &mut Wire<'_>) -> Result<(), ConnectionEnd> {
-    let shown = shown.into();
-    let said = wire.say(&shown.reply()).await;
-    if let ReplyBody::Text(text) = shown {
-        discard(text);
-    }
+async fn say_text(text: Vec<u8>, wire: &mut Wire<'_>) -> Result<(), CommandError> {
+    let said = wire.say(&Reply::Ok(&text)).await;
+    discard(text);
     Ok(said?)
 }
 
-async fn bad_format(wire: &mut Wire<'_>) -> Result<(), ConnectionEnd> {
-    Ok(wire.say(&Reply::Fault(Fault::BadFormat)).await?)
+async fn say_job(task: &TaskView, wire: &mut Wire<'_>) -> Result<(), CommandError> {
+    let (body, _) = task.body.payload_at(task.step);
+    Ok(wire.say(&Reply::Found { id: task.id, body }).await?)
 }

@@ -10,15 +10,15 @@ use tickwheel_queue::{
     TaskView, Timestamp, WhichQueues,
 };
 
-use super::connection_end::{ConnectionEnd, unavailable};
+use super::command_error::CommandError;
 use super::door::{BeanstalkDoor, DEFAULT};
 use super::inspect;
 use crate::access::tokens::Right;
 use crate::base::aside::aside;
 use crate::base::queue_pages::QueuePages;
 
-/// A text, or the answer instead of it.
-type Text = Result<Result<Vec<u8>, Reply<'static>>, ConnectionEnd>;
+/// A text for the client.
+type Text = Result<Vec<u8>, CommandError>;
 
 /// The names of all tubes.
 pub(super) async fn tubes(door: &BeanstalkDoor) -> Text {
@@ -26,17 +26,12 @@ pub(super) async fn tubes(door: &BeanstalkDoor) -> Text {
     // lists its queue.
     let mut tubes = Vec::new();
     let mut pages = QueuePages::new(&door.queue, all_tubes(door));
-    loop {
-        match pages.next().await {
-            Ok(Some(page)) => tubes.extend(page.iter().filter_map(|counts| door.tube_of(&counts.queue))),
-            // There may be 100,000 tubes, so the text is written on another thread.
-            Ok(None) => {
-                let text = aside(move || inspect::names(tubes.iter())).await;
-                return Ok(text.map_err(|_| Reply::InternalError));
-            }
-            Err(why) => return unavailable(&why).map(Err),
-        }
+    while let Some(page) = pages.next().await? {
+        tubes.extend(page.iter().filter_map(|counts| door.tube_of(&counts.queue)));
     }
+    // There may be 100,000 tubes, so the text is written on another thread.
+    let text = aside(move || inspect::names(tubes.iter())).await;
+    Ok(text.map_err(|_| Reply::InternalError)?)
 }
 
 /// The query for the queues that are tubes of this door.
@@ -47,12 +42,11 @@ fn all_tubes(door: &BeanstalkDoor) -> ListQueues {
 
 /// The statistics of one tube.
 pub(super) async fn tube(door: &BeanstalkDoor, tube: &Tube) -> Text {
-    let Some(queue) = door.queue_of(tube) else { return Ok(Err(Reply::NotFound)) };
-    let view = match door.caller.queue(Right::Read, &queue)?.await {
-        Ok(view) if view.exists || tube.as_str() == DEFAULT => view,
-        Ok(_) => return Ok(Err(Reply::NotFound)),
-        Err(why) => return unavailable(&why).map(Err),
-    };
+    let queue = door.queue_of(tube).ok_or(Reply::NotFound)?;
+    let view = door.caller.queue(Right::Read, &queue)?.await?;
+    if !view.exists && tube.as_str() != DEFAULT {
+        return Err(Reply::NotFound.into());
+    }
     let users = door.tubes.users(&queue);
     // The door itself uses the default tube so that it exists, which is not counted.
     let own = u64::from(tube.as_str() == DEFAULT);
@@ -80,22 +74,18 @@ pub(super) async fn tube(door: &BeanstalkDoor, tube: &Tube) -> Text {
         .bare("cmd-pause-tube", counts.totals.pauses)
         .bare("pause", pause_s.unwrap_or(0))
         .bare("pause-time-left", left_s.unwrap_or(0));
-    Ok(Ok(map.text()))
+    Ok(map.text())
 }
 
 /// The statistics of a job.
-pub(super) async fn job(door: &BeanstalkDoor, looked_for: Result<TaskView, Reply<'static>>) -> Text {
-    let task = match looked_for {
-        Ok(task) => task,
-        Err(reply) => return Ok(Err(reply)),
-    };
+pub(super) async fn job(door: &BeanstalkDoor, task: TaskView) -> Text {
     let ttr_ms = match task.ttr_ms {
         Some(ttr_ms) => ttr_ms,
         // The producer gave no ttr, so that of the queue applies.
-        None => match door.caller.queue(Right::Read, &task.queue)?.await {
-            Ok(view) => view.settings.default_lease_ms.unwrap_or(LEASE_MS_DEFAULT),
-            Err(why) => return unavailable(&why).map(Err),
-        },
+        None => {
+            let view = door.caller.queue(Right::Read, &task.queue)?.await?;
+            view.settings.default_lease_ms.unwrap_or(LEASE_MS_DEFAULT)
+        }
     };
     let now = door.queue.now();
     let (state, until) = match task.state {
@@ -123,7 +113,7 @@ pub(super) async fn job(door: &BeanstalkDoor, looked_for: Result<TaskView, Reply
         .bare("releases", tally.nacks)
         .bare("buries", tally.burials)
         .bare("kicks", tally.redrives);
-    Ok(Ok(map.text()))
+    Ok(map.text())
 }
 
 /// The whole seconds until `until`, as beanstalkd counts them. Its instants are not rounded up to the millisecond, so
@@ -161,19 +151,10 @@ pub(super) async fn server(door: &BeanstalkDoor) -> Text {
     // The statistics of the last page apply. A tube that ended between two pages counts twice in this answer.
     let mut pages = QueuePages::new(&door.queue, all_tubes(door));
     let (mut tubes, mut stats) = (Sums::default(), Box::default());
-    loop {
-        match pages.next_with_stats().await {
-            Ok(Some((page, figures))) => {
-                for counts in &page {
-                    if door.tube_of(&counts.queue).is_some() {
-                        tubes.add(counts);
-                    }
-                }
-                stats = figures;
-            }
-            Ok(None) => break,
-            Err(why) => return unavailable(&why).map(Err),
-        }
+    while let Some((page, figures)) = pages.next_with_stats().await? {
+        let own = page.iter().filter(|counts| door.tube_of(&counts.queue).is_some());
+        own.for_each(|counts| tubes.add(counts));
+        stats = figures;
     }
     let mut map = YamlMap::default()
         .bare("current-jobs-urgent", tubes.urgent)
@@ -226,7 +207,7 @@ pub(super) async fn server(door: &BeanstalkDoor) -> Text {
         .quoted("hostname", &text(uname.nodename()))
         .quoted("os", &text(uname.version()))
         .quoted("platform", &text(uname.machine()));
-    Ok(Ok(map.text()))
+    Ok(map.text())
 }
 
 /// The processor time of this process, in user mode and in the kernel (µs); 0 if the system does not tell.

@@ -2,14 +2,13 @@
 
 use tickwheel_api::beanstalk::{Command, Event, Fault, Reply, When};
 use tickwheel_queue::{
-    Ack, Act, Acted, ByIdError, Cancel, CancelError, Extend, Key, Nack, NackError, Patch, PatchError,
-    Pending, TokenAnswer, Unavailable,
+    Ack, Act, Acted, ByIdError, Cancel, Extend, Key, Nack, Patch, Pending, TokenAnswer, Unavailable,
 };
 
 use super::{DELAY_MS_MAX, Session, TOGETHER_MAX, due_of};
 use crate::access::refusal::Refusal;
 use crate::access::tokens::Right;
-use crate::doors::beanstalk::connection_end::{ConnectionEnd, by_id_refused, unavailable};
+use crate::doors::beanstalk::command_error::CommandError;
 use crate::doors::beanstalk::reserved::Job;
 use crate::doors::beanstalk::wire::Wire;
 
@@ -22,7 +21,7 @@ enum Deleting {
 
 impl Session<'_> {
     /// Deletes this job and those of the delete commands right behind this one.
-    pub(super) async fn deletes(&mut self, first: u64, wire: &mut Wire<'_>) -> Result<(), ConnectionEnd> {
+    pub(super) async fn deletes(&mut self, first: u64, wire: &mut Wire<'_>) -> Result<(), CommandError> {
         let mut ids = vec![first];
         while ids.len() < TOGETHER_MAX
             && let Some(Event::Command(command)) =
@@ -46,7 +45,7 @@ impl Session<'_> {
             self.steps.did(0).await;
         }
         for (id, delete) in deletes {
-            let reply = self.deleted(id, delete).await?;
+            let reply = self.deleted(id, delete).await.or_else(CommandError::answer)?;
             wire.say(&reply).await?;
         }
         Ok(())
@@ -56,7 +55,7 @@ impl Session<'_> {
         self.door.caller.by_id(Right::Produce, id, Act::Cancel)
     }
 
-    async fn deleted(&mut self, id: u64, delete: Deleting) -> Result<Reply<'static>, ConnectionEnd> {
+    async fn deleted(&mut self, id: u64, delete: Deleting) -> Result<Reply<'static>, CommandError> {
         let cancelled = match delete {
             Deleting::Other(cancelled) => cancelled,
             Deleting::Reserved(job, acked) => match acked.await {
@@ -67,14 +66,12 @@ impl Session<'_> {
                 Ok(_) => return Ok(Reply::NotFound),
                 Err(why) => {
                     self.reserved.put_back(id, job);
-                    return unavailable(&why);
+                    return Err(why.into());
                 }
             },
         };
-        match cancelled.await {
-            Ok(_) => Ok(Reply::Deleted),
-            Err(error) => by_id_refused(&error),
-        }
+        cancelled.await?;
+        Ok(Reply::Deleted)
     }
 
     pub(super) async fn release(
@@ -82,13 +79,13 @@ impl Session<'_> {
         id: u64,
         priority: u32,
         delay_s: u32,
-    ) -> Result<Reply<'static>, ConnectionEnd> {
+    ) -> Result<Reply<'static>, CommandError> {
         let delay_ms = Some((u64::from(delay_s) * 1_000).min(DELAY_MS_MAX));
         let gives_back = |nack| Nack { delay_ms, priority: Some(priority), ..nack };
         self.give_back(id, gives_back, Reply::Released).await
     }
 
-    pub(super) async fn bury(&mut self, id: u64, priority: u32) -> Result<Reply<'static>, ConnectionEnd> {
+    pub(super) async fn bury(&mut self, id: u64, priority: u32) -> Result<Reply<'static>, CommandError> {
         let buries = |nack: Nack| Nack { priority: Some(priority), ..nack.buried() };
         self.give_back(id, buries, Reply::Buried).await
     }
@@ -98,67 +95,38 @@ impl Session<'_> {
         id: u64,
         how: impl FnOnce(Nack) -> Nack,
         done: Reply<'static>,
-    ) -> Result<Reply<'static>, ConnectionEnd> {
+    ) -> Result<Reply<'static>, CommandError> {
         let Some(job) = self.reserved.get(id) else { return Ok(Reply::NotFound) };
         let nack = how(Nack::new(&job.queue, [job.token]));
-        match self.door.caller.nack(nack)?.await {
-            Ok(answers) => {
-                self.reserved.remove(id);
-                Ok(if answers == [TokenAnswer::Nacked] { done } else { Reply::NotFound })
-            }
-            Err(NackError::Unavailable(why)) => unavailable(&why),
-            Err(_) => Ok(Reply::InternalError),
-        }
+        let answers = self.door.caller.nack(nack)?.await?;
+        self.reserved.remove(id);
+        Ok(if answers == [TokenAnswer::Nacked] { done } else { Reply::NotFound })
     }
 
-    pub(super) async fn touch(&mut self, id: u64) -> Result<Reply<'static>, ConnectionEnd> {
+    pub(super) async fn touch(&mut self, id: u64) -> Result<Reply<'static>, CommandError> {
         let Some(job) = self.reserved.get(id) else { return Ok(Reply::NotFound) };
         let extend = Extend { queue: job.queue.clone(), tokens: vec![job.token], lease_ms: None };
         // The time begins anew at some moment between now and the answer. A warning that is too early does no harm.
         let now = self.door.queue.now();
-        match self.door.caller.extend(extend)?.await {
-            Ok(answers) if answers == [TokenAnswer::Extended] => {
-                self.reserved.extended(id, now);
-                Ok(Reply::Touched)
-            }
-            Ok(_) => {
-                self.reserved.remove(id);
-                Ok(Reply::NotFound)
-            }
-            Err(why) => unavailable(&why),
+        if self.door.caller.extend(extend)?.await? == [TokenAnswer::Extended] {
+            self.reserved.extended(id, now);
+            return Ok(Reply::Touched);
         }
+        self.reserved.remove(id);
+        Ok(Reply::NotFound)
     }
 
-    pub(super) async fn act(
-        &self,
-        right: Right,
-        id: u64,
-        act: Act,
-    ) -> Result<Result<Acted, Reply<'static>>, ConnectionEnd> {
-        let acted = self.door.caller.by_id(right, id, act)?.await;
-        acted.map_or_else(|error| by_id_refused(&error).map(Err), |acted| Ok(Ok(acted)))
-    }
-
-    pub(super) async fn delete_key(&self, key: &str) -> Result<Reply<'static>, ConnectionEnd> {
+    pub(super) async fn delete_key(&self, key: &str) -> Result<Reply<'static>, CommandError> {
         let Ok(key) = Key::new(key) else { return Ok(Reply::NotFound) };
-        match self.door.caller.cancel(Cancel::new(&self.used.queue, key))?.await {
-            Ok(_) => Ok(Reply::Deleted),
-            Err(CancelError::Leased) => Ok(Reply::IsReserved),
-            Err(CancelError::Unavailable(why)) => unavailable(&why),
-            Err(_) => Ok(Reply::NotFound),
-        }
+        self.door.caller.cancel(Cancel::new(&self.used.queue, key))?.await?;
+        Ok(Reply::Deleted)
     }
 
-    pub(super) async fn delay_key(&self, key: &str, when: When) -> Result<Reply<'static>, ConnectionEnd> {
+    pub(super) async fn delay_key(&self, key: &str, when: When) -> Result<Reply<'static>, CommandError> {
         let Some(due) = due_of(when) else { return Ok(Reply::Fault(Fault::BadFormat)) };
         let Ok(key) = Key::new(key) else { return Ok(Reply::NotFound) };
         let patch = Patch { due: Some(due), ..Patch::new(&self.used.queue, key) };
-        match self.door.caller.patch(patch)?.await {
-            Ok(_) => Ok(Reply::Delayed),
-            Err(PatchError::Leased) => Ok(Reply::IsReserved),
-            Err(PatchError::TooFar { .. }) => Ok(Reply::Fault(Fault::BadFormat)),
-            Err(PatchError::Unavailable(why)) => unavailable(&why),
-            Err(_) => Ok(Reply::NotFound),
-        }
+        self.door.caller.patch(patch)?.await?;
+        Ok(Reply::Delayed)
     }
 }

@@ -4,7 +4,7 @@ use tickwheel_api::beanstalk::{Command, Event, Fault, JobTerms, Reply};
 use tickwheel_queue::{Body, Key, Pending, Put, PutError, Stored, Terms};
 
 use super::{Session, TOGETHER_MAX, due_of};
-use crate::doors::beanstalk::connection_end::{ConnectionEnd, refused, unavailable};
+use crate::doors::beanstalk::command_error::{CommandError, refused};
 use crate::doors::beanstalk::counters::Counted;
 use crate::doors::beanstalk::wire::Wire;
 
@@ -19,7 +19,7 @@ enum Said {
 
 impl Session<'_> {
     /// Puts this job and those that follow it at once, so that one commit covers them.
-    pub(super) async fn puts(&mut self, first: Event, wire: &mut Wire<'_>) -> Result<(), ConnectionEnd> {
+    pub(super) async fn puts(&mut self, first: Event, wire: &mut Wire<'_>) -> Result<(), CommandError> {
         self.producer.get_or_insert_with(|| Counted::new(&self.door.counters.producers));
         let mut bytes = 0;
         let mut said = Vec::new();
@@ -49,7 +49,11 @@ impl Session<'_> {
         for said in said {
             let reply = match said {
                 Said::Now(reply) => reply,
-                Said::Put(stored, keyed) => put_reply(stored.await, keyed)?,
+                Said::Put(stored, keyed) => match stored.await {
+                    Ok(Stored { created, task }) if created || !keyed => Reply::Inserted(task.id),
+                    Ok(Stored { task, .. }) => Reply::Replaced(task.id),
+                    Err(error) => CommandError::from(error).answer()?,
+                },
             };
             wire.say(&reply).await?;
         }
@@ -83,18 +87,5 @@ fn is_put(event: &Event) -> bool {
     match event {
         Event::Fault(fault) => matches!(fault, Fault::JobTooBig | Fault::ExpectedCrlf),
         Event::Command(command) => matches!(command, Command::Put { .. } | Command::PutKey { .. }),
-    }
-}
-
-fn put_reply(stored: Result<Stored, PutError>, keyed: bool) -> Result<Reply<'static>, ConnectionEnd> {
-    match stored {
-        Ok(Stored { created, task }) if created || !keyed => Ok(Reply::Inserted(task.id)),
-        Ok(Stored { task, .. }) => Ok(Reply::Replaced(task.id)),
-        Err(PutError::Leased) => Ok(Reply::IsReserved),
-        Err(PutError::Draining) => Ok(Reply::Draining),
-        Err(PutError::BacklogFull { .. }) => Ok(Reply::OutOfMemory),
-        Err(PutError::TooFar { .. }) => Ok(Reply::Fault(Fault::BadFormat)),
-        Err(PutError::Unavailable(why)) => unavailable(&why),
-        Err(_) => Ok(Reply::InternalError),
     }
 }

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tickwheel_api::beanstalk::{Command, Event, Reply};
-use tickwheel_queue::{Lease, Leased};
+use tickwheel_queue::{Act, Acted, Lease, Leased};
 
 use super::{Session, TOGETHER_MAX};
-use crate::doors::beanstalk::connection_end::{ConnectionEnd, unavailable};
+use crate::access::tokens::Right;
+use crate::doors::beanstalk::command_error::CommandError;
 use crate::doors::beanstalk::counters::Counted;
 use crate::doors::beanstalk::wire::Wire;
 use crate::service::caller::WaitEnd;
@@ -28,7 +29,7 @@ impl Session<'_> {
         &mut self,
         timeout_s: Option<u32>,
         wire: &mut Wire<'_>,
-    ) -> Result<(), ConnectionEnd> {
+    ) -> Result<(), CommandError> {
         self.is_worker();
         let mut timeouts = vec![timeout_s];
         while timeouts.len() < RESERVES_MAX
@@ -42,14 +43,14 @@ impl Session<'_> {
         }
         let mut rest = timeouts.as_slice();
         while let [timeout_s, behind @ ..] = rest {
-            match self.wait_for(rest.len().min(self.given_max()), *timeout_s, wire).await? {
+            match self.wait_for(rest.len().min(self.given_max()), *timeout_s, wire).await {
                 Ok(leased) => {
                     rest = &rest[leased.len()..];
                     self.hand_over(&leased, wire).await?;
                 }
-                Err(reply) => {
+                Err(error) => {
                     rest = behind;
-                    wire.say(&reply).await?;
+                    wire.say(&error.answer()?).await?;
                 }
             }
         }
@@ -61,17 +62,23 @@ impl Session<'_> {
         max: u32,
         timeout_s: u32,
         wire: &mut Wire<'_>,
-    ) -> Result<(), ConnectionEnd> {
+    ) -> Result<(), CommandError> {
         self.is_worker();
         let max = usize::try_from(max).unwrap_or(usize::MAX).min(self.given_max());
-        match self.wait_for(max, Some(timeout_s), wire).await? {
-            Ok(leased) => {
-                // The jobs are noted as reserved by this connection before the answer is written.
-                self.take(&leased);
-                wire.say(&Reply::ReservedBatch(leased.len())).await?;
-                say_reserved(&leased, wire).await
+        let leased = self.wait_for(max, Some(timeout_s), wire).await?;
+        // The jobs are noted as reserved by this connection before the answer is written.
+        self.take(&leased);
+        wire.say(&Reply::ReservedBatch(leased.len())).await?;
+        say_reserved(&leased, wire).await
+    }
+
+    pub(super) async fn reserve_job(&mut self, id: u64, wire: &mut Wire<'_>) -> Result<(), CommandError> {
+        match self.door.caller.by_id(Right::Consume, id, Act::Lease { lease_ms: None })?.await? {
+            Acted::Leased(leased) => {
+                self.is_worker();
+                self.hand_over(&[*leased], wire).await
             }
-            Err(reply) => Ok(wire.say(&reply).await?),
+            _ => Err(Reply::InternalError.into()),
         }
     }
 
@@ -82,7 +89,7 @@ impl Session<'_> {
         max: usize,
         timeout_s: Option<u32>,
         wire: &mut Wire<'_>,
-    ) -> Result<Result<Vec<Leased>, Reply<'static>>, ConnectionEnd> {
+    ) -> Result<Vec<Leased>, CommandError> {
         let timeout = timeout_s.map_or(Duration::MAX, |s| Duration::from_secs(s.into()));
         if !timeout.is_zero() {
             // Earlier answers are sent before the wait, and nothing is reserved for a client that does not read.
@@ -105,19 +112,14 @@ impl Session<'_> {
             let _waiting = Counted::new(&self.door.counters.waiting);
             caller.lease(lease, wait.saturating_add(ROUNDED_UP), None, wire.end()).await?
         };
-        let leased = match leased {
-            Ok((_, WaitEnd::Stopped)) => return Err(ConnectionEnd::Stop),
-            Ok((_, WaitEnd::Broken(error))) => return Err(error.into()),
-            Ok((leased, WaitEnd::Ended)) if leased.is_empty() => return Ok(Err(Reply::TimedOut)),
-            Ok((leased, _)) => Ok(leased),
-            Err(why) => Err(why),
-        };
-        Ok(match leased {
-            Ok(leased) if !leased.is_empty() => Ok(leased),
-            Ok(_) if warn_in.is_some_and(|warn_in| warn_in <= timeout) => Err(Reply::DeadlineSoon),
-            Ok(_) => Err(Reply::TimedOut),
-            Err(why) => Err(unavailable(&why)?),
-        })
+        match leased? {
+            (_, WaitEnd::Stopped) => Err(CommandError::Stop),
+            (_, WaitEnd::Broken(error)) => Err(error.into()),
+            (leased, _) if !leased.is_empty() => Ok(leased),
+            (_, WaitEnd::Ended) => Err(Reply::TimedOut.into()),
+            _ if warn_in.is_some_and(|warn_in| warn_in <= timeout) => Err(Reply::DeadlineSoon.into()),
+            _ => Err(Reply::TimedOut.into()),
+        }
     }
 
     /// The largest number of jobs that may be given together.
@@ -131,21 +133,17 @@ impl Session<'_> {
         leased.iter().for_each(|one| self.reserved.insert(one));
     }
 
-    pub(super) async fn hand_over(
-        &mut self,
-        leased: &[Leased],
-        wire: &mut Wire<'_>,
-    ) -> Result<(), ConnectionEnd> {
+    async fn hand_over(&mut self, leased: &[Leased], wire: &mut Wire<'_>) -> Result<(), CommandError> {
         self.take(leased);
         say_reserved(leased, wire).await
     }
 
-    pub(super) fn is_worker(&mut self) {
+    fn is_worker(&mut self) {
         self.worker.get_or_insert_with(|| Counted::new(&self.door.counters.workers));
     }
 }
 
-async fn say_reserved(leased: &[Leased], wire: &mut Wire<'_>) -> Result<(), ConnectionEnd> {
+async fn say_reserved(leased: &[Leased], wire: &mut Wire<'_>) -> Result<(), CommandError> {
     for one in leased {
         let (body, _) = one.body.payload_at(one.step);
         wire.say(&Reply::Reserved { id: one.id, body }).await?;

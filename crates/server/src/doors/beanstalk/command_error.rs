@@ -1,0 +1,107 @@
+//! Why a command is not carried out, and the answer to its client.
+
+use std::io;
+
+use tickwheel_api::ProblemKind;
+use tickwheel_api::beanstalk::{Fault, Reply};
+use tickwheel_queue::{
+    ByIdError, CancelError, GetError, NackError, PatchError, PutError, QueueError, Unavailable,
+};
+
+use crate::access::refusal::Refusal;
+
+/// Why a command is not carried out.
+pub(super) enum CommandError {
+    /// The client gets this answer, and the connection goes on.
+    Answer(Reply<'static>),
+    /// The service refused the command; the client gets this answer, and the connection ends.
+    Refused(Reply<'static>),
+    /// The socket failed.
+    Socket(io::Error),
+    /// The server stops. A command without an answer may have been carried out or not.
+    Stop,
+}
+
+impl CommandError {
+    /// The answer of a failed command, if the connection goes on.
+    ///
+    /// # Errors
+    /// The connection ends.
+    pub(super) fn answer(self) -> Result<Reply<'static>, Self> {
+        match self {
+            Self::Answer(reply) => Ok(reply),
+            end => Err(end),
+        }
+    }
+}
+
+impl From<Reply<'static>> for CommandError {
+    fn from(reply: Reply<'static>) -> Self {
+        Self::Answer(reply)
+    }
+}
+
+impl From<io::Error> for CommandError {
+    fn from(error: io::Error) -> Self {
+        Self::Socket(error)
+    }
+}
+
+impl From<Refusal> for CommandError {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refused(&refusal))
+    }
+}
+
+/// The answer to a command that the service refuses.
+pub(super) fn refused(refusal: &Refusal) -> Reply<'static> {
+    match refusal.problem().kind() {
+        Some(ProblemKind::ServerDraining) => Reply::Draining,
+        Some(ProblemKind::OutOfScope) => Reply::NotFound,
+        _ => Reply::InternalError,
+    }
+}
+
+/// A stop has no answer: the connection just ends.
+impl From<Unavailable> for CommandError {
+    fn from(why: Unavailable) -> Self {
+        match why {
+            Unavailable::Closed => Self::Stop,
+            Unavailable::Full { .. } | Unavailable::ReadOnly { .. } => Self::Answer(Reply::OutOfMemory),
+            // The command may have been carried out or not, and the protocol has no word for that.
+            _ => Self::Answer(Reply::InternalError),
+        }
+    }
+}
+
+/// The answer to each error of the queue: the cases with an answer of their own, and the answer to the others.
+macro_rules! answers {
+    ($($error:ident { $($case:ident => $answer:expr),* } else $other:expr;)*) => {$(
+        impl From<$error> for CommandError {
+            fn from(error: $error) -> Self {
+                match error {
+                    $error::Unavailable(why) => why.into(),
+                    $($error::$case { .. } => Self::Answer($answer),)*
+                    _ => Self::Answer($other),
+                }
+            }
+        }
+    )*};
+}
+
+const BAD_FORMAT: Reply<'static> = Reply::Fault(Fault::BadFormat);
+
+answers! {
+    PutError {
+        Leased => Reply::IsReserved,
+        Draining => Reply::Draining,
+        BacklogFull => Reply::OutOfMemory,
+        TooFar => BAD_FORMAT
+    } else Reply::InternalError;
+    PatchError { Leased => Reply::IsReserved, TooFar => BAD_FORMAT } else Reply::NotFound;
+    CancelError { Leased => Reply::IsReserved } else Reply::NotFound;
+    ByIdError { BacklogFull => Reply::OutOfMemory } else Reply::NotFound;
+    GetError {} else Reply::NotFound;
+    NackError {} else Reply::InternalError;
+    QueueError {} else Reply::OutOfMemory;
+}
