@@ -8,6 +8,8 @@ use crate::bad_request::{BadRequest, shown_bytes};
 use std::fmt::Write as _;
 use std::hash::{BuildHasher, RandomState};
 
+use memchr::memchr2;
+
 /// Maximum number of digits of a number. Some readers refuse longer numbers, or take seconds to read them.
 const DIGITS_MAX: usize = 1_000;
 /// Approximate maximum length of the path in a refusal (bytes).
@@ -102,12 +104,13 @@ impl Walk<'_> {
     fn text(&mut self, from: usize) -> Result<usize, Fault> {
         let mut at = from + 1;
         loop {
-            match self.json.get(at) {
-                None => return Ok(at),
-                Some(b'"') => break,
-                Some(b'\\') => at = self.escape(at)?,
-                Some(_) => at += 1,
+            let rest = self.json.get(at..).unwrap_or_default();
+            let Some(plain) = memchr2(b'"', b'\\', rest) else { return Ok(self.json.len()) };
+            at += plain;
+            if self.json[at] == b'"' {
+                break;
             }
+            at = self.escape(at)?;
         }
         if let Some(Level::Object { wants_name: wants_name @ true, .. }) = self.levels.last_mut() {
             *wants_name = false;

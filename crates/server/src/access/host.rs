@@ -6,6 +6,7 @@
 //! something must not come from a page of another site. Programs that are not browsers send neither `Origin` nor
 //! `Sec-Fetch-Site`, and pass.
 
+use std::borrow::Cow;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
@@ -58,7 +59,7 @@ impl Hosts {
     /// Refuses a request that a page of another site made a browser send.
     pub(crate) fn check(&self, parts: &Parts) -> Result<(), Refusal> {
         let host = host(&parts.uri, &parts.headers);
-        if let (Some(listen), Some(host)) = (self.only_local, &host)
+        if let (Some(listen), Some(host)) = (self.only_local, host.as_deref())
             && !is_local(host, listen)
             && !self.is_allowed(host)
         {
@@ -91,9 +92,9 @@ impl Hosts {
 }
 
 /// The host of a request, as it was sent. `None`: an HTTP/1.0 client, which is no browser.
-fn host(uri: &Uri, headers: &HeaderMap) -> Option<String> {
-    let named = || headers.get(HOST).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
-    uri.authority().map(ToString::to_string).or_else(named)
+fn host<'a>(uri: &'a Uri, headers: &'a HeaderMap) -> Option<Cow<'a, str>> {
+    let named = || headers.get(HOST).map(|value| String::from_utf8_lossy(value.as_bytes()));
+    uri.authority().map(|authority| authority.as_str().into()).or_else(named)
 }
 
 /// Why no request can name this as its host. `None`: a request can.
@@ -133,6 +134,10 @@ fn without_port(host: &str) -> &str {
 
 /// Whether `host`, with or without a port, can only mean this computer.
 fn is_local(host: &str, listen: IpAddr) -> bool {
+    // Nearly all requests have one of these names.
+    if matches!(without_port(host), "127.0.0.1" | "localhost") {
+        return true;
+    }
     let Ok(authority) = host.parse::<Authority>() else { return false };
     let name = authority.host().trim_end_matches('.');
     if name.eq_ignore_ascii_case("localhost") {

@@ -12,9 +12,13 @@ use tickwheel_queue::{Key, QueueName, ScheduleName, Seq};
 
 use crate::base::pieces::Pieces;
 
+/// Most answers are no longer than this (bytes).
+const USUAL_BYTES: usize = 512;
+
 /// An answer with a JSON body.
 pub(crate) fn json<T: Serialize>(status: StatusCode, body: &T) -> Response {
-    let bytes = serde_json::to_vec(body).expect("our own types have string keys and no failing parts");
+    let mut bytes = Vec::with_capacity(USUAL_BYTES);
+    serde_json::to_writer(&mut bytes, body).expect("our own types have string keys, and memory takes all");
     json_body(status, bytes.into())
 }
 
@@ -47,20 +51,26 @@ pub(crate) fn versioned<T: Serialize>(status: StatusCode, version: Seq, body: &T
 
 /// The `Location` of a task.
 pub(crate) fn task_path(queue: &QueueName, key: &Key) -> HeaderValue {
-    let path = format!("/v1/queues/{}/tasks/{}", encoded(queue.as_str()), encoded(key.as_str()));
-    HeaderValue::from_str(&path).expect("percent-encoded text is ASCII without controls")
+    path(queue, "/tasks/", key.as_str())
 }
 
 /// The `Location` of a schedule.
 pub(crate) fn schedule_path(queue: &QueueName, name: &ScheduleName) -> HeaderValue {
-    let path = format!("/v1/queues/{}/schedules/{}", encoded(queue.as_str()), encoded(name.as_str()));
+    path(queue, "/schedules/", name.as_str())
+}
+
+fn path(queue: &QueueName, folder: &str, name: &str) -> HeaderValue {
+    let mut path = String::with_capacity(128);
+    path.push_str("/v1/queues/");
+    encode(&mut path, queue.as_str());
+    path.push_str(folder);
+    encode(&mut path, name);
     HeaderValue::from_str(&path).expect("percent-encoded text is ASCII without controls")
 }
 
 /// Percent-encodes all characters except those that never need it (RFC 3986 section 2.3), and `:`, which is frequent
 /// in keys and allowed in a path segment.
-fn encoded(name: &str) -> String {
-    let mut out = String::with_capacity(name.len());
+fn encode(out: &mut String, name: &str) {
     for byte in name.bytes() {
         if byte.is_ascii_alphanumeric() || b"-._~:".contains(&byte) {
             out.push(byte as char);
@@ -68,7 +78,6 @@ fn encoded(name: &str) -> String {
             write!(out, "%{byte:02X}").expect("a string takes all");
         }
     }
-    out
 }
 
 #[cfg(test)]
