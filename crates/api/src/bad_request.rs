@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use thiserror::Error;
+
 /// The part of a request that has the fault.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Location {
@@ -67,6 +69,35 @@ impl BadRequest {
     /// A fault of the header with this name.
     pub fn header(name: &'static str, what: impl Into<String>, hint: impl Into<String>) -> Self {
         Self { location: Location::Header(name), what: what.into(), hint: hint.into() }
+    }
+}
+
+/// Why a text is not what it should be: a duration, an instant, a rate, a list of delay levels.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{what}")]
+pub struct TextError {
+    what: String,
+    hint: String,
+}
+
+impl TextError {
+    pub(crate) fn new(what: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { what: what.into(), hint: hint.into() }
+    }
+
+    /// The hint: what to write instead.
+    pub fn hint(&self) -> &str {
+        &self.hint
+    }
+
+    /// The refusal of the member with this path, whose value the text is.
+    pub(crate) fn of_member(self, path: &str) -> BadRequest {
+        BadRequest::member(path, self.what, self.hint)
+    }
+
+    /// The refusal of the query parameter with this name, whose value the text is.
+    pub(crate) fn of_parameter(self, name: &str) -> BadRequest {
+        BadRequest::parameter(name, self.what, self.hint)
     }
 }
 

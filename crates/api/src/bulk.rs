@@ -146,7 +146,7 @@ impl Kind for SignedDuration {
                 Err(BadRequest::member(path, "moves nothing", hint))
             }
             Ok(ms) => Ok(ms),
-            Err(error) => Err(BadRequest::member(path, error.to_string(), error.hint())),
+            Err(error) => Err(error.of_member(path)),
         }
     }
 

@@ -18,8 +18,8 @@
 //! | `1.5h30m` | refused | decimals before the last part |
 
 use crate::INTEGER_MAX;
-use crate::bad_request::shown;
-use thiserror::Error;
+use crate::bad_request::{TextError, shown};
+use std::fmt;
 
 /// Maximum duration: 2^53 ms (285,000 years), so that adding it to an instant cannot overflow.
 pub const DURATION_MS_MAX: u64 = INTEGER_MAX;
@@ -35,109 +35,11 @@ const DECIMALS_MAX: usize = 9;
 const UNITS: [(&str, u64); 6] =
     [("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000), ("w", 604_800_000)];
 
-/// Why a text is not a duration. [`hint`](Self::hint) says what to write instead.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[non_exhaustive]
-pub enum DurationError {
-    /// The text is empty.
-    #[error("is empty, not a duration")]
-    Empty,
-    /// The text has more than [`DURATION_BYTES_MAX`] bytes.
-    #[error("has {bytes} bytes; a duration has at most {DURATION_BYTES_MAX}")]
-    TooLong {
-        /// Length of the text (bytes).
-        bytes: usize,
-    },
-    /// The text begins with a minus sign.
-    #[error("`{text}` is negative")]
-    Negative {
-        /// The text.
-        text: String,
-    },
-    /// A part does not begin with a digit, or its decimals are missing.
-    #[error("`{text}` is not a duration: expected a number at `{rest}`")]
-    NoNumber {
-        /// The text.
-        text: String,
-        /// The rest of the text, from the first character that was not understood.
-        rest: String,
-    },
-    /// A number has no unit.
-    #[error("`{text}` has no unit after {number}")]
-    NoUnit {
-        /// The text.
-        text: String,
-        /// The number that has no unit.
-        number: String,
-    },
-    /// A unit is not known.
-    #[error("`{text}` has the unknown unit `{unit}`")]
-    UnknownUnit {
-        /// The text.
-        text: String,
-        /// The unit.
-        unit: String,
-    },
-    /// A unit is not smaller than the one before it.
-    #[error("`{text}` has `{unit}` out of order or twice")]
-    UnitOrder {
-        /// The text.
-        text: String,
-        /// The unit that is out of order.
-        unit: &'static str,
-    },
-    /// A part that is not the last has decimals.
-    #[error("`{text}` has decimals before its last part")]
-    EarlyDecimals {
-        /// The text.
-        text: String,
-    },
-    /// The last part has more than nine decimals.
-    #[error("`{text}` has more than {DECIMALS_MAX} decimals")]
-    TooManyDecimals {
-        /// The text.
-        text: String,
-    },
-    /// The duration is longer than [`DURATION_MS_MAX`].
-    #[error("`{text}` is longer than {DURATION_MS_MAX} ms")]
-    TooLarge {
-        /// The text.
-        text: String,
-    },
-}
+const SHAPE: &str = "write a number and a unit, for example `250ms`, `30m`, `1h30m` or `15d`";
 
-impl DurationError {
-    /// The hint: what to write instead.
-    pub fn hint(&self) -> String {
-        match self {
-            Self::Empty | Self::TooLong { .. } | Self::NoNumber { .. } => {
-                "write a number and a unit, for example `250ms`, `30m`, `1h30m` or `15d`".to_owned()
-            }
-            Self::Negative { .. } => "write `0s` for now; no duration is negative".to_owned(),
-            Self::NoUnit { number, .. } => {
-                format!("write `{number}ms`, `{number}s` or `{number}m`; the units are ms s m h d w")
-            }
-            Self::UnknownUnit { unit, .. } => match unit.to_ascii_lowercase().as_str() {
-                "us" | "µs" | "μs" | "ns" => "the smallest unit is `ms`; `0.5ms` is rounded up".to_owned(),
-                "y" | "mo" | "month" | "months" | "year" | "years" => {
-                    "write days, for example `365d`".to_owned()
-                }
-                _ => "the units are ms s m h d w, in lower case".to_owned(),
-            },
-            Self::UnitOrder { .. } => {
-                "write each unit once, the largest first, for example `1h30m`".to_owned()
-            }
-            Self::EarlyDecimals { .. } => {
-                "write decimals in the last part only, for example `1h1.5m`".to_owned()
-            }
-            Self::TooManyDecimals { .. } => {
-                "leave out decimals; times are kept to the millisecond".to_owned()
-            }
-            Self::TooLarge { .. } => {
-                "write a shorter duration; a server refuses more than 100 years".to_owned()
-            }
-        }
-    }
+/// The refusal of `text`; `what` is what it has or is.
+fn refused(text: &str, what: impl fmt::Display, hint: impl Into<String>) -> TextError {
+    TextError::new(format!("`{}` {what}", shown(text)), hint)
 }
 
 /// Reads a duration as milliseconds, rounded up.
@@ -158,39 +60,43 @@ impl DurationError {
 /// let error = parse("30").unwrap_err();
 /// assert_eq!(error.to_string(), "`30` has no unit after 30");
 /// assert_eq!(error.hint(), "write `30ms`, `30s` or `30m`; the units are ms s m h d w");
-/// # Ok::<(), tickwheel_api::duration::DurationError>(())
+/// # Ok::<(), tickwheel_api::TextError>(())
 /// ```
-pub fn parse(text: &str) -> Result<u64, DurationError> {
+pub fn parse(text: &str) -> Result<u64, TextError> {
     if text.is_empty() {
-        return Err(DurationError::Empty);
+        return Err(TextError::new("is empty, not a duration", SHAPE));
     }
     if text.len() > DURATION_BYTES_MAX {
-        return Err(DurationError::TooLong { bytes: text.len() });
+        let what = format!("has {} bytes; a duration has at most {DURATION_BYTES_MAX}", text.len());
+        return Err(TextError::new(what, SHAPE));
     }
     if text.starts_with('-') {
-        return Err(DurationError::Negative { text: shown(text) });
+        return Err(refused(text, "is negative", "write `0s` for now; no duration is negative"));
     }
+    let too_large = || {
+        let what = format!("is longer than {DURATION_MS_MAX} ms");
+        refused(text, what, "write a shorter duration; a server refuses more than 100 years")
+    };
     let mut rest = text;
     let mut total_ms: u128 = 0;
     let mut smallest = UNITS.len();
     while !rest.is_empty() {
         let part = Part::split(text, rest)?;
         if part.unit >= smallest {
-            return Err(DurationError::UnitOrder { text: shown(text), unit: UNITS[part.unit].0 });
+            let what = format!("has `{}` out of order or twice", UNITS[part.unit].0);
+            let hint = "write each unit once, the largest first, for example `1h30m`";
+            return Err(refused(text, what, hint));
         }
         smallest = part.unit;
         if !part.decimals.is_empty() && !part.rest.is_empty() {
-            return Err(DurationError::EarlyDecimals { text: shown(text) });
+            let hint = "write decimals in the last part only, for example `1h1.5m`";
+            return Err(refused(text, "has decimals before its last part", hint));
         }
-        let part_ms = part.ms().ok_or_else(|| DurationError::TooLarge { text: shown(text) })?;
         // The sum cannot wrap: it has at most six parts, and `Part::ms` gives far less than 2^125 for each.
-        total_ms += part_ms;
+        total_ms += part.ms().ok_or_else(too_large)?;
         rest = part.rest;
     }
-    match u64::try_from(total_ms) {
-        Ok(ms) if ms <= DURATION_MS_MAX => Ok(ms),
-        _ => Err(DurationError::TooLarge { text: shown(text) }),
-    }
+    u64::try_from(total_ms).ok().filter(|ms| *ms <= DURATION_MS_MAX).ok_or_else(too_large)
 }
 
 /// Reads a duration that may be negative, such as `-1h`, as milliseconds. The amount without its sign is rounded up, so `-0.5ms` is -1.
@@ -198,7 +104,7 @@ pub fn parse(text: &str) -> Result<u64, DurationError> {
 /// # Errors
 ///
 /// The errors of [`parse`] for the text after the sign.
-pub fn parse_signed(text: &str) -> Result<i64, DurationError> {
+pub fn parse_signed(text: &str) -> Result<i64, TextError> {
     let (length, sign) = text.strip_prefix('-').map_or((text, 1), |length| (length, -1));
     let ms = i64::try_from(parse(length)?).expect("the longest duration fits");
     Ok(sign * ms)
@@ -214,8 +120,9 @@ struct Part<'a> {
 }
 
 impl<'a> Part<'a> {
-    fn split(text: &str, from: &'a str) -> Result<Self, DurationError> {
-        let no_number = || DurationError::NoNumber { text: shown(text), rest: shown(from) };
+    fn split(text: &str, from: &'a str) -> Result<Self, TextError> {
+        let no_number =
+            || refused(text, format!("is not a duration: expected a number at `{}`", shown(from)), SHAPE);
         let (whole, after) = digits(from);
         if whole.is_empty() {
             return Err(no_number());
@@ -225,7 +132,8 @@ impl<'a> Part<'a> {
             Some(after) => match digits(after) {
                 ("", _) => return Err(no_number()),
                 (decimals, _) if decimals.len() > DECIMALS_MAX => {
-                    return Err(DurationError::TooManyDecimals { text: shown(text) });
+                    let what = format!("has more than {DECIMALS_MAX} decimals");
+                    return Err(refused(text, what, "leave out decimals; times are kept to the millisecond"));
                 }
                 found => found,
             },
@@ -234,12 +142,17 @@ impl<'a> Part<'a> {
         let (unit, rest) = after.split_at(unit_bytes);
         if unit.is_empty() {
             let number = &from[..from.len() - after.len()];
-            return Err(DurationError::NoUnit { text: shown(text), number: number.to_owned() });
+            let hint = format!("write `{number}ms`, `{number}s` or `{number}m`; the units are ms s m h d w");
+            return Err(refused(text, format!("has no unit after {number}"), hint));
         }
-        let unit = UNITS
-            .iter()
-            .position(|(name, _)| *name == unit)
-            .ok_or_else(|| DurationError::UnknownUnit { text: shown(text), unit: shown(unit) })?;
+        let unit = UNITS.iter().position(|(name, _)| *name == unit).ok_or_else(|| {
+            let hint = match unit.to_ascii_lowercase().as_str() {
+                "us" | "µs" | "μs" | "ns" => "the smallest unit is `ms`; `0.5ms` is rounded up",
+                "y" | "mo" | "month" | "months" | "year" | "years" => "write days, for example `365d`",
+                _ => "the units are ms s m h d w, in lower case",
+            };
+            refused(text, format!("has the unknown unit `{}`", shown(unit)), hint)
+        })?;
         Ok(Self { whole, decimals, unit, rest })
     }
 
@@ -371,7 +284,7 @@ mod tests {
             assert!(!error.hint().is_empty());
         }
         let long = "1".repeat(DURATION_BYTES_MAX + 1);
-        assert_eq!(parse(&long), Err(DurationError::TooLong { bytes: 65 }));
+        assert_eq!(parse(&long), Err(TextError::new("has 65 bytes; a duration has at most 64", SHAPE)));
     }
 
     #[test]

@@ -144,8 +144,7 @@ impl TaskFilter {
 pub(crate) fn instant(name: &str, given: &str) -> Result<i64, BadRequest> {
     let digits = !given.is_empty() && given.bytes().all(|b| b.is_ascii_digit());
     if !digits {
-        return time::parse(given)
-            .map_err(|error| BadRequest::parameter(name, error.to_string(), error.hint()));
+        return time::parse(given).map_err(|error| error.of_parameter(name));
     }
     given.parse().ok().filter(|ms| *ms <= time::INSTANT_MS_MAX).ok_or_else(|| {
         BadRequest::parameter(

@@ -39,8 +39,7 @@ impl ForecastQuery {
         let usual = Self::default();
         let length = |name: &'static str, usual: u64| match found.get(name) {
             None => Ok(usual),
-            Some(given) => duration::parse(given)
-                .map_err(|error| BadRequest::parameter(name, error.to_string(), error.hint())),
+            Some(given) => duration::parse(given).map_err(|error| error.of_parameter(name)),
         };
         let asked = Self {
             queue: found.get("queue").map(str::to_owned),

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::bad_request::{BadRequest, shown};
+use crate::bad_request::{BadRequest, TextError, shown};
 use crate::due::LEVELS_MAX;
 use crate::duration;
 
@@ -20,20 +20,6 @@ use crate::duration;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Levels(Vec<u64>);
-
-/// Why a text is not a list of delay levels.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LevelsError {
-    what: String,
-}
-
-impl fmt::Display for LevelsError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.what)
-    }
-}
-
-impl std::error::Error for LevelsError {}
 
 impl Default for Levels {
     fn default() -> Self {
@@ -67,20 +53,22 @@ impl fmt::Display for Levels {
 }
 
 impl FromStr for Levels {
-    type Err = LevelsError;
+    type Err = TextError;
 
     /// Reads durations with spaces or commas between them, such as `1s 5s 10s`.
-    fn from_str(text: &str) -> Result<Self, LevelsError> {
+    fn from_str(text: &str) -> Result<Self, TextError> {
+        let refused =
+            |what| TextError::new(what, "write durations, for example `1s 30s 5m`; level 1 is the first one");
         let words = text.split([' ', ',', '\t']).filter(|word| !word.is_empty());
         let mut delays = Vec::new();
         for (index, word) in words.enumerate() {
-            let refused = |error: &dyn fmt::Display| format!("level {} is no duration: {error}", index + 1);
-            delays.push(duration::parse(word).map_err(|error| LevelsError { what: refused(&error) })?);
+            let no_duration = |error| refused(format!("level {} is no duration: {error}", index + 1));
+            delays.push(duration::parse(word).map_err(no_duration)?);
         }
         match delays.len() {
-            0 => Err(LevelsError { what: format!("`{}` has no level at all", shown(text)) }),
+            0 => Err(refused(format!("`{}` has no level at all", shown(text)))),
             count if count > LEVELS_MAX as usize => {
-                Err(LevelsError { what: format!("{count} levels are more than {LEVELS_MAX}") })
+                Err(refused(format!("{count} levels are more than {LEVELS_MAX}")))
             }
             _ => Ok(Self(delays)),
         }

@@ -79,7 +79,7 @@ mod trace;
 mod value;
 
 pub use backup::{BackupBody, BackupPhase, BackupState, BackupsBody};
-pub use bad_request::{BadRequest, Location, shown, shown_bytes};
+pub use bad_request::{BadRequest, Location, TextError, shown, shown_bytes};
 pub use batch::{BadBatchLine, BatchLine, BatchOp, BatchResult};
 pub use bulk::{
     BULK_MAX, BulkCancelAnswer, BulkCancelBody, BulkMoveAnswer, BulkMoveBody, MoveTo, PurgeAnswer, PurgeBody,
@@ -100,7 +100,7 @@ pub use forecast::{BucketBody, FORECAST_BUCKETS_MAX, ForecastBody, ForecastQuery
 pub use if_match::{etag, if_match};
 pub use job::{JobAction, JobBody, JobState, JobsBody};
 pub use lease::{LEASE_MS_MAX, LEASE_MS_MIN, LEASE_TASKS_MAX, LeaseBody, WAIT_MS_MAX};
-pub use levels::{Levels, LevelsError};
+pub use levels::Levels;
 pub use payload::{CONTENT_TYPE_BYTES_MAX, CONTENT_TYPE_JSON, CONTENT_TYPE_OCTETS, PayloadBody};
 pub use problem::{PROBLEM_CONTENT_TYPE, Problem};
 pub use problem_kind::ProblemKind;
@@ -110,7 +110,7 @@ pub use query::{
     QueuesQuery, SchedulesQuery, encoded, no_query,
 };
 pub use queues::{DeleteQueueAnswer, QueueBody, QueueCounts, QueueGone, QueuesBody};
-pub use rate::{RATE_PER_MS_MAX, RATE_TASKS_MAX, RateBody, RateError};
+pub use rate::{RATE_PER_MS_MAX, RATE_TASKS_MAX, RateBody};
 pub use retry::{ATTEMPTS_MAX, RetryBody};
 pub use schedule::{
     CADENCE_MS_MAX, CADENCE_MS_MIN, CadenceBody, CatchUp, DeleteScheduleAnswer, OccurrenceBody, Overlap,

@@ -6,9 +6,8 @@ use std::str::FromStr;
 use serde::Serializer;
 use serde_json::value::RawValue;
 use serde_json::{Value as Json, json};
-use thiserror::Error;
 
-use crate::bad_request::{BadRequest, shown};
+use crate::bad_request::{BadRequest, TextError, shown};
 use crate::body::Source;
 use crate::kind::Kind;
 use crate::openapi::schema;
@@ -36,22 +35,17 @@ pub struct RateBody {
     pub per_ms: u64,
 }
 
-/// Why a text is not a rate.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("`{text}` is no rate: {what}")]
-pub struct RateError {
-    text: String,
-    what: String,
-}
-
 /// Units that alone stand for a period of one unit.
 const UNITS: [(&str, u64); 5] = [("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000)];
 
 impl FromStr for RateBody {
-    type Err = RateError;
+    type Err = TextError;
 
-    fn from_str(text: &str) -> Result<Self, RateError> {
-        let refused = |what: String| RateError { text: shown(text), what };
+    fn from_str(text: &str) -> Result<Self, TextError> {
+        let refused = |what: String| {
+            let hint = "write a number and a period, for example `5/s`, `100/m` or `1/250ms`";
+            TextError::new(format!("`{}` is no rate: {what}", shown(text)), hint)
+        };
         let Some((tasks, per)) = text.split_once('/') else {
             return Err(refused("there is no `/` in it".to_owned()));
         };
@@ -92,8 +86,7 @@ impl Kind for Rate {
 
     fn read(&self, path: &str, raw: &RawValue, _: Source) -> Result<RateBody, BadRequest> {
         let text = value::text(path, raw, "5/s")?;
-        let hint = "write a number and a period, for example `5/s`, `100/m` or `1/250ms`";
-        text.parse().map_err(|error: RateError| BadRequest::member(path, error.to_string(), hint))
+        text.parse().map_err(|error: TextError| error.of_member(path))
     }
 
     fn write<S: Serializer>(&self, rate: &RateBody, serializer: S, _: bool) -> Result<S::Ok, S::Error> {

@@ -80,7 +80,7 @@ pub(crate) fn word<T: Copy>(path: &str, raw: &RawValue, words: &[(&str, T)]) -> 
 /// Reads a duration such as `30m`, in milliseconds.
 pub(crate) fn duration_ms(path: &str, raw: &RawValue) -> Result<u64, BadRequest> {
     let text = text(path, raw, "30m")?;
-    duration::parse(&text).map_err(|error| BadRequest::member(path, error.to_string(), error.hint()))
+    duration::parse(&text).map_err(|error| error.of_member(path))
 }
 
 /// Reads a duration within limits, in milliseconds.
@@ -104,7 +104,7 @@ pub(crate) fn duration_ms_within(
 /// Reads an RFC 3339 time, in milliseconds since 1970.
 pub(crate) fn instant_ms(path: &str, raw: &RawValue) -> Result<i64, BadRequest> {
     let text = text(path, raw, "2017-10-02T11:26:33Z")?;
-    time::parse(&text).map_err(|error| BadRequest::member(path, error.to_string(), error.hint()))
+    time::parse(&text).map_err(|error| error.of_member(path))
 }
 
 /// Reads an array, and returns the raw text of its elements.

@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use tickwheel_api::{
-    LIMIT_MAX, PauseBody, QueueBody, QueueCounts, QueuesQuery, RATE_TASKS_MAX, RateBody, RateError, duration,
+    LIMIT_MAX, PauseBody, QueueBody, QueueCounts, QueuesQuery, RATE_TASKS_MAX, RateBody, TextError, duration,
     time,
 };
 
@@ -112,7 +112,7 @@ fn limit(text: &str) -> Result<Setting<u64>, String> {
 }
 
 fn rate(text: &str) -> Result<Setting<RateBody>, String> {
-    values::setting(text, |text| text.parse().map_err(|error: RateError| error.to_string()))
+    values::setting(text, |text| text.parse().map_err(|error: TextError| error.to_string()))
 }
 
 fn burst(text: &str) -> Result<Setting<u64>, String> {

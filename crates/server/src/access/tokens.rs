@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 pub(crate) use tickwheel_api::openapi::Right;
-use tickwheel_api::{RateError, duration};
+use tickwheel_api::{TextError, duration};
 use tickwheel_queue::QueueName;
 
 use crate::access::quota::{Allowed, Quota};
@@ -356,8 +356,8 @@ fn said(line: &str) -> Result<Said, String> {
             "name" => grant.name = Some(token_name(value)?),
             "rights" => grant.rights = rights(value)?,
             "scope" => grant.scopes = Some(scopes(value)?),
-            "rate" => allowed.rate = Some(value.parse().map_err(|error: RateError| wrong(&error))?),
-            "bytes" => allowed.bytes = Some(value.parse().map_err(|error: RateError| wrong(&error))?),
+            "rate" => allowed.rate = Some(value.parse().map_err(|error: TextError| wrong(&error))?),
+            "bytes" => allowed.bytes = Some(value.parse().map_err(|error: TextError| wrong(&error))?),
             "tasks" => allowed.tasks = Some(value.parse().map_err(|_| wrong(&"it takes a whole number"))?),
             _ => allowed.max_delay_ms = Some(duration::parse(value).map_err(|error| wrong(&error))?),
         }
