@@ -175,6 +175,11 @@ impl ProblemKind {
         self.parts().0
     }
 
+    /// The last part of the URI: `version-mismatch`.
+    pub(crate) fn path(self) -> &'static str {
+        self.type_uri().trim_start_matches("/problems/")
+    }
+
     /// The HTTP status.
     #[must_use]
     pub const fn status(self) -> u16 {

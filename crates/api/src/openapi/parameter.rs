@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::schema::{boolean, duration_like, integer, one_of, time, time_ms, word};
+use super::schema::{boolean, duration_like, integer, one_of, time_or_ms, word};
 use crate::{
     Existing, INTEGER_MAX, LIST_LIMIT_MAX, PREVIEW_MAX, ProblemKind, PutMode, SchedulesQuery, TAG_BYTES_MAX,
     TaskState,
@@ -24,123 +24,75 @@ pub(super) struct Parameter {
     pub(super) what: &'static str,
 }
 
-/// All parameters and request headers.
-pub(super) fn parameters() -> Vec<Parameter> {
-    use Location::{Header, Path, Query};
-    let queue = json!({ "type": "string", "minLength": 1, "maxLength": 200, "pattern": "^[A-Za-z0-9+/;.$_()][A-Za-z0-9+/;.$_()-]*$" });
-    let modes = PutMode::ALL.map(PutMode::name);
-    let kinds: Vec<_> =
-        ProblemKind::ALL.iter().map(|kind| kind.type_uri().trim_start_matches("/problems/")).collect();
-    let span = || json!({ "anyOf": [time(), time_ms()] });
-    let of = |name, location, schema, what| Parameter { name, location, schema, what };
-    vec![
-        of("q", Path, queue.clone(), "The name of the queue. A `/` in it is written `%2F`."),
-        of("key", Path, word(256), "The key of the task, percent-encoded."),
-        of("name", Path, word(200), "The name of the schedule, percent-encoded."),
-        of(
-            "id",
-            Path,
-            json!({ "type": "string", "pattern": "^[0-9]+$" }),
-            "The number of the job, or of the backup.",
-        ),
-        of("kind", Path, one_of(&kinds), "The last part of the `type` of a problem."),
-        of(
-            "mode",
-            Query,
-            one_of(&modes),
-            "`upsert`: the put replaces the live task or adds a new one. `create`: it only adds a task. `replace`: it only replaces the live task. `debounce`: as `upsert`, with a due time that `max_wait` limits. Default: `upsert`.",
-        ),
-        of(
-            "revoke",
-            Query,
-            boolean(),
-            "Whether a leased task is taken from its worker. Default: false; then a leased task is a problem, 409.",
-        ),
-        of("state", Query, one_of(&TaskState::ALL.map(TaskState::name)), "The state of the tasks."),
-        of(
-            "due_from",
-            Query,
-            span(),
-            "The earliest due time of the tasks, in RFC 3339 or milliseconds since 1970.",
-        ),
-        of(
-            "due_to",
-            Query,
-            span(),
-            "The latest due time of the tasks, in RFC 3339 or milliseconds since 1970.",
-        ),
-        of("tag", Query, word(TAG_BYTES_MAX), "A tag that the tasks have."),
-        of(
-            "prefix",
-            Query,
-            json!({ "type": "string", "maxLength": 200, "pattern": "^([A-Za-z0-9+/;.$_()][A-Za-z0-9+/;.$_()-]*)?$" }),
-            "The beginning of the names of the queues.",
-        ),
-        of(
-            "limit",
-            Query,
-            integer(1, LIST_LIMIT_MAX as u64),
-            "Maximum number of entries on the page. Default: 100; for the list of all queues, no limit.",
-        ),
-        of(
-            "cursor",
-            Query,
-            json!({ "type": "string", "minLength": 1, "maxLength": SchedulesQuery::CURSOR_BYTES_MAX }),
-            "The `next_cursor` of the page before, unchanged; for an export, the text of the last complete cursor line.",
-        ),
-        of("count", Query, integer(1, PREVIEW_MAX as u64), "Number of instants. Default: 5."),
-        of(
-            "queue",
-            Query,
-            queue.clone(),
-            "The queue to which the answer is limited. Default: all queues; for them a forecast needs a token without a scope.",
-        ),
-        of(
-            "existing",
-            Query,
-            one_of(&Existing::ALL.map(Existing::name)),
-            "The rule for a line whose task, settings or schedule the server has already. `skip`: the server keeps what it has; `replace`: the line replaces it; `refuse`: the import stops before the line. Default: `refuse`.",
-        ),
-        of(
-            "other_clock",
-            Query,
-            boolean(),
-            "Whether the file and the server may differ in that one of them has a virtual clock. All times of the file stay as they are. Default: false.",
-        ),
-        of("quiet", Query, boolean(), "Whether the answer has the last line only. Default: false."),
-        of(
-            "first_line",
-            Query,
-            integer(2, INTEGER_MAX),
-            "The number in its file of the first line behind the header. A long file may be sent in several parts, each with the header in front. Default: 2.",
-        ),
-        of("bucket", Query, duration_like("1m"), "Length of a bucket, `1s` or more. Default: `1m`."),
-        of(
-            "span",
-            Query,
-            duration_like("24h"),
-            "Length of the forecast after the current bucket, at most 10,080 buckets. Default: `24h`.",
-        ),
-        of(
-            "If-Match",
-            Header,
-            json!({ "type": "string", "minLength": 1, "pattern": "^(\"[0-9]{1,15}\"|[0-9]{1,15})$", "examples": ["\"41\""] }),
-            "The version that the task or schedule must have, in quotes, as the `ETag` of an answer. If it has another version, the answer is 412.",
-        ),
-        of(
-            "Idempotency-Key",
-            Header,
-            json!({ "type": "string", "pattern": "^(\"[ !#-~]{1,256}\"|[!#-~]([ !#-~]{0,254}[!#-~])?)$", "examples": ["order-1042"] }),
-            "The key of the task. A second call with the same key adds no second task.",
-        ),
-        of(
-            "traceparent",
-            Header,
-            json!({ "type": "string" }),
-            "W3C trace context. It is kept with the task and given to its worker. A malformed value is ignored.",
-        ),
-        of("tracestate", Header, json!({ "type": "string" }), "Additional data of `traceparent`."),
-    ]
+/// Declares the parameters: name, place and schema; the doc comment is the description.
+macro_rules! parameters {
+    ($(#[doc = $what:literal] $name:literal: $location:ident = $schema:expr;)*) => {
+        /// All parameters and request headers.
+        pub(super) fn parameters() -> Vec<Parameter> {
+            let parameter =
+                |name, location, schema, what: &'static str| Parameter { name, location, schema, what: what.trim() };
+            vec![$(parameter($name, Location::$location, $schema, $what)),*]
+        }
+    };
+}
+
+parameters! {
+    /// The name of the queue. A `/` in it is written `%2F`.
+    "q": Path = queue_name();
+    /// The key of the task, percent-encoded.
+    "key": Path = word(256);
+    /// The name of the schedule, percent-encoded.
+    "name": Path = word(200);
+    /// The number of the job, or of the backup.
+    "id": Path = json!({ "type": "string", "pattern": "^[0-9]+$" });
+    /// The last part of the `type` of a problem.
+    "kind": Path = one_of(&ProblemKind::ALL.map(ProblemKind::path));
+    /// `upsert`: the put replaces the live task or adds a new one. `create`: it only adds a task. `replace`: it only replaces the live task. `debounce`: as `upsert`, with a due time that `max_wait` limits. Default: `upsert`.
+    "mode": Query = one_of(&PutMode::ALL.map(PutMode::name));
+    /// Whether a leased task is taken from its worker. Default: false; then a leased task is a problem, 409.
+    "revoke": Query = boolean();
+    /// The state of the tasks.
+    "state": Query = one_of(&TaskState::ALL.map(TaskState::name));
+    /// The earliest due time of the tasks, in RFC 3339 or milliseconds since 1970.
+    "due_from": Query = time_or_ms();
+    /// The latest due time of the tasks, in RFC 3339 or milliseconds since 1970.
+    "due_to": Query = time_or_ms();
+    /// A tag that the tasks have.
+    "tag": Query = word(TAG_BYTES_MAX);
+    /// The beginning of the names of the queues.
+    "prefix": Query = json!({ "type": "string", "maxLength": 200, "pattern": "^([A-Za-z0-9+/;.$_()][A-Za-z0-9+/;.$_()-]*)?$" });
+    /// Maximum number of entries on the page. Default: 100; for the list of all queues, no limit.
+    "limit": Query = integer(1, LIST_LIMIT_MAX as u64);
+    /// The `next_cursor` of the page before, unchanged; for an export, the text of the last complete cursor line.
+    "cursor": Query = json!({ "type": "string", "minLength": 1, "maxLength": SchedulesQuery::CURSOR_BYTES_MAX });
+    /// Number of instants. Default: 5.
+    "count": Query = integer(1, PREVIEW_MAX as u64);
+    /// The queue to which the answer is limited. Default: all queues; for them a forecast needs a token without a scope.
+    "queue": Query = queue_name();
+    /// The rule for a line whose task, settings or schedule the server has already. `skip`: the server keeps what it has; `replace`: the line replaces it; `refuse`: the import stops before the line. Default: `refuse`.
+    "existing": Query = one_of(&Existing::ALL.map(Existing::name));
+    /// Whether the file and the server may differ in that one of them has a virtual clock. All times of the file stay as they are. Default: false.
+    "other_clock": Query = boolean();
+    /// Whether the answer has the last line only. Default: false.
+    "quiet": Query = boolean();
+    /// The number in its file of the first line behind the header. A long file may be sent in several parts, each with the header in front. Default: 2.
+    "first_line": Query = integer(2, INTEGER_MAX);
+    /// Length of a bucket, `1s` or more. Default: `1m`.
+    "bucket": Query = duration_like("1m");
+    /// Length of the forecast after the current bucket, at most 10,080 buckets. Default: `24h`.
+    "span": Query = duration_like("24h");
+    /// The version that the task or schedule must have, in quotes, as the `ETag` of an answer. If it has another version, the answer is 412.
+    "If-Match": Header = json!({ "type": "string", "minLength": 1, "pattern": "^(\"[0-9]{1,15}\"|[0-9]{1,15})$", "examples": ["\"41\""] });
+    /// The key of the task. A second call with the same key adds no second task.
+    "Idempotency-Key": Header = json!({ "type": "string", "pattern": "^(\"[ !#-~]{1,256}\"|[!#-~]([ !#-~]{0,254}[!#-~])?)$", "examples": ["order-1042"] });
+    /// W3C trace context. It is kept with the task and given to its worker. A malformed value is ignored.
+    "traceparent": Header = json!({ "type": "string" });
+    /// Additional data of `traceparent`.
+    "tracestate": Header = json!({ "type": "string" });
+}
+
+fn queue_name() -> Value {
+    json!({ "type": "string", "minLength": 1, "maxLength": 200, "pattern": "^[A-Za-z0-9+/;.$_()][A-Za-z0-9+/;.$_()-]*$" })
 }
 
 /// All parameters, as components of the OpenAPI document.

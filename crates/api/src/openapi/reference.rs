@@ -68,7 +68,7 @@ fn route(page: &mut String, operation: &Operation, known: &[Parameter]) {
         line(page, format_args!("- {}: {given}. {}", answer.status, answer.what));
     }
     let problems = operation.problems.iter().map(|kind| {
-        let name = kind.type_uri().trim_start_matches("/problems/");
+        let name = kind.path();
         format!("[{name}](#problems{name})")
     });
     let problems: Vec<_> = problems.collect();

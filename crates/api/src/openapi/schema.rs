@@ -181,6 +181,11 @@ pub(crate) fn time_ms() -> Value {
     json!({ "type": "integer", "minimum": 0, "maximum": INSTANT_MS_MAX })
 }
 
+/// An instant as RFC 3339, or in milliseconds since 1970.
+pub(crate) fn time_or_ms() -> Value {
+    json!({ "anyOf": [time(), time_ms()] })
+}
+
 pub(crate) fn list(of: Value, min: usize, max: usize) -> Value {
     json!({ "type": "array", "items": of, "minItems": min, "maxItems": max })
 }
