@@ -5,12 +5,13 @@ use crate::body::{Body, Source, body};
 use crate::kind::{Kind, choice, object};
 use crate::openapi::schema::{self, Schema};
 use crate::part::may;
+use crate::query::{self, Parameters};
 use crate::task::TaskState;
 use crate::terms::TAG_BYTES_MAX;
 use crate::{time, value};
 use serde::Serializer;
+use serde_json::Value as Json;
 use serde_json::value::RawValue;
-use serde_json::{Value as Json, json};
 
 body! {
     /// The tasks that match all members of the filter.
@@ -68,7 +69,7 @@ impl Kind for TimeOrMs {
     }
 
     fn schema(&self) -> Json {
-        json!({ "anyOf": [schema::time(), schema::time_ms()] })
+        schema::time_or_ms()
     }
 
     fn example(&self) -> String {
@@ -119,6 +120,17 @@ impl TaskFilter {
             )),
             _ => Ok(self),
         }
+    }
+
+    /// Reads the parameters of a query string.
+    pub(crate) fn of_parameters(found: &Parameters) -> Result<Self, BadRequest> {
+        let filter = Self {
+            state: found.read_as("state", query::choice)?,
+            due_from_ms: found.read_as("due_from", instant)?,
+            due_to_ms: found.read_as("due_to", instant)?,
+            tag: found.read_as("tag", |_, given| tag(given))?,
+        };
+        filter.check()
     }
 
     /// The parameters of the query string, in its order.

@@ -6,75 +6,49 @@ use crate::duration;
 use crate::kind::{Kind, count, duration, instant, list, object, text};
 use crate::openapi::schema;
 use crate::part::{has, may};
-use crate::query::{Parameters, Query};
+use crate::query::query;
 
 /// Maximum number of buckets of a forecast (one week in minutes).
 pub const FORECAST_BUCKETS_MAX: u64 = 10_080;
 
-/// The query of `GET /v1/forecast`: `?queue=&bucket=1m&span=24h`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ForecastQuery {
-    /// The queue whose tasks are counted; `None`: the tasks of all queues are.
-    pub queue: Option<String>,
-    /// Length of a bucket (ms): 1 s or more, by default 1 min.
-    pub bucket_ms: u64,
-    /// Length of the forecast after the current bucket (ms), by default 24 h; at most [`FORECAST_BUCKETS_MAX`] buckets.
-    pub span_ms: u64,
+query! {
+    /// The query of `GET /v1/forecast`: `?queue=&bucket=1m&span=24h`.
+    pub struct ForecastQuery {
+        /// The queue whose tasks are counted; `None`: the tasks of all queues are.
+        queue: Option<String> = None, |_, given: &str| Ok::<_, BadRequest>(Some(given.to_owned()));
+        /// Length of a bucket (ms): 1 s or more, by default 1 min.
+        bucket_ms as "bucket": u64 = 60_000, length, |ms: &u64| duration::format(*ms);
+        /// Length of the forecast after the current bucket (ms), by default 24 h; at most [`FORECAST_BUCKETS_MAX`] buckets.
+        span_ms as "span": u64 = 86_400_000, length, |ms: &u64| duration::format(*ms);
+    }
+    later: &["from", "tag"];
+    check: ForecastQuery::check;
 }
 
-impl Default for ForecastQuery {
-    fn default() -> Self {
-        Self { queue: None, bucket_ms: 60_000, span_ms: 86_400_000 }
-    }
+fn length(name: &'static str, given: &str) -> Result<u64, BadRequest> {
+    duration::parse(given).map_err(|error| error.of_parameter(name))
 }
 
 impl ForecastQuery {
-    /// Reads the text after the `?`.
-    ///
-    /// # Errors
-    ///
-    /// The errors of [`PutQuery::parse`](crate::PutQuery::parse); a forecast of more than [`FORECAST_BUCKETS_MAX`] buckets.
-    pub fn parse(query: &str) -> Result<Self, BadRequest> {
-        let found = Parameters::read(query, &["queue", "bucket", "span"], &["from", "tag"])?;
-        let usual = Self::default();
-        let length = |name: &'static str, usual: u64| match found.get(name) {
-            None => Ok(usual),
-            Some(given) => duration::parse(given).map_err(|error| error.of_parameter(name)),
-        };
-        let asked = Self {
-            queue: found.get("queue").map(str::to_owned),
-            bucket_ms: length("bucket", usual.bucket_ms)?,
-            span_ms: length("span", usual.span_ms)?,
-        };
-        if asked.bucket_ms < 1_000 {
-            let what = format!("{} is shorter than a second", duration::format(asked.bucket_ms));
+    /// Refuses buckets that are too short or too many.
+    fn check(&self) -> Result<(), BadRequest> {
+        let [span, bucket] = [self.span_ms, self.bucket_ms].map(duration::format);
+        if self.bucket_ms < 1_000 {
+            let what = format!("{bucket} is shorter than a second");
             return Err(BadRequest::parameter("bucket", what, "write `1s` or more"));
         }
-        if !(1..=FORECAST_BUCKETS_MAX).contains(&asked.buckets()) {
-            let (span, bucket) = (duration::format(asked.span_ms), duration::format(asked.bucket_ms));
-            let what = format!(
-                "{span} has {} buckets of {bucket}, not from 1 to {FORECAST_BUCKETS_MAX}",
-                asked.buckets()
-            );
+        if !(1..=FORECAST_BUCKETS_MAX).contains(&self.buckets()) {
+            let buckets = self.buckets();
+            let what =
+                format!("{span} has {buckets} buckets of {bucket}, not from 1 to {FORECAST_BUCKETS_MAX}");
             return Err(BadRequest::parameter("span", what, "make the buckets longer, or change the span"));
         }
-        Ok(asked)
+        Ok(())
     }
 
     /// Number of buckets after the current one.
     pub fn buckets(&self) -> u64 {
         self.span_ms.div_ceil(self.bucket_ms.max(1))
-    }
-
-    /// The query as [`parse`](Self::parse) reads it, without the `?`.
-    pub fn to_query(&self) -> String {
-        let mut query = Query::default();
-        if let Some(queue) = &self.queue {
-            query.add("queue", queue);
-        }
-        query.add("bucket", &duration::format(self.bucket_ms));
-        query.add("span", &duration::format(self.span_ms));
-        query.text
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::bad_request::{BadRequest, nearest, shown};
 use crate::choice::{self, Choice};
-use crate::filter::{TaskFilter, instant, tag};
+use crate::filter::TaskFilter;
 use crate::json::list;
 use crate::task::TaskState;
 
@@ -15,42 +15,49 @@ const QUEUE_NAME_BYTES_MAX: usize = 200;
 /// Maximum length of the cursor of a list of tasks (bytes).
 pub const CURSOR_BYTES_MAX: usize = 256;
 
-/// Declares a query: its parameters, their defaults and readers. Parser and writer follow.
+/// Declares a query: its parameters, their defaults, readers and writers. Parser and writer follow.
 ///
-/// A reader takes the name of its parameter and the decoded text.
+/// A reader takes the name of its parameter and the decoded text. A field with a writer is written by it, another one by [`ToText`]. A
+/// field in parentheses is a filter, which has several parameters.
 macro_rules! query {
     (
         $(#[$attribute:meta])*
-        pub struct $Name:ident {
-            $($(#[$about:meta])* $field:ident: $type:ty = $usual:expr, $read:expr;)*
+        pub struct $Name:ident $(($(#[$what:meta])* $filter:ident: $Filter:ty = $($part:literal),+))? {
+            $($(#[$about:meta])* $field:ident $(as $wire:literal)?: $type:ty = $usual:expr, $read:expr $(, $write:expr)?;)*
         }
+        $(later: $later:expr;)?
         $(check: $check:expr;)?
     ) => {
         $(#[$attribute])*
         #[derive(Debug, Clone, PartialEq, Eq)]
         pub struct $Name {
+            $($(#[$what])* pub $filter: $Filter,)?
             $($(#[$about])* pub $field: $type,)*
         }
 
         impl Default for $Name {
             fn default() -> Self {
-                Self { $($field: $usual,)* }
+                Self { $($filter: <$Filter>::default(),)? $($field: $usual,)* }
             }
         }
 
         impl $Name {
+            /// The names of the parameters.
+            const NAMES: &[&str] = &[$($($part,)+)? $($crate::body::wire_name!($field $($wire)?)),*];
+
             /// Reads the text after the `?`. An empty text is a query without parameters.
             ///
             /// # Errors
             ///
             /// Unknown and repeated parameters, values that their parameters do not allow, and broken percent-encoding.
             pub fn parse(query: &str) -> Result<Self, $crate::BadRequest> {
-                let found = $crate::query::Parameters::read(query, &[$(stringify!($field)),*], &[])?;
+                Self::of(&$crate::query::Parameters::read(query, Self::NAMES, $crate::body::list!($($later)?))?)
+            }
+
+            fn of(found: &$crate::query::Parameters) -> Result<Self, $crate::BadRequest> {
                 let query = Self {
-                    $($field: match found.get(stringify!($field)) {
-                        Some(given) => ($read)(stringify!($field), given)?,
-                        None => $usual,
-                    },)*
+                    $($filter: <$Filter>::of_parameters(found)?,)?
+                    $($field: found.read_as($crate::body::wire_name!($field $($wire)?), $read)?.unwrap_or($usual),)*
                 };
                 $(($check)(&query)?;)?
                 Ok(query)
@@ -60,15 +67,19 @@ macro_rules! query {
             #[must_use]
             pub fn to_query(&self) -> String {
                 let (mut query, usual) = ($crate::query::Query::default(), Self::default());
+                $(self.$filter.parameters().iter().for_each(|(name, text)| query.add(name, text));)?
                 $(
                     if self.$field != usual.$field {
-                        query.add(stringify!($field), &$crate::query::ToText::to_text(&self.$field));
+                        let text = $crate::query::query!(text &self.$field $(, $write)?);
+                        query.add($crate::body::wire_name!($field $($wire)?), &text);
                     }
                 )*
                 query.text
             }
         }
     };
+    (text $value:expr) => { $crate::query::ToText::to_text($value) };
+    (text $value:expr, $write:expr) => { ($write)($value) };
 }
 pub(crate) use query;
 
@@ -117,55 +128,30 @@ query! {
     }
 }
 
-/// The query of `GET /v1/queues/{q}/tasks`: `?state=&due_from=&due_to=&tag=&limit=&cursor=`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ListQuery {
-    /// The tasks to list. The span of due times includes both its ends; on the wire they are RFC 3339 or milliseconds since 1970.
-    pub filter: TaskFilter,
-    /// Maximum number of entries on the page: 1 to 1,000, by default 100.
-    pub limit: usize,
-    /// The `next_cursor` of the page before: 1 to 256 bytes, whose meaning only the server knows.
-    pub cursor: Option<String>,
-}
-
-impl Default for ListQuery {
-    fn default() -> Self {
-        Self { filter: TaskFilter::default(), limit: LIST_LIMIT_DEFAULT, cursor: None }
+query! {
+    /// The query of `GET /v1/queues/{q}/tasks`: `?state=&due_from=&due_to=&tag=&limit=&cursor=`.
+    pub struct ListQuery(
+        /// The tasks to list. The span of due times includes both its ends; on the wire they are RFC 3339 or milliseconds since 1970.
+        filter: TaskFilter = "state", "due_from", "due_to", "tag"
+    ) {
+        /// Maximum number of entries on the page: 1 to 1,000, by default 100.
+        limit: usize = LIST_LIMIT_DEFAULT, |name, given| number(name, given, LIST_LIMIT_MAX, LIST_LIMIT_DEFAULT);
+        /// The `next_cursor` of the page before: 1 to 256 bytes, whose meaning only the server knows.
+        cursor: Option<String> = None, |_, given| cursor(given, CURSOR_BYTES_MAX).map(Some);
     }
 }
 
 impl ListQuery {
-    /// Reads the text after the `?`.
-    ///
-    /// # Errors
-    ///
-    /// The errors of [`PutQuery::parse`].
-    pub fn parse(query: &str) -> Result<Self, BadRequest> {
-        let found = Parameters::read(query, &["state", "due_from", "due_to", "tag", "limit", "cursor"], &[])?;
-        let state = found.get("state").map(|given| word("state", given, TaskState::WORDS));
-        let filter = TaskFilter { state: state.transpose()?, ..found.filter()? };
-        found.list(filter)
-    }
-
     /// Reads the query of a list of dead tasks: `?due_from=&due_to=&tag=&limit=&cursor=`.
     ///
     /// # Errors
     ///
-    /// The errors of [`PutQuery::parse`].
+    /// The errors of [`parse`](Self::parse).
     pub fn parse_dead(query: &str) -> Result<Self, BadRequest> {
-        let found = Parameters::read(query, &["due_from", "due_to", "tag", "limit", "cursor"], &[])?;
-        let filter = TaskFilter { state: Some(TaskState::Dead), ..found.filter()? };
-        found.list(filter)
-    }
-
-    /// The query as [`parse`](Self::parse) reads it, without the `?`.
-    pub fn to_query(&self) -> String {
-        let mut query = Query::default();
-        for (name, value) in self.filter.parameters() {
-            query.add(name, &value);
-        }
-        query.add_page(self.limit, self.cursor.as_deref());
-        query.text
+        let but_state = &Self::NAMES[1..];
+        let mut list = Self::of(&Parameters::read(query, but_state, &[])?)?;
+        list.filter.state = Some(TaskState::Dead);
+        Ok(list)
     }
 }
 
@@ -267,36 +253,14 @@ impl Parameters {
         Ok(Self { found })
     }
 
-    pub(crate) fn get(&self, name: &str) -> Option<&str> {
-        self.found.iter().find(|(found, _)| *found == name).map(|(_, value)| value.as_str())
-    }
-
-    /// Reads the parameters of the filter, except for `state`.
-    fn filter(&self) -> Result<TaskFilter, BadRequest> {
-        let filter = TaskFilter {
-            state: None,
-            due_from_ms: self.get("due_from").map(|given| instant("due_from", given)).transpose()?,
-            due_to_ms: self.get("due_to").map(|given| instant("due_to", given)).transpose()?,
-            tag: self.get("tag").map(tag).transpose()?,
-        };
-        filter.check()
-    }
-
-    fn list(&self, filter: TaskFilter) -> Result<ListQuery, BadRequest> {
-        Ok(ListQuery {
-            filter,
-            limit: self.number("limit", LIST_LIMIT_MAX, LIST_LIMIT_DEFAULT)?,
-            cursor: self.cursor(CURSOR_BYTES_MAX)?,
-        })
-    }
-
-    /// Reads a number from 1 to `max`; the default is `usual`.
-    fn number(&self, name: &'static str, max: usize, usual: usize) -> Result<usize, BadRequest> {
-        self.get(name).map_or(Ok(usual), |given| number(name, given, max, usual))
-    }
-
-    pub(crate) fn cursor(&self, bytes_max: usize) -> Result<Option<String>, BadRequest> {
-        self.get("cursor").map(|given| cursor(given, bytes_max)).transpose()
+    /// The value of a parameter as `read` reads it.
+    pub(crate) fn read_as<T>(
+        &self,
+        name: &'static str,
+        read: impl FnOnce(&'static str, &str) -> Result<T, BadRequest>,
+    ) -> Result<Option<T>, BadRequest> {
+        let found = self.found.iter().find(|(found, _)| *found == name);
+        found.map(|(_, value)| read(name, value)).transpose()
     }
 }
 
@@ -432,14 +396,5 @@ impl Query {
         self.text.push_str(name);
         self.text.push('=');
         self.text.push_str(&encoded(value));
-    }
-
-    fn add_page(&mut self, limit: usize, cursor: Option<&str>) {
-        if limit != LIST_LIMIT_DEFAULT {
-            self.add("limit", &limit.to_string());
-        }
-        if let Some(cursor) = cursor {
-            self.add("cursor", cursor);
-        }
     }
 }
