@@ -15,7 +15,7 @@ pub(crate) struct Bounds {
 
 impl Bounds {
     /// Draws the bounds. Each bound is small with a chance of `percent`, and has its default otherwise. A bound that is
-    /// small with one `percent` has the same size with each higher one.
+    /// small at one `percent` is small, and has the same size, at every higher one.
     pub(crate) fn draw(percent: u64, rng: &mut Rng) -> Self {
         let mut bounds = Self { store: StoreBounds::default(), engine: EngineBounds::default() };
         let Self { store, engine } = &mut bounds;

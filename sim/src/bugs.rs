@@ -15,8 +15,8 @@ const fn bug(name: &'static str, breaks: &'static [&'static str]) -> Bug {
 
 /// All planted bugs.
 ///
-/// A task that comes back breaks P5 if it was cancelled and P4 if it was acked; the seed decides which of the two
-/// comes first. A task that is lost and put again looks like a second task (P6).
+/// A cancelled task that comes back breaks P5, an acked one P4; the seed decides which of the two comes first. A task
+/// that is lost and put again looks like a second task (P6).
 pub const BUGS: [Bug; 50] = [
     // In the store.
     bug("reply-before-sync", &["P1", "P4", "P5", "P6"]),

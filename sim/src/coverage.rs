@@ -54,7 +54,7 @@ pub struct Coverage {
     pub lost: u64,
     /// Jumps of the wall clock.
     pub jumps: u64,
-    /// Times that the wall clock went back, to return later.
+    /// Times that the wall clock went back and was to return later.
     pub glitches: u64,
     /// Times the wall clock stood still.
     pub freezes: u64,

@@ -71,7 +71,7 @@ struct File {
     durable: Vec<u8>,
     unsynced: Vec<Write>,
     /// The ranges of the writes that the last sync covered. If one of them is damaged, nothing later on the disk can
-    /// show that it had been written.
+    /// show that the write existed.
     last_synced: Vec<Range<usize>>,
     lie: Option<Lie>,
 }
@@ -83,9 +83,10 @@ struct Lie {
     before: Vec<u8>,
     /// The writes that later syncs covered.
     after: Vec<Write>,
-    /// Whether the file is a log file. Only later frames can certainly show that the lost frames of a log file had been there.
+    /// Whether the file is a log file. Lost frames of a log file are shown for certain only by later frames.
     is_log: bool,
-    /// The number of later syncs: for a log file only those that covered frames, because the zeroes of a spare file show nothing.
+    /// The number of later syncs. For a log file, only syncs that covered frames count, because the zeroes of a spare
+    /// file show nothing.
     syncs: u64,
 }
 
@@ -236,7 +237,8 @@ impl SimDisk {
         match state.schedule.next(op) {
             Some(Fault::Crash) => {
                 state.crashed = true;
-                // The crash came in the middle of the call: its change is one of those that may stay. A sync has promised nothing then.
+                // The crash came in the middle of the call, so its change may be kept or lost. A sync that crashed has
+                // promised nothing.
                 if !matches!(op, DiskOp::Sync | DiskOp::SyncDir) {
                     let _ = effect(&mut state);
                 }
@@ -305,7 +307,8 @@ impl File {
         self.last_synced.iter().any(|last| last.start < range.end && range.start < last.end)
     }
 
-    /// Makes the unsynced writes durable. If an earlier sync of the file lied, an honest sync also keeps its writes as later ones.
+    /// Makes the unsynced writes durable. If an earlier sync of the file lied, an honest sync also adds its writes to
+    /// the later ones.
     fn sync(&mut self, honest: bool) {
         if !self.unsynced.is_empty() {
             self.last_synced = self.unsynced.iter().map(Write::range).collect();

@@ -1,11 +1,11 @@
-//! Every sequence of a few operations, with a crash at each changing call of the disk, after which every subset of
-//! the unsynced changes is kept in turn.
+//! Runs every sequence of a few operations, with a crash at each call of the disk that changes something. After each
+//! crash, every subset of the unsynced changes is kept once.
 //!
-//! The search is small and complete: known crash bugs of file systems mostly need three operations or fewer. The
-//! result names its bound. Up to [`SUBSETS_OF`] unsynced changes, every subset of them is kept in turn. With more
-//! changes, these subsets are kept: none, all, each change alone, all changes but one, and the first changes up to
-//! each one. The last kept write is whole, torn after 512 bytes, or torn in its middle. After one or two operations,
-//! if none or all changes were kept, the machine crashes once more at each changing call of the recovery.
+//! The search is small and complete: known crash bugs of file systems mostly need three operations or fewer. The result
+//! names its bound. For at most [`SUBSETS_OF`] unsynced changes, each subset of them is kept once. For more changes,
+//! these subsets are kept: none, all, each change alone, all changes but one, and each prefix. The last kept write is
+//! whole, torn after 512 bytes, or torn in its middle. After one or two operations, if none or all changes were kept,
+//! the machine crashes once more at each changing call of the recovery.
 
 use crate::disk::{Fault, LastWrite, SimDisk};
 use crate::play::{OPERATIONS, Operation, Play, Stopped};
@@ -134,7 +134,7 @@ fn come_back_twice(play: &Play, kept: u64) -> Result<u64, String> {
     Ok(0)
 }
 
-/// The subsets of `count` changes that are kept in turn, each with what becomes of the last kept write.
+/// The subsets of `count` changes that are tried, each with what happens to the last kept write.
 fn parts(count: usize) -> Vec<(u64, LastWrite)> {
     let all = 1_u64.checked_shl(count as u32).map_or(u64::MAX, |bit| bit - 1);
     let subsets: Vec<u64> = if count <= SUBSETS_OF {

@@ -12,8 +12,8 @@ use crate::rng::Rng;
 /// The largest number of calls in one poll while the lanes slip.
 const SLIP_CALLS_MAX: u64 = 6;
 
-/// Makes the calls of its jobs when it is polled while the switch is on. While the switch is off, commits stay in
-/// flight, so other calls, time and crashes come between.
+/// Makes the calls of its jobs when it is polled and the switch is on. While the switch is off, commits stay in
+/// flight, so other calls, passing time and crashes come in between.
 ///
 /// In some polls the lanes *slip*: a few calls are made, each of a random lane, as with threads and a real disk. A
 /// commit may then be half written while a checkpoint goes on, and the other way round. In all other polls the disk
@@ -32,9 +32,9 @@ const LANES: [Lane; 3] = [Lane::Commit, Lane::Read, Lane::Background];
 /// How often the lanes slip.
 #[derive(Debug)]
 pub struct Slips {
-    /// Percent of polls in which they slip.
+    /// Percent of polls in which the lanes slip.
     pub percent: u64,
-    /// Draws the slips and the number of calls.
+    /// Draws whether the lanes slip, and the number of calls.
     pub rng: Rng,
 }
 

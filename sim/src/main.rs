@@ -62,7 +62,8 @@ struct Arguments {
     /// Instead of seeds: all sequences of this number of operations, with a crash at every call of the disk.
     #[arg(long, conflicts_with_all = ["seed", "seeds", "seeds_file"])]
     exhaustive: Option<usize>,
-    /// Instead of seeds: for each kind of call of the disk, lets the 1st, 2nd, ... fail, until a run passes untouched.
+    /// Instead of seeds: for each kind of call of the disk, lets the 1st, 2nd, ... fail, until a run passes without a
+    /// fault.
     #[arg(long, conflicts_with_all = ["seed", "seeds", "seeds_file", "exhaustive"])]
     fail_nth: bool,
 }

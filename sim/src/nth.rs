@@ -1,4 +1,5 @@
-//! For each kind of call of the disk, the 1st, the 2nd, ... of these calls fails, until a whole play passes without a fault.
+//! For each kind of call of the disk: the first call fails, then in a new play the second, and so on, until a whole
+//! play passes without a fault.
 
 use tickwheel_store::DiskOp;
 

@@ -14,7 +14,8 @@ pub struct Options {
     pub queues: u64,
     /// The number of keys in each queue.
     pub keys: u64,
-    /// The number of calls before the liveness phase begins. More are made if crashes or a checkpoint are still missing.
+    /// The number of calls before the liveness phase begins. If crashes or a checkpoint are missing by then, more calls
+    /// are made.
     pub calls: u64,
     /// The least number of crashes before the liveness phase begins.
     pub crashes: u64,
@@ -95,7 +96,7 @@ pub struct Options {
     pub wall_sub_ns: u64,
     /// Per mille of steps at which the wall clock goes back and returns later.
     pub glitch_permille: u64,
-    /// Percent of the bounds that are small. A bound is the largest piece of work of one step of the store or the engine.
+    /// Percent of the bounds that are small. Each bound limits one step of work of the store or the engine.
     pub tight_percent: u64,
     /// Percent of the holds that delete a queue.
     pub delete_percent: u64,

@@ -8,12 +8,12 @@
 //! 1. [`Oracle::new`] with the first reading of both clocks, then [`Oracle::time`] (or [`Oracle::time_ns`]) at each change
 //!    of one of them, *before* the server sees the change. `wall_ms` is the believed wall clock of the server. Between two
 //!    readings a clock shows no other values. The monotonic clock goes on across restarts.
-//! 2. [`Oracle::called`] when a call leaves its client, [`Oracle::answered`] when the answer is back. Any number of calls
-//!    may be open. The verdict on an answer comes when no call on its key is open any more, and no *wide* call on its queue
-//!    (a lease, list, count, delete, or put without a key); at the latest at the next crash.
-//! 3. If no answer will come: [`Oracle::lost`]. When the server certainly holds nothing of the lost call (it has sent an
-//!    answer that nothing received, or it never got the call): [`Oracle::settled`]. Settle early: each call that stays lost
-//!    may double the number of worlds.
+//! 2. [`Oracle::called`] when a call leaves its client, [`Oracle::answered`] when the answer is back. Any number of
+//!    calls may be open. An answer is judged when no call on its key is open any more, and no *wide* call on its queue
+//!    (a lease, list, count, delete, or put without a key). It is judged at the latest at the next crash.
+//! 3. If no answer will come: [`Oracle::lost`]. If the lost call can have no effect any more (the server's answer
+//!    reached no client, or the server never got the call): [`Oracle::settled`]. Settle early: each call that stays
+//!    lost may double the number of worlds.
 //! 4. A crash: [`Oracle::crashed`] at its moment, then [`Oracle::recovered`] when the restarted server has read its clocks,
 //!    before it does anything. A crash closes all open calls: deliver no answer from before the crash afterwards. A graceful
 //!    stop: [`Oracle::stopping`] as it begins, [`Oracle::stopped`] when it is complete, [`Oracle::recovered`] later.
@@ -21,8 +21,8 @@
 //!    at any time.
 //! 6. A put that leaves the key to the server has to be a plain upsert. If its answer is lost, the oracle does not follow
 //!    its task.
-//! 7. At the end of the liveness phase (every task was delivered and acked, then no call was made for some time): a `List`
-//!    of each queue, then [`Oracle::finish`].
+//! 7. At the end of the liveness phase (every task was delivered and acked, and then no call was made for some time): a
+//!    `List` of each queue, then [`Oracle::finish`].
 //!
 //! ```
 //! use tickwheel_sim::oracle::{Answer, Call, CallId, Due, Mode, Oracle, Verb, Violation};
@@ -96,7 +96,8 @@ pub struct Oracle {
     /// Grows when a call begins, when it ends and when it is settled. Its values give the order of the history.
     stamp: u64,
     stopping: bool,
-    /// Whether the disk may be too full for the server to write what time alone changes, such as the expiry of a task.
+    /// Whether the disk may be so full that the server cannot write the changes that time alone makes, such as the
+    /// expiry of a task.
     lacks_room: bool,
     queues: BTreeMap<String, Queue>,
     /// Open calls. With each call: the keys that it concerns, and for each key the index of the token that belongs to
@@ -124,7 +125,7 @@ struct Queue {
     lost_leases: Vec<Op>,
     /// Settled calls that may concern a key that is not known yet, because its put is open.
     settled: BTreeSet<CallId>,
-    /// The number of lost puts without a key. The keys that the server gave to their tasks are unknown.
+    /// The number of lost puts without a key. The keys that the server gave to these tasks are unknown.
     lost_keys: usize,
     touched: u64,
     listed: u64,
@@ -162,7 +163,8 @@ impl Oracle {
         }
     }
 
-    /// From now on the disk may be too full for the server to write what time alone changes, such as the expiry of a task.
+    /// From now on the disk may be so full that the server cannot write the changes that time alone makes, such as the
+    /// expiry of a task.
     pub fn room_is_short(&mut self) {
         self.lacks_room = true;
     }
@@ -390,7 +392,7 @@ impl Oracle {
         }
     }
 
-    /// Ends the liveness phase: no task that is due may remain. Everything else was compared when the lists were answered.
+    /// Ends the liveness phase: no due task may remain. Everything else was compared when the lists were answered.
     ///
     /// # Errors
     /// `P3`: a task is due, or its lease has run out, and no worker got the task.
@@ -424,7 +426,7 @@ impl Oracle {
         None
     }
 
-    /// Makes a violation of `promise` on this key, which the driver itself has seen.
+    /// Makes a violation of `promise` on this key. The driver has seen the violation itself.
     #[must_use]
     pub fn accuse(&self, queue: &str, key: &str, promise: &'static str, what: String) -> Violation {
         self.broken(queue, Some(key), (promise, what))
@@ -456,7 +458,7 @@ impl Oracle {
 
     fn down(&mut self, how: Down) -> Verdict {
         self.story.push((None, format!("{}: {how:?}", self.clock)));
-        // `lost` judges a key when the last call that may concern it is closed. So every key is judged.
+        // `lost` judges a key when the last call that may concern it is closed, so every key is judged.
         let open: Vec<CallId> = self.open.keys().copied().collect();
         open.into_iter().try_for_each(|id| self.lost(id))?;
         for queue in self.queues.values_mut() {
@@ -481,7 +483,7 @@ impl Oracle {
         let (clock, strangers, mut first) = (&self.clock, queue.lost_keys > 0, None);
         queue.keys.retain(|key, book| match first.as_ref().map_or_else(|| book.judge(clock), |_| Ok(())) {
             Ok(()) => true,
-            // The key may be that of a lost put without a key, so what happened to it before is unknown.
+            // The key may belong to a lost put without a key, so the earlier calls on it are unknown.
             Err(_) if strangers && key.parse::<u64>().is_ok() => false,
             Err(broken) => {
                 first = Some((key.clone(), broken));
@@ -491,7 +493,7 @@ impl Oracle {
         first.map_or(Ok(()), |(key, broken)| Err(self.broken(name, Some(&key), broken)))
     }
 
-    /// Splits an answer into the parts that concern one key each. Before that it makes the checks that need several keys.
+    /// Splits an answer into one part for each key. Before that it makes the checks that need several keys.
     fn shares(
         &mut self,
         op: &Op,
@@ -665,9 +667,9 @@ impl Oracle {
         Ok(())
     }
 
-    /// Checks the counts. A choice of one possible state for each key must give these numbers. By Hall's theorem such
-    /// a choice exists exactly if, for each set of states, the numbers of these states are large enough for the keys
-    /// that can be in no other state.
+    /// Checks the counts: there must be a choice of one possible state for each key that gives these numbers. By Hall's
+    /// theorem such a choice exists exactly if, for each set of states, the sum of its numbers is at least the number
+    /// of keys that can be in no other state.
     fn counted(&self, op: &Op, [scheduled, ready, leased, dead]: [usize; 4]) -> Verdict {
         let queue = &self.queues[&op.call.queue];
         let alone = queue.wide.is_empty();

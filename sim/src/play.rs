@@ -1,4 +1,5 @@
-//! A small world without random numbers: one caller makes one call at a time, and equal operations give equal calls of the disk.
+//! A small world without random numbers. One caller makes one call at a time, and equal operations give equal calls of
+//! the disk.
 
 use std::fmt;
 
@@ -28,7 +29,7 @@ pub(crate) enum Operation {
     PutFar,
     /// Cancels the task that was put last.
     Cancel,
-    /// Moves the task that was put last: a far one becomes near, a near one far.
+    /// Moves the task that was put last. A far task becomes near, and a near one far.
     Reschedule,
     /// Lets time pass until the server wants to be woken.
     Wake,
@@ -315,7 +316,7 @@ impl Play {
     }
 }
 
-/// Options with small files, and with a checkpoint whenever there is time for one.
+/// Options with small files, and a checkpoint as soon as there is time for one.
 fn options() -> StoreOptions {
     let mut options = StoreOptions::new(*b"a small world...");
     options.history = HistoryLimits::last(10_000);

@@ -28,7 +28,7 @@ impl fmt::Display for Report<'_> {
         writeln!(f, "seed {seed:#x} FAILED on commit {}: {promise} is broken", self.commit)?;
         writeln!(f, "{why}")?;
         writeln!(f, "options: {}", self.options)?;
-        // The story of the smaller run is shorter, so it is the one that is printed.
+        // The story of the smaller run is shorter, so that one is printed.
         let (outcome, options) = match self.shrunk {
             Some(shrunk) => {
                 writeln!(f, "made smaller in {} runs: {}", shrunk.runs, shrunk.options)?;

@@ -118,7 +118,7 @@ struct World {
     keeper: Keeper,
     clients: Vec<Client>,
     open: BTreeMap<CallId, Call>,
-    /// Leases that may wait in the server until something is ready.
+    /// Lease calls that may wait in the server until a task is ready.
     waiting: BTreeSet<CallId>,
     /// Calls on their way to the server, and the step at which they arrive.
     wire: Vec<(u64, Input)>,
@@ -211,7 +211,7 @@ impl World {
         match self.rng.below(1_000) {
             0..4 => return self.crashed("killed"),
             4..7 => return self.stop_gracefully(),
-            // No list from a failed store: it shows its durable state only, and the oracle cannot see the difference.
+            // A failed store is not listed: it shows its durable state only, and the oracle cannot see the difference.
             7..12 if self.nobody_waits() && self.doomed.is_none() => return self.list_one(),
             _ => {}
         }

@@ -11,7 +11,7 @@ use crate::coverage::Coverage;
 /// A range that passed.
 #[derive(Clone, Debug)]
 pub struct Line<'a> {
-    /// The commit that was run; with `+` behind it if the working tree had changes.
+    /// The commit that was run, followed by `+` if the working tree had changes.
     pub commit: &'a str,
     /// The seeds, as they were given on the command line: `0..10000`.
     pub seeds: &'a str,

@@ -1,4 +1,4 @@
-//! Translates the types of the product to those of the oracle and back. The oracle knows nothing of the product, so
+//! Translates between the types of the product and those of the oracle. The oracle knows nothing of the product, so
 //! this module stands between them.
 
 use std::sync::Arc;
@@ -58,7 +58,7 @@ fn timeline(first: i64, number: u64) -> Vec<product::Moment> {
     moments.collect()
 }
 
-/// Whether `moments` is empty, or is the timeline of a task with this number.
+/// Whether `moments` is empty or the timeline of a task with this number.
 fn is_timeline(moments: &[product::Moment], number: u64) -> bool {
     moments.first().is_none_or(|first| moments == timeline(first.at.as_ms(), number))
 }
@@ -100,7 +100,7 @@ fn number(
         retry: shown.unwrap_or_else(|| retry(number)),
         ..product::Terms::default()
     };
-    // No call put any other task. For such a task the result is a number that no call has.
+    // No call puts any other task. For such a task the result is a number that no call has.
     let (key, trace) = traced;
     let traced_well = trace_of(key.as_str()).as_ref() == trace;
     let is_it = |number: u64| {
@@ -181,8 +181,8 @@ pub(crate) fn command(call: &oracle::Call) -> product::Command {
                 body.timeline = timeline(*first, *number);
             }
             terms.expire_after_ms = oracle::expire_after_of(*number);
-            // The oracle's `Replace` is one of two puts of the product, chosen by the number: with that mode, or with
-            // one that must not add a task.
+            // The oracle's `Replace` is one of two puts of the product: one with that mode, or one that must not add a
+            // task. The number of the call decides.
             let may_add = *mode != oracle::Mode::Replace || number & 4 == 0;
             product::Command::Put(product::Put {
                 queue,
@@ -361,7 +361,7 @@ pub(crate) fn answer(call: &oracle::Call, answer: product::Answer) -> oracle::An
             _ => A::Refused,
         },
         P::Get(Ok(task)) => A::Task(view(&task)),
-        // The product's get tells a done key from an unknown one; the oracle's get does not.
+        // A get of the product distinguishes a done key from an unknown one. A get of the oracle does not.
         P::Get(Err(product::GetError::NotFound | product::GetError::Done)) => A::NotFound,
         P::Get(Err(product::GetError::Unavailable(why))) => unavailable(&why),
         P::Get(Err(_)) => A::Refused,

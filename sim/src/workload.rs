@@ -44,7 +44,7 @@ pub(crate) struct Workload {
 }
 
 impl Workload {
-    /// A workload that draws by these options from this generator.
+    /// A workload that draws from this generator, with these options.
     #[must_use]
     pub(crate) fn new(options: &Options, rng: Rng) -> Self {
         Self {
@@ -257,7 +257,7 @@ impl Workload {
         Call { queue, key, verb: Verb::Import { due, payload, attempts, there, revoke } }
     }
 
-    /// A call that names one of the tasks that were shown last by its id, in whatever state it is now.
+    /// A call that names a task by its id: one of the tasks that were shown last, in any state.
     fn by_id(&mut self) -> Call {
         let (queue, key, id) = self.seen[self.rng.index(self.seen.len())].clone();
         let act = match self.rng.below(8) {
@@ -299,7 +299,8 @@ impl Workload {
         }
         let twice = tokens[0].clone();
         let verb = match self.rng.below(18) {
-            // One call may have the same token twice: each of the two acks then does what it would do alone.
+            // One call may name the same token twice. Each of the two acks then has the effect that it would have
+            // alone.
             0..2 => Verb::Ack { tokens: tokens.into_iter().chain([twice]).collect() },
             2..11 => Verb::Ack { tokens },
             11..15 => {
@@ -320,7 +321,7 @@ impl Workload {
             return None;
         }
         let seen = key.as_ref().and_then(|key| self.versions.get(&(queue.to_owned(), key.clone())));
-        // The version from an answer; or a wrong one if no answer showed any.
+        // The version from an answer, or a wrong one if no answer showed a version.
         Some(seen.copied().unwrap_or(u64::MAX))
     }
 
@@ -341,7 +342,7 @@ impl Workload {
         }
     }
 
-    /// Draws whether a put gets such terms. If they are switched off, no number is drawn.
+    /// Draws whether a put gets an expiry, a back-off or a timeline. If these are switched off, no number is drawn.
     fn draws_terms(&mut self) -> bool {
         self.terms_percent > 0 && self.rng.chance(self.terms_percent)
     }
@@ -381,7 +382,7 @@ impl Workload {
     }
 }
 
-/// A token like this one that belongs to no lease.
+/// A token that is similar to this one and belongs to no lease.
 fn forged(token: &str) -> String {
     let (first, rest) = token.split_at(1);
     format!("{}{rest}", if first == "A" { "B" } else { "A" })

@@ -144,7 +144,7 @@ pub enum There {
     Skip,
     /// The imported task takes its place.
     Replace,
-    /// The task stays, and the answer is [`Answer::Live`] or [`Answer::Dead`].
+    /// The task stays. The answer is [`Answer::Live`] or [`Answer::Dead`].
     Refuse,
 }
 
@@ -190,7 +190,8 @@ pub struct Call {
 /// The operation of a call.
 #[derive(Clone, Debug)]
 pub enum Verb {
-    /// Make or replace the key's task. Answered by `Stored`, `Live`, `Leased`, `NotFound`, `Done` or `VersionMismatch`.
+    /// Make a task, or replace the task of the key. Answered by `Stored`, `Live`, `Leased`, `NotFound`, `Done` or
+    /// `VersionMismatch`.
     Put {
         /// `None` is now.
         due: Option<Due>,
@@ -212,7 +213,7 @@ pub enum Verb {
         payload: u64,
         /// The number of leases that ended in the other store.
         attempts: u32,
-        /// The treatment of a task that is there.
+        /// How to treat a task that is there already.
         there: There,
         /// Also take the present task away from a worker that holds it.
         revoke: bool,
@@ -237,7 +238,8 @@ pub enum Verb {
         /// Also take the task away from a worker that holds it.
         revoke: bool,
     },
-    /// Redrive the dead task with this id; the key of the call is its key. Answered by `Stored` (not created), `NotFound` or `Live`.
+    /// Redrive the dead task with this id. The key of the call is the key of this task. Answered by `Stored` (not
+    /// created), `NotFound` or `Live`.
     Redrive {
         /// The id of the task.
         id: u64,
@@ -258,8 +260,8 @@ pub enum Verb {
     Nack {
         /// The tokens of the leases, one for each task.
         tokens: Vec<String>,
-        /// `None`: the retry policy of the task sets the delay; without a policy the task is ready at once, at its
-        /// old place. `Some(0)`: ready at once. Otherwise the task is scheduled again, this delay from now (ms).
+        /// `None`: the retry policy of the task sets the delay; without a policy the task is ready at once, at its old
+        /// position. `Some(0)`: ready at once. Otherwise the task is scheduled again, this delay from now (ms).
         delay_ms: Option<u64>,
         /// The reason.
         how: How,
@@ -368,9 +370,9 @@ pub enum Answer {
     },
     /// A new task was refused, because the queue is drained (503).
     Draining,
-    /// A new task was refused, because the queue has its `max_backlog` (429).
+    /// A new task was refused, because the backlog of the queue is at `max_backlog` (429).
     BacklogFull,
-    /// The queue was not deleted, because it still has these (409).
+    /// The queue was not deleted, because it still has these tasks or schedules (409).
     NotEmpty {
         /// Live tasks.
         live: usize,
@@ -381,7 +383,7 @@ pub enum Answer {
     },
     /// The call was refused and changed nothing (400, 429, 507).
     Refused,
-    /// The outcome is unknown (5xx). The same as [`lost`](super::Oracle::lost).
+    /// The outcome is unknown (5xx). It counts as [`lost`](super::Oracle::lost).
     Unknown,
 }
 
@@ -398,7 +400,7 @@ pub enum TokenAnswer {
     Expired,
     /// The owner had taken the task away.
     Revoked,
-    /// If the lease was still running, it has ended, and its attempt does not count.
+    /// The lease has ended, if it was still running, and its attempt does not count.
     Returned,
 }
 

@@ -5,7 +5,7 @@ use std::fmt;
 /// The index of a reading: the part of a run between two changes of a clock. Inside it both clocks stand still.
 pub(super) type Moment = usize;
 
-/// Every reading of the clocks, in order. The cost of a look at a span is proportional to its number of readings.
+/// Every reading of the clocks, in order. A look-up of a span costs time in proportion to its number of readings.
 #[derive(Clone, Debug)]
 pub(super) struct Clock {
     /// Monotonic ms, wall ms.

@@ -7,8 +7,8 @@ impl Oracle {
     /// instant `from`, in buckets of `width_ms`.
     ///
     /// # Errors
-    /// The forecast begins at another instant than the bucket of now, counts tasks that cannot be there, or leaves
-    /// out tasks that certainly are there.
+    /// The forecast does not begin at the bucket of now, counts tasks that cannot be there, or leaves out tasks
+    /// that certainly are there.
     pub fn forecast(&self, name: Option<&str>, from: i64, width_ms: u64, counts: &[u64]) -> Verdict {
         let wall = self.clock.last().1;
         let broken = |what| Err(self.broken(name.unwrap_or("(all)"), None, ("counts", what)));

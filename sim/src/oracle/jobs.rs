@@ -13,7 +13,7 @@ use super::Violation;
 pub enum Change {
     /// A new job with this value.
     Begin(u64),
-    /// The job with the first number has the second as its value.
+    /// The job with the first number now has the second number as its value.
     Keep(u64, u64),
     /// The job with this number is forgotten.
     Forget(u64),
@@ -30,7 +30,7 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// Whether it is unknown if the last change happened. Then the client has to read all jobs first.
+    /// Whether it is unknown if the last change happened. If so, the client has to read all jobs first.
     #[must_use]
     pub fn is_in_doubt(&self) -> bool {
         self.open.is_some()
@@ -102,7 +102,7 @@ mod tests {
         verdict.err().map(|violation| violation.promise)
     }
 
-    /// Job 5 was kept with value 1; then this change was called and a crash came.
+    /// Job 5 was kept with value 1; then this change was called, and a crash came.
     fn after(change: Change) -> Ledger {
         let mut ledger = Ledger::default();
         ledger.called(Change::Begin(1));

@@ -8,8 +8,8 @@ use super::clock::Clock;
 use super::task::Task;
 use super::world::{Broken, Down, Op, World};
 
-/// If a key has more worlds than this, or a knot has more calls than `KNOT_MAX`, the oracle gives up the key, not the
-/// run. A workload that reaches one of these limits leaves too many calls unsettled.
+/// The oracle gives up a key, but not the run, if the key has more worlds than this or a knot has more calls than
+/// `KNOT_MAX`. A workload that reaches one of these limits leaves too many calls unsettled.
 const WORLDS_MAX: usize = 4_096;
 const KNOT_MAX: usize = 128;
 /// The number of refused calls that are remembered.
@@ -60,8 +60,8 @@ impl Key {
         self.refused.push(op);
     }
 
-    /// Judges the knot, as [`judge_knot`](Self::judge_knot) does. If no order of its calls explains the answers,
-    /// tries whether they are explained when a refused call took effect.
+    /// Judges the knot, as [`judge_knot`](Self::judge_knot) does. If no order of its calls explains the answers, this
+    /// tries whether the effect of a refused call explains them.
     pub(super) fn judge(&mut self, clock: &Clock) -> Result<(), Broken> {
         let before = (!self.refused.is_empty() && !self.knot.is_empty()).then(|| self.clone());
         let broken = match (self.judge_knot(clock), before) {
@@ -110,7 +110,7 @@ impl Key {
                 }
             }
             if let (true, Some(broken)) = (next.is_empty(), why) {
-                // The first error is the best one to report: it comes from the order of the answers.
+                // The first error is the best one to report, because it comes from the order of the answers.
                 return Err(broken);
             }
             layer = next;
@@ -144,7 +144,7 @@ impl Key {
         self.worlds.iter().all(is_it).then_some(task)
     }
 
-    /// Whether its task may be in a lease of a call that named the task by its id.
+    /// Whether its task may be leased by a call that named the task by its id.
     pub(super) fn may_be_taken_by_id(&self) -> bool {
         self.worlds.iter().filter_map(|world| world.task.as_ref()).any(Task::is_taken_by_id)
     }
@@ -170,7 +170,7 @@ impl Key {
         worlds.fold(0, |bits, world| bits | states(&world))
     }
 
-    /// The least or the largest number of dead tasks of this key that a count may find.
+    /// The smallest or the largest number of dead tasks of this key that a count may find.
     pub(super) fn graves(&self, clock: &Clock, most: bool) -> usize {
         let latest = |world: &World| world.in_time(clock.now(), clock).iter().map(World::graves).max();
         let of = self.worlds.iter().map(|world| match most {
@@ -211,7 +211,7 @@ impl Key {
         }
         let due = |world: &World| world.task.as_ref().map(|task| task.due);
         let may = |world: &World| due(world).is_some_and(|(first, last)| first <= high && low <= last);
-        // Not certain if time alone may have made the task dead: its last allowed lease ran out, or it expired.
+        // The answer is not certain if time alone may have made the task dead: its last allowed lease ran out, or it expired.
         let must = |world: &World| {
             due(world).is_some_and(|(first, last)| low <= first && last <= high)
                 && world.in_time(clock.now(), clock).len() == 1
@@ -248,7 +248,7 @@ impl Key {
         self.worlds = worlds.collect::<BTreeSet<_>>().into_iter().collect();
     }
 
-    /// These worlds, and the worlds that follow if lost calls that began before `bound` took effect too.
+    /// These worlds, and the worlds that result if lost calls that began before `bound` took effect, too.
     fn with_lost(&mut self, mut worlds: Vec<World>, bound: u64, clock: &Clock) -> Vec<World> {
         let mut seen: BTreeSet<World> = worlds.iter().cloned().collect();
         let mut at = 0;

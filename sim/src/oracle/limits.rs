@@ -17,8 +17,8 @@ pub(super) struct Hold {
 }
 
 impl Hold {
-    /// Whether nothing may be delivered from `op.from` to `op.to`. If the wall clock has shown the end of the pause
-    /// since it was set, the server may have forgotten the pause, even if the clock was set back later.
+    /// Whether no delivery is allowed from `op.from` to `op.to`. If the wall clock has shown the end of the pause since
+    /// it was set, the server may have forgotten the pause, even if the clock was set back later.
     fn holds(&self, op: &Op, clock: &Clock) -> bool {
         let ms = match self.pause {
             Pause::Off => return false,
@@ -29,7 +29,7 @@ impl Hold {
         high < low.saturating_add_unsigned(ms)
     }
 
-    /// Whether the pause may keep a task back at some moment from `op.from` to `op.to`.
+    /// Whether the pause may keep a task from delivery at some moment from `op.from` to `op.to`.
     fn may_hold(&self, op: &Op, clock: &Clock) -> bool {
         let ms = match self.pause {
             Pause::Off => return false,
@@ -69,8 +69,8 @@ impl Oracle {
         }
         let most = queue.limits.since(op.called).map(|limits| limits.per_group.unwrap_or(usize::MAX)).max();
         let others = others.iter().filter_map(|(_, book)| book.certain(&self.clock)).map(|task| task.payload);
-        // A group may have more tasks in flight than a limit that was set later, but then it gets no more: only
-        // groups that got a task here are checked.
+        // A group may have more tasks in flight than a limit that was set later, but then it may get no further task.
+        // So only groups that got a task here are checked.
         let given: BTreeSet<u64> = found.iter().filter_map(|one| group_of(one.payload)).collect();
         let mut groups: BTreeMap<u64, usize> = BTreeMap::new();
         let all = found.iter().map(|one| one.payload).chain(others).filter_map(group_of);

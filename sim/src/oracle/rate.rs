@@ -1,4 +1,5 @@
-//! The deliveries of a queue that has a rate: never more than the rate allows, in any order in which the calls may have taken effect.
+//! The deliveries of a queue that has a rate. The number is never more than the rate allows, in any order in which the
+//! calls may have taken effect.
 
 use super::call::{Limits, Rate};
 use super::clock::Clock;
@@ -12,7 +13,7 @@ const GRANTS_MAX: usize = 64;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Handed {
     grants: Vec<Grant>,
-    /// The last time at which a token may have been taken out of the bucket, or the bucket was made.
+    /// The last time at which the bucket was made, or a token may have been taken out of it.
     taken_ms: u64,
 }
 
@@ -30,13 +31,13 @@ impl Handed {
         self.taken_ms = mono_ms;
     }
 
-    /// Limits were set, or the server crashed: earlier deliveries say nothing any more.
+    /// Limits were set, or the server crashed, so earlier deliveries prove nothing any more.
     pub(super) fn begin(&mut self, mono_ms: u64) {
         self.grants.clear();
         self.may_be_empty(mono_ms);
     }
 
-    /// A lease was answered with these tokens. How many more deliveries the bucket allowed stays unknown.
+    /// A lease was answered with these tokens. It stays unknown how many more deliveries the bucket allowed.
     pub(super) fn granted(&mut self, op: &Op, tokens: Vec<String>, clock: &Clock) {
         if self.grants.len() == GRANTS_MAX {
             self.grants.remove(0);
@@ -51,8 +52,8 @@ impl Handed {
         }
     }
 
-    /// Checks the deliveries until the answer of `op`, over each span that begins with a remembered grant, ends with
-    /// this answer, and had only one rate setting.
+    /// Checks the deliveries until the answer of `op`. A span is checked if it begins with a remembered grant, ends
+    /// with this answer, and had only one rate setting.
     ///
     /// # Errors
     /// The text of the violation, if there were more deliveries than the rate allows.
@@ -81,7 +82,7 @@ impl Handed {
         Ok(())
     }
 
-    /// The number of tasks that the rate certainly allows a lease at this time.
+    /// The number of tasks that the rate certainly allows for a lease at this time.
     pub(super) fn at_least(&self, rate: Rate, mono_ms: u64) -> u64 {
         // One millisecond is taken off, because both instants were rounded down.
         let ms = mono_ms.saturating_sub(self.taken_ms).saturating_sub(1);

@@ -3,7 +3,8 @@
 
 use super::call::CallId;
 
-/// The number of replaced values that are remembered. No call stays open while more values are set on its queue.
+/// The number of replaced values that are remembered. No call stays open while its queue gets more new values than
+/// this.
 const GONE_KEPT: usize = 64;
 
 /// One setting: the values that it may have, and the values that it may have had.
@@ -18,9 +19,10 @@ struct Entry<T> {
     by: Option<CallId>,
     /// The stamp of the call.
     called: u64,
-    /// At this stamp the call has set the value, or never will. `u64::MAX` while the call may still take effect.
+    /// The stamp at which it is certain that the call has set the value, or never will. `u64::MAX` while the call may
+    /// still take effect.
     set: u64,
-    /// At this stamp another value has replaced this one. `u64::MAX` while it may be the present value.
+    /// The stamp at which another value has certainly replaced this one. `u64::MAX` while it may be the present value.
     gone: u64,
 }
 
@@ -42,7 +44,8 @@ impl<T: Copy + Default> Register<T> {
         for entry in self.entries.iter_mut().filter(|entry| entry.set < called) {
             entry.gone = entry.gone.min(stamp);
         }
-        // No check asks for values that were replaced long ago; a call that was open then may ask for recent ones.
+        // No check asks for values that were replaced long ago. A call that was open at that time may still ask for
+        // recent ones.
         let mut gone: Vec<u64> =
             self.entries.iter().map(|entry| entry.gone).filter(|gone| *gone < u64::MAX).collect();
         if gone.len() > 2 * GONE_KEPT {
@@ -96,7 +99,7 @@ mod tests {
         assert_eq!(since(&register, 11), [0, 5]);
         register.answered(CallId(1), 20);
         assert_eq!((since(&register, 15), since(&register, 21)), (vec![0, 5], vec![5]));
-        // Two calls at the same time: either may be the last.
+        // Two calls ran at the same time, so either may be the last.
         register.called(CallId(2), 6, 30);
         register.called(CallId(3), 7, 31);
         register.answered(CallId(3), 40);

@@ -57,7 +57,7 @@ struct Task {
 struct Memory {
     tasks: BTreeMap<String, Task>,
     done: BTreeMap<String, bool>,
-    /// `tokens`: the key of each token. `revoked`: for each key, the token of the latest revoked lease.
+    /// `tokens`: the key of each token. `revoked`: for each key, the token that was revoked last.
     tokens: BTreeMap<String, String>,
     revoked: BTreeMap<String, String>,
     acked: BTreeSet<String>,

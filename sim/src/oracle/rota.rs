@@ -15,27 +15,27 @@ pub enum Beat {
     Every(u64),
     /// Instants at this distance (ms), counted from the Unix epoch, as a cron expression gives them.
     Cron(u64),
-    /// The next instant comes this time after the end of the task before (ms).
+    /// The next instant comes this time after the end of the previous task (ms).
     Delay(u64),
 }
 
-/// The rule for instants that are missed.
+/// The rule for missed instants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Missed {
     /// Missed instants are left out.
     Skip,
-    /// One missed instant still makes its task.
+    /// One missed instant still makes its task; the others make none.
     Once,
     /// Each missed instant still makes its task.
     All,
 }
 
-/// The rule for instants that come while the task before is live.
+/// The rule for instants that come while the previous task is live.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Early {
     /// Such instants are left out.
     Skip,
-    /// Such instants wait until the task before has ended.
+    /// Such instants wait until the previous task has ended.
     Queue,
     /// Such instants make their tasks.
     Allow,
@@ -54,11 +54,11 @@ pub struct Plan {
     pub end: Option<i64>,
     /// The largest number of tasks, if there is a limit.
     pub count: Option<u64>,
-    /// A task is due at its instant or at most this much later (ms).
+    /// A task is due at its instant or at most this time later (ms).
     pub jitter_ms: u64,
-    /// The rule for instants that are missed.
+    /// The rule for missed instants.
     pub missed: Missed,
-    /// The rule for instants that come while the task before is live.
+    /// The rule for instants that come while the previous task is live.
     pub early: Early,
 }
 
@@ -210,8 +210,8 @@ impl Rota {
     /// A read of a schedule was answered with `shown`; `None`: there is no schedule.
     ///
     /// # Errors
-    /// The shown schedule is none of those that may be stored, has another version than before, or has made fewer
-    /// tasks than were shown or delivered before.
+    /// The shown schedule is none of those that may be stored, has another version than before, or counts fewer tasks
+    /// than were shown or delivered before.
     pub fn seen(&mut self, name: &str, shown: Option<&Shown>) -> Verdict {
         let book = self.books.entry(name.to_owned()).or_default();
         if book.may_be.is_empty() {
@@ -247,8 +247,9 @@ impl Rota {
     /// A task was delivered.
     ///
     /// # Errors
-    /// The task has no instant of its plan, came too early, is due too late after its instant, is a second task of
-    /// one instant, exceeds the number of tasks of the plan, or came before the task before it had ended.
+    /// The task breaks a rule: its plan has no such instant; it came too early; it is due too late after its instant;
+    /// it is the second task of one instant; there are more tasks than the plan allows; or the previous task had not
+    /// ended.
     pub fn delivered(&mut self, name: &str, made: &Made) -> Verdict {
         let high = self.high;
         let book = self.books.entry(name.to_owned()).or_default();
@@ -324,19 +325,20 @@ impl Rota {
         }
     }
 
-    /// Checks the schedule `shown`, at this reading of the wall clock (ms), after all tasks that were due have been delivered.
+    /// Checks the schedule `shown`, at this reading of the wall clock (ms). All due tasks were delivered before.
     ///
     /// # Errors
-    /// The schedule stands still, or its next instant is outside of its start and end.
+    /// The schedule has no next instant, or one outside of its start and end.
     pub fn caught_up(&self, name: &str, shown: &Shown, wall_ms: i64) -> Verdict {
         let plan = self.books[name].plans[&shown.number].0;
         let is_over = plan.count.is_some_and(|count| shown.made + shown.waiting as u64 >= count);
         let (Beat::Every(step) | Beat::Cron(step) | Beat::Delay(step)) = plan.beat;
         let last = plan.end.unwrap_or(i64::MAX);
         let ends = matches!(plan.beat, Beat::Cron(_)) && wall_ms > LAST_CRON_MS
-            // The server may have ended the schedule at a higher reading, before the clock was set back. The schedule stays ended.
+            // The server may have ended the schedule at a higher reading, before the clock was set back. A schedule
+            // that has ended stays so.
             || last <= self.high.max(plan.start.unwrap_or(i64::MIN)).saturating_add_unsigned(step);
-        // If all tasks that were made are done, no task is live that the next one has to wait for.
+        // If all tasks that were made are done, no live task delays the next one.
         let over = self.books[name].tasks_of_this().filter(|(_, task)| task.over).count() as u64;
         if shown.running && over == shown.made {
             return Err(broken("P3", name, format!("all {over} tasks are done, and still {shown:?}")));
@@ -357,10 +359,10 @@ impl Rota {
         }
     }
 
-    /// Checks a schedule that was deleted after it had made `made` tasks, when all of them should have been delivered.
+    /// Checks a deleted schedule that had made `made` tasks. All of them should have been delivered.
     ///
     /// # Errors
-    /// More or fewer tasks were delivered, or instants between them are missing.
+    /// The number of delivered tasks is wrong, or instants between them are missing.
     pub fn complete(&self, name: &str, made: u64) -> Verdict {
         let book = &self.books[name];
         let there: Vec<(i64, u64)> = book.tasks_of_this().map(|(at, task)| (*at, task.number)).collect();
@@ -380,7 +382,7 @@ impl Rota {
                 }
                 _ => continue,
             };
-            // Instants before the first one that this plan was shown with are left out: an earlier plan decided them,
+            // Instants before the first one that this plan was shown with are left out. They belong to an earlier plan,
             // or they waited for the end of a task.
             let first = first.and_then(|first| first.next).unwrap_or(i64::MAX);
             let of_plan: Vec<i64> =
@@ -395,7 +397,7 @@ impl Rota {
     }
 }
 
-/// The server computes instants of cron expressions up to this one, about the year 5000 (ms since the Unix epoch).
+/// The last instant of cron expressions that the server computes, about the year 5000 (ms since the Unix epoch).
 const LAST_CRON_MS: i64 = 95_600_000_000_000;
 
 impl Book {

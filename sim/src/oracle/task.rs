@@ -11,11 +11,11 @@ pub(super) struct Task {
     pub(super) version: Option<u64>,
     /// The earliest and the latest possible due instant (wall clock, ms); equal once an answer has shown it.
     pub(super) due: (i64, i64),
-    /// The earliest of the due instants that its owner replaced before they came.
+    /// The earliest of the due instants that the owner replaced before they came.
     pub(super) was_due: Option<i64>,
     /// The instants of its timeline that come after this one.
     pub(super) steps: Vec<i64>,
-    /// The token by which the instant of its timeline before this one was acked.
+    /// The token that acked the previous instant of the timeline.
     pub(super) stepped: Option<String>,
     /// The earliest and the latest possible instant of the first of the debounced puts (wall clock, ms).
     pub(super) put_at: (i64, i64),
@@ -23,8 +23,8 @@ pub(super) struct Task {
     pub(super) expires: Option<(i64, i64)>,
     /// The earliest moment at which `expires` may have been set.
     pub(super) born: Moment,
-    /// The possible due instants before the last nack with a delay. If the task had already expired at that nack, it
-    /// died with one of these.
+    /// The possible due instants before the last nack with a delay. If the task had already expired at that nack, one
+    /// of them is the due instant with which it died.
     pub(super) was_due_before: Option<(i64, i64)>,
     /// The earliest moment at which `due` may have been set, or the last restart after that.
     pub(super) since: Moment,
@@ -43,9 +43,10 @@ pub(super) struct Task {
 pub(super) struct Lease {
     /// `None` if no answer has shown the token.
     pub(super) token: Option<String>,
-    /// The earliest end by the monotonic clock (ms).
+    /// The earliest instant at which the lease may end by the monotonic clock (ms).
     pub(super) until: u64,
-    /// The earliest end by the wall clock (ms since 1970). It counts if `written`.
+    /// The earliest instant at which the lease may end by the wall clock (ms since 1970). It is used only if `written`
+    /// is true.
     pub(super) wall_until: i64,
     /// The end of the lease as the answer told it to the worker (wall clock, ms); `None` if no answer has shown the end of this lease.
     pub(super) told: Option<i64>,
@@ -74,7 +75,8 @@ impl Task {
     }
 
     pub(super) fn grant(&mut self, token: Option<String>, lease_ms: u64, op: &Op, clock: &Clock) {
-        // If a stop wrote the lease down, a crash may bring back the end that was written: then the earlier end counts.
+        // If a stop wrote the lease down, a crash may bring back the end that was written. So the earlier of both ends
+        // counts.
         let written = self.lease.take().filter(|lease| lease.written);
         let wall_until = clock.walls(op.from, op.to).0.saturating_add_unsigned(lease_ms);
         self.lease = Some(Lease {
@@ -105,7 +107,7 @@ impl Task {
         told.is_some_and(|(since, told)| clock.ran_alike(since, to) && clock.wall(to) < told)
     }
 
-    /// The earliest of the due instants that have not come before this change and are replaced by it, or were replaced before.
+    /// The earliest due instant that was replaced before it came, by this change or by an earlier one.
     pub(super) fn taken_back(&self, op: &Op, clock: &Clock) -> Option<i64> {
         let low = clock.walls(op.from, op.to).0;
         let mine = Some(self.due.1).filter(|due| self.ready == Some(false) && *due > low);
@@ -123,7 +125,7 @@ impl Task {
         self.lease.as_ref().is_some_and(|lease| lease.by_id)
     }
 
-    /// Whether the lease still runs by the monotonic clock, and would have run out by the wall clock.
+    /// Whether the lease still runs by the monotonic clock but has run out by the wall clock.
     pub(super) fn ended_by_wall(&self, to: Moment, clock: &Clock) -> bool {
         let lease = self.lease.as_ref().filter(|_| self.leased);
         lease.is_some_and(|lease| {
@@ -177,13 +179,13 @@ pub(super) fn steps_from(first: Due, payload: u64) -> Vec<i64> {
     (1..count).map(|step| at.saturating_add_unsigned(step * gap_ms)).collect()
 }
 
-/// The earliest and the latest instant that `due` may mean (wall clock, ms).
+/// The earliest and the latest instant that a call with this `due` may mean (wall clock, ms).
 pub(super) fn instant(due: Due, op: &Op, clock: &Clock) -> (i64, i64) {
     match due {
         Due::At(at) => (at, at),
         Due::In(ms) => {
             let (low, high) = clock.walls(op.from, op.to);
-            // The server reads the clock inside a millisecond, and rounds the sum up to the next one.
+            // The server reads the clock within a millisecond, and rounds the sum up to the next one.
             (low.saturating_add_unsigned(ms), high.saturating_add_unsigned(ms).saturating_add(1))
         }
     }

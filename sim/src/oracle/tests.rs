@@ -157,7 +157,7 @@ fn holds(story: impl FnOnce(&mut Play) -> Result<(), Violation>) {
     assert_eq!(play.oracle.given_up(), 0);
 }
 
-/// Only the last step of the story breaks `promise`.
+/// The last step of the story breaks `promise`, and no other step does.
 #[track_caller]
 fn breaks(promise: &str, story: impl FnOnce(&mut Play) -> Result<Result<(), Violation>, Violation>) {
     let mut play = Play::new();

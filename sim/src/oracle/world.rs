@@ -28,9 +28,9 @@ pub(super) struct Op {
     pub(super) answered: u64,
     /// Whether the queue may have had a limit (in flight, backlog or rate) during the call.
     pub(super) limited: bool,
-    /// No other call of its queue began or ended while it was open.
+    /// Whether no other call of its queue began or ended while it was open.
     pub(super) alone: bool,
-    /// The answer for this key; a row of a list stands here as the answer to a get.
+    /// The answer for this key. For a row of a list, this is the answer that a get would have.
     pub(super) said: Option<Answer>,
 }
 
@@ -38,9 +38,9 @@ pub(super) struct Op {
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct World {
     pub(super) task: Option<Task>,
-    /// The dead task that the key leads to. It is `None` while the key has a live task.
+    /// The dead task that a call with the key finds. It is `None` while the key has a live task.
     dead: Option<Task>,
-    /// Dead tasks whose key a later task has had, so that the key does not lead to them any more.
+    /// Dead tasks whose key a later task has had, so that a call with the key does not find them any more.
     buried: Vec<Task>,
     /// How the last task that was acked or cancelled ended: `Some(true)` by an ack, `Some(false)` by a cancel; `None` if there was none.
     acked: Option<bool>,
@@ -51,7 +51,7 @@ pub(super) struct World {
     ids_ended: Vec<u64>,
     /// Token of the lease that was revoked last: a call with it is answered `revoked`.
     revoked: Option<String>,
-    /// Tokens of older revoked leases, and of leases that a crash ended before their task was taken back: a call with
+    /// Tokens of older revoked leases, and of leases that a crash ended before their task was taken back. A call with
     /// one of them is answered `revoked` or `expired`.
     revoked_before: Vec<String>,
     /// The calls without an answer that have taken effect in this world.
@@ -67,8 +67,9 @@ pub(super) enum Down {
 }
 
 impl World {
-    /// Applies `op` to this world, and to each world that time alone may have made of this one before. For each of them: the
-    /// world after `op`, or the promise that the answer breaks. If `op` has no answer, only worlds that it changes are returned.
+    /// Applies `op` to this world, and to each world that time alone may have made of it before. Returns for each of
+    /// them the world after `op`, or the promise that the answer breaks. If `op` has no answer, only changed worlds are
+    /// returned.
     pub(super) fn step(&self, op: &Op, clock: &Clock) -> Vec<Result<World, Broken>> {
         let after = self.in_time(op.to, clock).into_iter().map(|base| {
             let mut world = base.clone();
@@ -86,7 +87,8 @@ impl World {
         after.flatten().collect()
     }
 
-    /// This world, and the worlds that time alone may have made of it until `to`: a lease ran out, or the task expired.
+    /// This world, and the worlds that time alone may have made of it until `to`, because a lease ran out or the task
+    /// expired.
     pub(super) fn in_time(&self, to: Moment, clock: &Clock) -> Vec<World> {
         let mut worlds = vec![self.clone()];
         worlds.extend(self.after_expiry(to, clock));
@@ -95,7 +97,8 @@ impl World {
         worlds
     }
 
-    /// This world after its task was given up because it had expired, if that may have happened until `to`. A leased task does not expire.
+    /// This world after its task expired and was given up, if that may have happened until `to`. A leased task does not
+    /// expire.
     pub(super) fn after_death(&self, to: Moment, clock: &Clock) -> Option<World> {
         let task = self.task.as_ref().filter(|task| !task.leased)?;
         let (first, _) = task.expires?;
@@ -152,7 +155,8 @@ impl World {
         let (mono, wall) = clock.last();
         let wall_until = wall.saturating_add_unsigned(lease.until).saturating_sub_unsigned(mono);
         lease.wall_until = lease.wall_until.min(wall_until);
-        // A crash may bring back the lease as an earlier stop wrote it. The worker may have been told another end since.
+        // A crash may bring back the lease as an earlier stop wrote it. Since that stop the worker may have been told
+        // another end.
         lease.told = lease.told.filter(|_| down == Down::Stop);
         match (down, std::mem::replace(&mut lease.written, true)) {
             _ if !was_leased => vec![self],
@@ -162,8 +166,8 @@ impl World {
         }
     }
 
-    /// The server was started again: for a waiting task only `due_at` decides whether it is ready, and a lease that
-    /// was written down goes on for the rest of its time by the wall clock.
+    /// The server was started again. A waiting task is ready if its `due_at` has come. A lease that was written down
+    /// goes on for the rest of its time by the wall clock.
     pub(super) fn recovered(&mut self, clock: &Clock) {
         let Some(task) = &mut self.task else { return };
         task.since = clock.now();
@@ -249,7 +253,8 @@ impl World {
                 (Some(Answer::Task(view)), Some(_)) => self.see(view, op, clock),
                 (said, task) => Ok(task.is_none() && *said == Some(Answer::NotFound) || said.is_none()),
             },
-            // A patch without a live task may say `Done` if the last task was acked, as a cancel must; or it says `NotFound`.
+            // A patch finds no live task. If the last task was acked, the answer may be `Done` or `NotFound`. A cancel
+            // must say `Done` in this case.
             Verb::Patch { .. } if self.task.is_none() => Ok(is(Answer::NotFound)? || is(self.absent())?),
             Verb::Cancel { .. } if self.task.is_none() => is(self.absent()),
             Verb::Patch { if_match, .. } | Verb::Cancel { if_match, .. } if odd(*if_match) => {
@@ -340,12 +345,13 @@ impl World {
     /// Whether `task` may be the task with this id.
     fn may_be(&self, task: &Task, id: u64) -> bool {
         let is_it = |task: &Task| task.id == Some(id);
-        // The id of a task is unknown until an answer shows it. It is not an id that another task of this key is known to have.
+        // The id of a task is unknown until an answer shows it. It is none of the known ids of other tasks of this key.
         let known = self.had(id) || self.task.iter().chain(&self.dead).any(is_it);
         is_it(task) || !known && task.id.is_none()
     }
 
-    /// The index in `buried` of the dead task with this id; `None` if the key leads to that task, or if there is none.
+    /// The index in `buried` of the dead task with this id; `None` if a call with the key finds that task, or if there
+    /// is none.
     fn keyless(&self, id: u64) -> Option<usize> {
         let keyed = self.dead.as_ref().is_some_and(|dead| self.may_be(dead, id));
         self.buried.iter().position(|task| self.may_be(task, id)).filter(|_| !keyed)
@@ -473,12 +479,13 @@ impl World {
         task.attempt(found.map(|found| found.attempt))
     }
 
-    /// Compares a view of a dead task, whether or not the key leads to this task.
+    /// Compares a view of a dead task, whether or not a call with the key finds this task.
     fn see_any_dead(&mut self, id: u64, view: &View) -> Result<bool, Broken> {
         let Some(at) = self.keyless(id) else { return self.see_dead(view) };
         let keyless = self.buried.remove(at);
         let keyed = self.dead.replace(keyless);
-        // The floor does not apply: no answer may have shown the version of this task, and the task that has the key now has a higher one.
+        // The floor does not apply. No answer may have shown the version of this task, and the present task of the key
+        // has a higher one.
         let floor = std::mem::take(&mut self.version_floor);
         let seen = self.see_dead(view);
         self.version_floor = floor;
@@ -574,13 +581,13 @@ impl World {
         }
     }
 
-    /// Whether an ack by this token ended a task, or the last ended instant of a timeline that is not over.
+    /// Whether an ack by this token ended a task, or ended the previous instant of a timeline that is not over.
     fn was_acked_by(&self, token: &String) -> bool {
         let mut tasks = self.task.iter().chain(&self.dead).chain(&self.buried);
         self.acked_by.contains(token) || tasks.any(|task| task.stepped.as_ref() == Some(token))
     }
 
-    /// The owner takes the task back: its lease ends, if there is one, and the token is answered `revoked` from then on.
+    /// The owner takes the task back. A running lease ends, and its token is answered `revoked` from then on.
     fn take_back(&mut self, revoke: bool) {
         let Some(task) = &mut self.task else { return };
         let token = task.lease.take().and_then(|lease| lease.token);
@@ -663,12 +670,13 @@ impl World {
         Err((what.0, format!("{}, but {task:?}", what.1)))
     }
 
-    /// Whether an ended or dead task of this key, which the key does not lead to any more, has this id.
+    /// Whether this id belongs to an ended or dead task that had this key and that a call with the key does not find
+    /// any more.
     fn had(&self, id: u64) -> bool {
         self.ids_ended.contains(&id) || self.buried.iter().any(|task| task.id == Some(id))
     }
 
-    /// The promise that is broken by an answer that is not possible in this world.
+    /// The promise that an impossible answer breaks in this world.
     fn blame(&self, op: &Op, clock: &Clock) -> Broken {
         let said = op.said.as_ref();
         let tokens = match &op.call.verb {

@@ -20,7 +20,8 @@ impl World {
         self.switch.set(true);
         self.inputs.extend(std::mem::take(&mut self.wire).into_iter().map(|(_, input)| input));
         for _ in 0..2_000 {
-            // The last fault may have hit the store already, and the store may report it only when its commit is done.
+            // The last fault may have hit the store already. In that case the store may report it only when its commit
+            // is done.
             if self.has_failed() {
                 self.crashed("killed, for its store has failed")?;
                 self.switch.set(true);
@@ -34,8 +35,8 @@ impl World {
         Err(self.hang("calls are not answered"))
     }
 
-    /// Checks that the server notices by itself that there is space again, while no client puts anything. The server
-    /// looks for space about once a second.
+    /// Checks that the server notices free space by itself, while no client puts anything. The server looks for space
+    /// about once a second.
     fn learn_of_room(&mut self) -> Step {
         for _ in 0..20 {
             let Some(server) = &self.server else { return Ok(()) };
@@ -50,8 +51,8 @@ impl World {
         Err(Violation { promise: "P8", what, story: Vec::new() })
     }
 
-    /// Delivers and acks all tasks that fall due, until none is left. Time goes only from one instant at which the
-    /// server wants to be woken to the next, so a task that needs another instant is late.
+    /// Delivers and acks all tasks that fall due, until none is left. Time moves only to instants at which the server
+    /// wants to be woken. So a task that would need another instant is late, and the check fails.
     pub(super) fn drain(&mut self) -> Step {
         self.let_go()?;
         self.all_jobs_are_kept()?;
@@ -84,15 +85,15 @@ impl World {
         self.oracle.finish()
     }
 
-    /// Ends every pause and most limits. Some queues keep limits, or get new limits of the tasks in flight: all of
-    /// their tasks have to be delivered with these limits too.
+    /// Ends every pause and most limits. Some queues keep or get limits of the tasks in flight: all of their tasks have
+    /// to be delivered with these limits, too.
     fn let_go(&mut self) -> Step {
         for queue in self.workload.queues().to_vec() {
             self.insist(&queue, Verb::Pause(Pause::Off))?;
             if self.rng.chance(70) {
                 self.insist(&queue, Verb::Settle(Limits::default()))?;
             } else if self.options.rate_percent > 0 {
-                // The limits set here have no rate: no lease call waits now, so the next instant of a rate would wake no call.
+                // The limits set here have no rate. No lease call waits now, so no rate wake-up would be planned.
                 let limits = Limits { in_flight: Some(2), per_group: Some(1), ..Limits::default() };
                 self.insist(&queue, Verb::Settle(limits))?;
             }
@@ -131,7 +132,7 @@ impl World {
         Ok(())
     }
 
-    /// Checks that the server accepts a put again, whatever faults the disk has had.
+    /// Checks that the server accepts a put again, no matter which faults the disk has had.
     fn sign_of_life(&mut self) -> Step {
         let queue = self.workload.queues()[0].clone();
         let verb = Verb::Put {

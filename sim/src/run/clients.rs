@@ -50,7 +50,7 @@ impl World {
     /// Lets the network lose, repeat or delay a call on its way to the server.
     fn mishap(&mut self, client: usize, id: CallId) -> Step {
         self.coverage.mishaps += 1;
-        // A put that leaves the key to the server must not arrive twice: it would make two tasks.
+        // A put that leaves the key to the server must not arrive twice, because it would make two tasks.
         let twice = self.open[&id].key.is_some();
         match self.rng.below(3) {
             0 => {
@@ -84,7 +84,7 @@ impl World {
         self.wire.push((arrives, input));
     }
 
-    /// Gives the server the calls that have arrived at this step.
+    /// Gives the server the calls that have arrived by this step.
     pub(super) fn receive(&mut self) {
         let now = self.trace.steps();
         let (here, there) = std::mem::take(&mut self.wire).into_iter().partition(|(at, _)| *at <= now);
@@ -104,7 +104,7 @@ impl World {
         Input::Call { call: ProductCall(id.0), command }
     }
 
-    /// Ends the wait of each lease call that waits in the server, with this probability (percent).
+    /// Ends the wait of each waiting lease call with this probability (percent).
     pub(super) fn end_waits(&mut self, percent: u64) {
         for id in self.arrived_waits() {
             if self.rng.chance(percent) {
@@ -141,7 +141,8 @@ impl World {
     }
 
     fn retry(&mut self, client: usize, call: &Call) {
-        // A client does not repeat a put that leaves the key to the server: two of its tasks would have the same payload.
+        // A client does not repeat a put that leaves the key to the server, because two tasks would have the same
+        // payload.
         let knows = call.key.is_some() || !matches!(call.verb, Verb::Put { .. });
         let wants = self.rng.chance(self.options.retry_percent);
         let client = &mut self.clients[client];

@@ -20,12 +20,12 @@ const GUARD_NS: i128 = 300_000 * MS_NS;
 /// The guard believes a longer step forward after this time on the monotonic clock (ns).
 const STANDS_NS: u64 = 60_000 * 1_000_000;
 /// A *course* of the wall clock is a constant distance from the boot-time clock. A return to an earlier course is
-/// believed at once only within this time after the clock left that course (ns).
+/// believed at once only if it comes within this time after the clock left that course (ns).
 const RETURN_NS: u64 = 3_600_000 * 1_000_000;
-/// A wall clock that differs by more than this from the course of the boot-time clock was set (ns).
+/// A wall clock was set if it differs by more than this from the course of the boot-time clock (ns).
 const STEP_NS: i128 = 500 * MS_NS;
 
-/// The monotonic, the boot-time and the wall clock of a run, which need not agree.
+/// The monotonic, the boot-time and the wall clock of a run. They need not agree.
 #[derive(Clone, Debug)]
 pub(super) struct Clocks {
     reading: Reading,
@@ -41,8 +41,8 @@ pub(super) struct Clocks {
     shown_ns: i128,
     /// The instant of the monotonic clock at which the wall clock was last set (ns).
     set_at_ns: u64,
-    /// The believed wall clock of the last hour. Each entry: the instant of the boot-time clock until which it was
-    /// believed (ns), and the distance from the boot-time clock (ns).
+    /// The believed wall clock of the last hour. An entry is an instant of the boot-time clock (ns), and the distance
+    /// of the wall clock from the boot-time clock that was believed until then (ns).
     believed: VecDeque<(u64, i128)>,
     /// The fault of the guard, if one was found.
     broken: Option<String>,
@@ -55,8 +55,8 @@ struct Glitch {
     /// The begin of the glitch, and its planned end, by the boot-time clock.
     since_ns: u64,
     until_ns: u64,
-    /// A return until this instant of the boot-time clock has to be believed at once. It is 0 if another fault of the
-    /// wall clock came in between.
+    /// If the glitch ends before this instant of the boot-time clock, the server has to believe the returned wall clock
+    /// at once. It is 0 if another fault of the wall clock came in between.
     trusted_until_ns: u64,
 }
 
@@ -143,7 +143,7 @@ impl Clocks {
         let less_ns = (i128::from(edges::any_length(rng)) * MS_NS).min(room_ns);
         let since_ns = self.reading.boot_ns;
         let held_ns = (since_ns - self.steady_since_ns).min(RETURN_NS);
-        // Most glitches end while the guard still has to know the course before them.
+        // Most glitches end while the guard still has to know the earlier course.
         let lasts_ns = rng.pick(&[1_000_000, 1_000_000_000, held_ns / 2, held_ns, 2 * held_ns]).max(1);
         if self.glitch.is_some() || self.frozen > 0 || self.believed_ns() != self.reading.wall_ns {
             return false;
@@ -181,8 +181,8 @@ impl Clocks {
         // The time of the glitch does not count as time on this course.
         let held_ns = if trusted { glitch.since_ns - self.steady_since_ns } else { 0 };
         self.steady_since_ns = self.reading.boot_ns - held_ns;
-        // A return that has to be believed must not be cut at the bound, because it would then end at another place.
-        // Time that passes may take the clock above the bound too.
+        // A return that has to be believed must not be cut at the bound, because it would then lead to another course.
+        // Time that passes may take the clock above the bound, too.
         let back_ns = self.reading.wall_ns + glitch.less_ns;
         self.set_wall(if trusted { back_ns } else { within_bounds(back_ns) });
         if self.guard.is_some() && trusted && self.believed_ns() != self.reading.wall_ns {
@@ -198,8 +198,8 @@ impl Clocks {
         self.read();
     }
 
-    /// The wall clock does not advance like the boot-time clock, is not believed, or has a new guard: the time on its
-    /// course begins anew, and a glitch under way need not be believed at its end.
+    /// The wall clock does not advance like the boot-time clock, is not believed, or has a new guard. So the time on
+    /// its course begins anew, and the end of a glitch under way need not be believed.
     fn unsteady(&mut self) {
         self.steady_since_ns = self.reading.boot_ns;
         if let Some(glitch) = &mut self.glitch {
@@ -241,8 +241,8 @@ impl Clocks {
         self.believe(believed_ns);
     }
 
-    /// Judges the guard. A step forward may be believed if it is small, if the clock was set long enough ago, or if
-    /// the clock was believed there within the last hour.
+    /// Judges the guard. A step forward may be believed in three cases: it is small, the clock was set long enough ago,
+    /// or the clock was believed there within the last hour.
     fn judge(&mut self, ahead_ns: i128) {
         let boot_ns = self.reading.boot_ns;
         self.believed.retain(|(until_ns, _)| until_ns + RETURN_NS >= boot_ns);

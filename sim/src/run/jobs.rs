@@ -12,7 +12,7 @@ use crate::oracle::Violation;
 use crate::oracle::jobs::{Change, Ledger};
 use crate::rng::Rng;
 
-/// If there are this many jobs besides the newest one, the next change forgets a job and begins none.
+/// If there are at least this number of jobs besides the newest one, the next change forgets a job and begins none.
 const JOBS_MAX: usize = 6;
 
 /// The keeper, with its ledger of jobs.
@@ -81,7 +81,8 @@ impl Keeper {
 }
 
 impl World {
-    /// Makes the keeper's next call, at the percentage of steps that the options set, unless it waits for an answer.
+    /// Makes the keeper's next call, unless it waits for an answer. The options set the percentage of steps in which it
+    /// does so.
     pub(super) fn keep_jobs(&mut self) {
         if self.keeper.is_waiting() || !self.keeper.rng.chance(self.keeper.percent) {
             return;
@@ -108,7 +109,7 @@ impl World {
         self.keeper.answered(asked, answer.clone()).map(|()| true)
     }
 
-    /// Checks that the server has all jobs that it acknowledged, once no more faults happen.
+    /// Checks that the server has all jobs that it acknowledged. It runs when no more faults happen.
     pub(super) fn all_jobs_are_kept(&mut self) -> Step {
         if self.keeper.percent == 0 {
             return Ok(());
@@ -141,7 +142,7 @@ fn value(number: u64) -> Arc<[u8]> {
     bytes.into()
 }
 
-/// The number of a value. Bytes that no call has written give `u64::MAX`, which is the number of no call.
+/// The number that a value stands for. Bytes that no call has written give `u64::MAX`, which no call has as its number.
 fn number(bytes: &Arc<[u8]>) -> u64 {
     let number = bytes.first_chunk().copied().map(u64::from_be_bytes);
     number.filter(|&number| value(number) == *bytes).unwrap_or(u64::MAX)

@@ -41,7 +41,8 @@ impl World {
         self.switch.set(true);
         for turn in 0..1_000 {
             if turn == 500 && self.starved {
-                // The frame with the leases waits for space: other writes have taken the space that was kept for it.
+                // The frame with the leases waits for space, because other writes have taken the space that was kept
+                // for it.
                 self.fill_disk();
             }
             let lives = self.coverage.crashes;

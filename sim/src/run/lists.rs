@@ -51,7 +51,8 @@ impl World {
         self.oracle.answered(id, Answer::Listed(rows))
     }
 
-    /// Asks for a forecast of one queue, or of all queues if there is no planner: the oracle does not count the tasks of the planner.
+    /// Asks for a forecast of one queue. If there is no planner, it may be of all queues; the oracle does not count the
+    /// tasks of the planner.
     pub(super) fn forecast_one(&mut self) -> Step {
         let queues = self.workload.queues();
         let queue = queues[self.forecasts.index(queues.len())].clone();
@@ -83,7 +84,8 @@ impl World {
         self.switch.set(true);
         for turn in 0..1_000 {
             if turn == 500 && self.starved {
-                // The list may wait for a commit, and the commit for space, if other writes have taken even the reserve.
+                // The list may wait for a commit. If other writes have taken even the reserve, the commit waits for
+                // space.
                 self.fill_disk();
             }
             let Some(server) = &mut self.server else { return Ok(None) };

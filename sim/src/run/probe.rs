@@ -37,7 +37,7 @@ impl World {
             };
             let Some(story) = story else { continue };
             self.coverage.damages += 1;
-            // A fault of a read belongs to this copy only; damage of the bytes is in the copy of the copy too.
+            // The fault of a read belongs to this copy only. Damaged bytes are in the copy of the copy, too.
             let damaged = copy.image();
             self.judge(&whole, &copy, &story, true)?;
             self.judge_salvage(&whole, damaged, &story)?;
@@ -45,8 +45,9 @@ impl World {
         self.probe_deletions(&whole)
     }
 
-    /// Deletes each log file, and the file that names the newest one. Here a store that opens must have everything; it
-    /// may not leave something out and report it. The probe draws no random number, so older seeds keep their runs.
+    /// Deletes each log file, and the file that names the newest one. A store that opens such a copy must have
+    /// everything; a report of missing parts is not allowed here. The probe draws no random number, so older seeds
+    /// keep their runs.
     fn probe_deletions(&mut self, whole: &Dump) -> Step {
         let there: Vec<String> = self.disk.files().into_iter().map(|(name, _)| name).collect();
         let is_of_log = |file: &&String| file.contains("/log-") || file.ends_with("/newest-log");
@@ -61,7 +62,7 @@ impl World {
         Ok(())
     }
 
-    /// Opens a copy in which the writes that lying syncs covered are missing, and the later writes are there.
+    /// Opens a copy that has the later writes, but not the writes that lying syncs covered.
     pub(super) fn probe_lies(&mut self) -> Step {
         let (lies, syncs_since) = self.disk.lies();
         // Without later syncs, nothing on the disk can show that the last sync had happened.
@@ -75,8 +76,8 @@ impl World {
         self.judge(&whole, &self.disk.after_lies(), "a sync lied", true)
     }
 
-    /// Opens the damaged copy and compares its state with `whole`. `may_report`: whether the store may leave
-    /// something out if its report says so.
+    /// Opens the damaged copy and compares its state with `whole`. `may_report`: whether the store may leave out a
+    /// part if its report says so.
     fn judge(&mut self, whole: &Dump, copy: &SimDisk, story: &str, may_report: bool) -> Step {
         let opened = dump(copy, self.store_options());
         self.trace.event(format_args!("{story}: {:?}", opened.as_ref().map(|dump| &dump.reported)));
@@ -99,8 +100,8 @@ impl World {
         Err(Violation { promise: "P8", what, story: Vec::new() })
     }
 
-    /// Salvages the damaged copy. The output has to open, and an output that is called whole must have everything.
-    /// The check draws no random number.
+    /// Salvages the damaged copy. The output has to open. If the salvage calls it whole, it must have everything. The
+    /// check draws no random number.
     fn judge_salvage(&mut self, whole: &Dump, mut damaged: SimDisk, story: &str) -> Step {
         self.coverage.salvages += 1;
         let violation = |what: String| Err(Violation { promise: "P8", what, story: Vec::new() });

@@ -103,7 +103,7 @@ impl Planner {
         }
         self.numbers += 1;
         let missed = self.rng.pick(&[Missed::Skip, Missed::Once, Missed::All]);
-        // The clock may jump by years, so a plan that makes up for all missed instants always has a limit on its tasks.
+        // The clock may jump by years. So a plan that makes up for all missed instants always has a limit of its tasks.
         let ms = self.rng.pick(&[1_000, 60_000, 3_600_000, 86_400_000]);
         let beat = match stands.filter(|_| self.rng.chance(40)) {
             Some(before) => before.beat,
@@ -123,8 +123,8 @@ impl Planner {
         }
     }
 
-    /// Draws the start and the end of a schedule, at a distance of some intervals from now: some schedules have begun
-    /// already, and some are over.
+    /// Draws the start and the end of a schedule, some intervals away from now. Some schedules have begun already, and
+    /// some are over.
     fn bounds(&mut self, step_ms: u64) -> (Option<i64>, Option<i64>) {
         if self.bounds_percent == 0 || !self.rng.chance(self.bounds_percent) {
             return (None, None);
@@ -246,7 +246,8 @@ enum Seen {
 }
 
 impl World {
-    /// Makes the planner's next call, at the percentage of steps that the options set, unless it waits for an answer.
+    /// Makes the planner's next call, unless it waits for an answer. The options set the percentage of steps in which
+    /// it does so.
     pub(super) fn plan(&mut self) {
         if self.planner.is_waiting() || !self.planner.rng.chance(self.planner.percent) {
             return;
@@ -283,7 +284,7 @@ impl World {
         }
     }
 
-    /// Lets the schedules make all tasks that are due by the clock, checks that they did, and deletes them.
+    /// Lets the schedules make all tasks that are due by the clock, checks them, and deletes the schedules.
     pub(super) fn end_schedules(&mut self) -> Step {
         if self.planner.percent == 0 {
             return Ok(());
@@ -294,7 +295,7 @@ impl World {
             self.turn()?;
         }
         while self.work_off_rota()? {}
-        // The server looks at the next instant of a schedule only when the last change of the schedule is durable.
+        // The server computes the next instant of a schedule only when the last change of the schedule is durable.
         self.settle()?;
         for name in NAMES {
             if let Seen::Schedule(shown) = self.finish_rota(Asked::Look(name))? {
@@ -334,7 +335,7 @@ impl World {
         }
         let Seen::Tasks(count) = self.finish_rota(Asked::Lease)? else { unreachable!("a lease shows tasks") };
         let held = std::mem::take(&mut self.planner.held);
-        // The ack of a task that was leased earlier also counts as work: the schedule may then make another task.
+        // The ack of a task that was leased earlier counts as work, too: after it, the schedule may make another task.
         let ends = !held.is_empty();
         if ends {
             self.finish_rota(Asked::Ack(held))?;

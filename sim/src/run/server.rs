@@ -7,8 +7,8 @@ use super::{Server, Step, World};
 use crate::oracle::{Act, Answer, Call, CallId, TokenAnswer, Verb, Violation};
 use crate::words;
 
-/// If a turn makes more changes of the disk than this, it hangs. The longest turns, after years with a schedule, make
-/// some thousands of changes.
+/// The largest number of changes of the disk in one turn. A turn that makes more of them hangs. The longest turns,
+/// after years with a schedule, make some thousands of changes.
 const CHANGES_OF_TURN_MAX: u64 = 200_000;
 
 impl World {
@@ -59,7 +59,7 @@ impl World {
             self.coverage.poisoned += 1;
             self.doomed = Some(self.rng.below(30));
         }
-        // With an input waiting, the server is not idle: the turn that takes the input does the rest of its work.
+        // A server with a waiting input is not idle: the turn that takes the input does the rest of its work.
         if self.server.as_ref().is_some_and(|server| server.is_idle())
             && self.inputs.is_empty()
             && self.doomed.is_none()
@@ -79,8 +79,8 @@ impl World {
         Ok(())
     }
 
-    /// The server has no wake-up for a task. A get shows which promise that breaks: the task is ready already, which
-    /// is too early, or it will be too late.
+    /// The server has no wake-up for a task. A get shows which promise this breaks: the task is ready already (too
+    /// early), or it will be too late.
     fn overslept(&mut self, queue: &str, key: &str, wake: Option<i64>) -> Violation {
         let command =
             words::command(&Call { queue: queue.to_owned(), key: Some(key.to_owned()), verb: Verb::Get });
@@ -154,12 +154,12 @@ impl World {
         Ok(())
     }
 
-    /// The connection breaks and the server does not notice: a lost delivery stays leased until its lease runs out.
+    /// The connection breaks and the server does not notice it. A lost delivery stays leased until its lease runs out.
     fn lose_answer(&mut self, id: CallId, answer: ProductAnswer) -> Step {
         self.trace.event(format_args!("the answer to {id:?} is lost: {answer:?}"));
         self.coverage.lost += 1;
         self.oracle.lost(id)?;
-        // If the store has failed, the change may be durable or not; the next start shows it.
+        // If the store has failed, it is unknown whether the change is durable; the next start shows it.
         if self.has_failed() || self.server.is_none() { Ok(()) } else { self.oracle.settled(id) }
     }
 }

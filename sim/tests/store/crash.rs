@@ -9,7 +9,7 @@ use tickwheel_store::{DiskStore, HistoryLimits, InlineIo, OpenError};
 
 use crate::world::{Came, Model, Store, acquire, ask, commit, contents, open, rest, try_contents};
 
-/// A *life*: the work of one process of the store, until it ended or failed.
+/// A *life* is the work of one process of the store, until it ended or failed.
 struct Life {
     /// The acknowledged state.
     done: Model,
@@ -91,8 +91,8 @@ fn assert_two_recoveries_are_equal(disk: &SimDisk, story: &str) {
     assert_eq!(contents(&mut again), contents(&mut b), "{story}: opening it changed it");
 }
 
-/// Lets each changing call of a run meet each fault: the machine dies there, or the call fails. Then the process is
-/// started again, with or without a power cut, and goes on.
+/// Lets each changing call of a run meet each fault: the machine dies at the call, or the call fails. Then the process
+/// is started again, with or without a power cut, and goes on.
 #[test]
 fn a_fault_at_every_call_of_a_run() {
     for fault in [Fault::Crash, Fault::Error, Fault::LosingSync] {
@@ -135,7 +135,7 @@ fn a_fault_at_every_call_of_a_run() {
     }
 }
 
-/// Processes that end in crashes, with up to five crashed recoveries in a row between them.
+/// Processes that end in crashes. Between them, up to five recoveries in a row crash.
 #[test]
 fn crashes_in_lives_and_in_recoveries() {
     let mut torn = 0;
@@ -188,7 +188,8 @@ fn crashes_in_lives_and_in_recoveries() {
     assert!(deepest >= 3, "recoveries died {deepest} deep only");
 }
 
-/// Flips one bit of the synced bytes: the store refuses to open and names the place, or reports what it left out, or did not need the bit.
+/// Flips one bit of the synced bytes. The store must refuse to open and name the place, report what it left out, or not
+/// need the bit.
 #[test]
 fn a_flipped_bit_is_refused_or_reported_or_of_no_meaning() {
     let (mut refused, mut reported, mut meaningless) = (0, 0, 0);
@@ -260,7 +261,8 @@ fn a_full_disk_at_every_call_of_a_run() {
                 if let Some(why) = store.failure() {
                     let at_commit =
                         why.contains("write shard-0000/log") || why.contains("sync shard-0000/log");
-                    // The other case: the sync of a directory failed, so it is unknown whether the name of a checkpoint is durable.
+                    // In the other case the sync of a directory failed, so it is unknown whether the name of a
+                    // checkpoint is durable.
                     let at_name = why.contains("sync directory shard-0000");
                     assert!(at_commit || at_name, "{story}: the store stopped: {why}");
                     stopped += u32::from(at_commit);
@@ -280,11 +282,12 @@ fn a_full_disk_at_every_call_of_a_run() {
         nth += 1;
     }
     assert!(went_on > 30, "the store went on after {went_on} of {nth} full disks");
-    // The calls of commits are a write and a sync for each of 62 frames, and the syncs of the log files that are prepared for them.
+    // The calls of commits are a write and a sync for each of 62 frames, and the syncs of the log files that were
+    // prepared for them.
     assert!(stopped <= 2 * 62 + 62, "the store stopped at {stopped} of {nth} full disks");
 }
 
-/// A release is answered at every position of the log in its file, and in every state of the background work.
+/// A release is tried at every position of the log in its file, and in every state of the background work.
 #[test]
 fn a_release_always_comes_to_its_end() {
     for seed in 0..600 {

@@ -1,5 +1,5 @@
-//! The store on a disk that fills up: the free bytes that it reports (`room`) end the growth before any call fails,
-//! ends of tasks are always taken, and growth goes on when there is space again.
+//! The store on a disk that fills up. The free bytes that it reports (`room`) end the growth before any call fails.
+//! Ends of tasks are always taken, and growth goes on when there is space again.
 
 use std::sync::Arc;
 
@@ -102,7 +102,8 @@ fn its_own_growth_stops_in_time_and_ends_make_room_again() {
     let mut owner = Owner::new(&disk);
     let first = owner.put_while_there_is_room();
     assert!(first > 60, "{first} tasks of 400 bytes in 200,000 bytes");
-    // Every task can end, with one commit for each, and growth goes on after that; five times.
+    // Every task can end, with one commit for each task, and growth goes on after that. The test does this five
+    // times.
     for _ in 0..5 {
         while !owner.live.is_empty() {
             owner.end();
@@ -138,7 +139,7 @@ fn live(report: &Report) -> u64 {
     report.written.queues.values().map(|population| population.live).sum()
 }
 
-/// A salvage into a disk of any size ends: either it saves everything, or it says that the disk is full.
+/// A salvage ends on a disk of any size. Either it saves everything, or it says that the disk is full.
 #[test]
 fn a_salvage_into_a_disk_that_fills_ends() {
     let mut source = SimDisk::new();

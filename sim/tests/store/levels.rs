@@ -1,4 +1,4 @@
-//! Acknowledgements that do not wait for a sync: which crashes they survive, and that only the last commits can be lost.
+//! Acknowledgements that do not wait for a sync: the crashes that they survive. Only the last commits can be lost.
 
 use tickwheel_engine::Reply;
 use tickwheel_sim::disk::SimDisk;
@@ -84,7 +84,7 @@ fn fsync_loses_nothing() {
     assert_eq!(lives(AckLevel::Fsync, true).1, 0);
 }
 
-/// One directory is used at one level after the other, with power cuts in between.
+/// One directory is used at one level after another, with power cuts in between.
 #[test]
 fn levels_take_turns() {
     for seed in 0..150 {

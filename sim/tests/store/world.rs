@@ -57,8 +57,8 @@ pub(crate) struct Model {
 
 const HOUR_MS: u64 = 3_600_000;
 
-/// The wall clock at the change `seq` (ms). It advances by 4 hours with each change, so that segments become near,
-/// are worked off, and are no longer needed.
+/// The wall clock at the change `seq` (ms). It advances by 4 hours with each change, so that segments become near, are
+/// used up, and are no longer needed.
 fn wall_ms(seq: u64) -> i64 {
     (2_000 + seq * 4 * HOUR_MS) as i64
 }
@@ -106,7 +106,7 @@ impl Model {
     fn put(&mut self, rng: &mut Rng) -> TaskEffect {
         self.next_id += 1;
         let queue = rng.pick(&QUEUES);
-        // There are few keys, so that keys are used again, and one live task for each.
+        // The test uses few keys, so each key is used again. A key has at most one live task.
         let key = loop {
             let key = format!("k{}", rng.below(12 + self.live.len() as u64));
             if !self.live.values().any(|task| task.queue.as_str() == queue && task.key.as_str() == key) {

@@ -47,7 +47,7 @@ fn p2_ready_or_delivered_one_millisecond_early() {
         play.pass(9_995);
         Ok(play.get("a", Answer::Task(ready("a", 1, 5, DUE))))
     });
-    // The wall clock had shown the instant only before the put.
+    // The wall clock showed the instant before the put, and not after it.
     breaks("P2", |play| {
         play.pass(20_000);
         play.step(-20_000);
@@ -206,8 +206,8 @@ fn p4_the_lease_answer_itself_is_wrong() {
     });
 }
 
-/// The two clocks stand at different fractions of a millisecond. So the lease is over by one of them, but not by the
-/// clock whose end its worker was told.
+/// The two clocks stand at different fractions of a millisecond. So the lease is over by one clock, but not by the
+/// clock whose end the worker was told.
 #[test]
 fn p4_a_lease_is_handed_on_before_its_worker_was_told() {
     let story = |play: &mut Play, passed_ns: u64| {
@@ -233,7 +233,8 @@ fn p4_a_lease_is_handed_on_before_its_worker_was_told() {
     holds(|play| story(play, 1_000_300_000)?);
 }
 
-/// The wall clock was slower for a time, so it does not show yet the end that the worker was told. Leases run by the monotonic clock.
+/// The wall clock was slower for a time, so it has not yet reached the end that the worker was told. Leases run by the
+/// monotonic clock.
 #[test]
 fn a_lease_ends_though_the_wall_clock_is_behind() {
     holds(|play| {
@@ -444,7 +445,7 @@ fn order_is_due_then_put() {
             Ok(play.lease(wrong.len(), wrong))
         });
     }
-    // A put of a live key moves the task behind the others of its instant; a patch keeps its place.
+    // A put of a live key moves the task behind the others of its instant. A patch does not move it.
     holds(|play| {
         three(play)?;
         let verb = Verb::Patch { due: None, payload: Some(200), if_match: None, revoke: false };
@@ -514,7 +515,7 @@ fn p4_a_crash_leaves_a_task_leased() {
     });
 }
 
-// An open call holds the verdict back; then the order in which calls began and ended must still be right.
+// An open call delays the verdict. The order in which calls began and ended must still count.
 
 #[test]
 fn p5_a_cancelled_task_is_seen_by_a_later_call() {

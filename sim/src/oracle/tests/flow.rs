@@ -93,7 +93,8 @@ fn a_rate_is_not_passed_and_holds_nothing_up_for_longer() {
     });
 }
 
-/// Sends a lease call that waits in the server. Returns the set of its number, to ask what the oracle says of a server that sleeps.
+/// Sends a lease call that waits in the server. Returns a set with the number of this call. With it a test asks the
+/// oracle about a server that sleeps.
 fn waits(play: &mut Play) -> BTreeSet<CallId> {
     BTreeSet::from([play.send(None, Verb::Lease { max: 1, lease_ms: 1_000 })])
 }

@@ -457,7 +457,8 @@ fn a_lost_lease_may_take_a_task_that_is_put_later() {
         play.lease(1, vec![])?;
         play.get("a", Answer::Task(View { state: State::Leased, attempt: 1, ..view("a", 1, 5, WALL) }))
     });
-    // The lost lease took the task of a put before the put was answered, and was settled before that too.
+    // The lost lease took the task of a put before the put was answered. The lease was also settled
+    // before that.
     holds(|play| {
         let made = Verb::Put { due: None, payload: 700, mode: Mode::Upsert, if_match: None, revoke: false };
         let id = play.send(None, made);
