@@ -29,8 +29,8 @@ pub struct BackupPlan {
     pub directory: PathBuf,
     /// The interval of backups, by the clock of the system. `None`: only on request.
     pub every: Option<Duration>,
-    /// The number of whole backups to keep, by schedule or on request: when a new one is whole, the oldest is
-    /// removed. `None`: all.
+    /// The number of whole backups to keep, both scheduled and requested ones. When a new one is whole, the oldest is
+    /// removed. `None`: all are kept.
     pub keep: Option<NonZeroUsize>,
 }
 
@@ -69,13 +69,14 @@ pub struct Config {
     /// The clock stands still until `POST /v1/clock/advance` moves it. A directory keeps its kind of clock for ever.
     /// Default: off.
     pub virtual_clock: bool,
-    /// When a call that changes something is answered, and so what the change survives. In memory it makes no
-    /// difference. Default: when it is synced.
+    /// The moment at which a call that changes something is answered. It decides which failures the change survives.
+    /// In memory it makes no difference. Default: when the change is synced.
     pub ack_level: AckLevel,
     /// The certificate for TLS. Default: none, which means plain HTTP.
     pub tls: Option<TlsFiles>,
-    /// Allow an address that is not loopback without tokens, so that every caller may do everything, or without TLS,
-    /// so that everything can be read on the network, tokens too. Default: off; such an address then needs both.
+    /// Allow an address that is not loopback without tokens or without TLS. Without tokens every caller may do
+    /// everything; without TLS all bytes, tokens too, can be read on the network. Default: off; such an address then
+    /// needs both.
     pub insecure: bool,
     /// The tokens and their rights. Default: none, which means that every caller may do everything.
     pub tokens: Tokens,
@@ -98,8 +99,8 @@ pub struct Config {
     pub connections_per_address_max: usize,
     /// Other limits of the resources that clients may hold at one time.
     pub limits: Limits,
-    /// The time that a stop waits for calls under way, and then for the disk to store the leases. Default: 10 s each;
-    /// supervisors of services allow 10 to 90 s before they kill.
+    /// The time that a stop waits for calls under way, and then for the disk to store the leases. Default: 10 s each.
+    /// Supervisors of services allow 10 to 90 s before they kill a process.
     pub stop_grace: Duration,
     /// Write a log line for each call, under the target [`events::ACCESS`](crate::events::ACCESS). Default: off.
     pub access_log: bool,
@@ -157,7 +158,7 @@ impl Config {
         }
         let listen = match &self.listen {
             ListenAt::Tcp(listen) => *listen,
-            // The permissions of the path decide who can connect, and no other user can read the bytes.
+            // The permissions of the path decide which users can connect, and no other user can read the bytes.
             ListenAt::Unix(_) => return self.check_socket(),
         };
         let missing = match (self.has_tokens(), self.tls.is_some()) {

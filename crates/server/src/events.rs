@@ -19,7 +19,7 @@ pub const AUDIT: &str = "audit";
 pub const ACCESS: &str = "access";
 
 events! {
-    /// The store is about to be opened.
+    /// The store will be opened now.
     OPENING = "opening";
     /// The store is open.
     STARTED = "started";
@@ -148,20 +148,21 @@ events! {
     CALL = "call";
 }
 
-/// A limit for the lines of an event that clients can cause at will: the first line of a kind is written, the others
-/// are counted. All other events come from sources that report each change once, and all their lines are written.
+/// Limits the lines of an event that clients can cause at will. The first line of a kind is written, and the others
+/// are counted. All other events come from sources that report each change once, so all their lines are written.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Limited {
     /// The event's name.
     pub event: &'static str,
-    /// The fields whose values make the kind of a line.
+    /// The fields whose values define the kind of a line.
     pub about: &'static [&'static str],
-    /// The field that divides the kinds into shares: lines with one value of it cannot use up the kinds of another.
+    /// The field that divides the kinds into shares. Lines with one value of this field cannot use up the kinds of
+    /// another value.
     pub share: Option<&'static str>,
-    /// The field that is a measure (ms). The count shows its maximum, and a line that is much worse than those before
-    /// is written at once.
+    /// The field with a duration (ms). The count shows its maximum, and a line that is much worse than the earlier
+    /// ones is written at once.
     pub measure: Option<&'static str>,
-    /// The field with the result, and its values whose lines are always written.
+    /// The field with the result, and those of its values whose lines are always written.
     pub unless: Option<(&'static str, &'static [&'static str])>,
 }
 

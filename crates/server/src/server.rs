@@ -114,7 +114,7 @@ impl Server {
         let authorizer = Authorizer::open(config.tokens.clone(), config.token_file.clone())
             .map_err(|source| StartError::Tokens { place: token_file, source })?;
         let figures = plans.iter().filter_map(|plan| plan.figures()).collect();
-        // The sockets are bound now and listen later: a port that is in use is found before a long recovery, and no
+        // The sockets are bound now and listen later. So a port that is in use is found before a long recovery, and no
         // client connects during it.
         let mut bound = Vec::new();
         for plan in plans {
@@ -166,7 +166,7 @@ impl Server {
         let doors = match opened {
             Ok(doors) => doors,
             Err(error) => {
-                // The start has failed already; a store that does not close well recovers at the next start.
+                // The start has failed already. If the store does not close well, it recovers at the next start.
                 close(app.queue.clone()).await;
                 return Err(error);
             }
@@ -223,11 +223,11 @@ impl Server {
 
     /// Serves until `shutdown` completes, then stops gracefully.
     ///
-    /// A stop has these steps. The server accepts no new connections. Waits of workers end with an empty answer.
-    /// Calls under way are answered, for at most [`Config::stop_grace`]. Leases are stored, so that workers may
-    /// finish across a restart. The store is closed; if its disk takes longer than the same time, a thread is left
-    /// behind that waits on. Dropping the future waits for nothing: connections are cut off, and the queue is closed a
-    /// moment later, on a thread of the runtime.
+    /// A stop has these steps. The server accepts no new connections. Waits of workers end with an empty answer. Calls
+    /// under way are answered, for at most [`Config::stop_grace`]. Leases are stored, so that workers may finish after
+    /// a restart. The store is closed. If its disk takes longer than the same time, a thread is left behind that waits
+    /// for it. Dropping the future does not wait: connections are cut off, and the queue is closed a moment later, on
+    /// a thread of the runtime.
     pub async fn run(self, shutdown: impl Future<Output = ()>) {
         let (background, url) = (self.background(), self.url());
         let Self { doors, app, stop, connections, stop_grace, notices, _stop_backups, .. } = self;
@@ -302,7 +302,7 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) 
     done.unwrap_or_else(|failed| std::panic::resume_unwind(failed.into_panic()))
 }
 
-/// Opens the directory of backups on a thread that may block; `Ok(Err)` says why there is none.
+/// Opens the directory of backups on a thread that may block; `Ok(Err)` says why there is no such directory.
 async fn open_backups(
     plan: Option<&BackupPlan>,
     data: Option<&Path>,

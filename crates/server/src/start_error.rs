@@ -81,17 +81,17 @@ pub enum StartError {
         /// The mistake in the name.
         why: &'static str,
     },
-    /// A namespace with which no queue's name can begin.
+    /// A namespace that no queue's name can begin with.
     #[error(
         "`{namespace}` is no namespace: {why}; write what stands before the first slash of a queue's name, such as `shop`"
     )]
     Namespace {
         /// The requested namespace.
         namespace: String,
-        /// The mistake in the namespace.
+        /// Why the namespace is not valid.
         why: String,
     },
-    /// The door for clients of beanstalkd cannot listen there.
+    /// The door for clients of beanstalkd cannot listen at this address or path.
     #[error(
         "cannot listen on {listen} for clients of beanstalkd: {source}; {}",
         listen.way_out(source)

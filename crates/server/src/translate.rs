@@ -1,4 +1,4 @@
-//! The translation between the API and the queue, together with the modules below: requests become commands, and
+//! The translation between the API and the queue, together with the modules below. Requests become commands, and
 //! answers become bodies and problems. It decides nothing.
 
 pub(crate) mod backup;
@@ -347,7 +347,7 @@ pub(crate) fn now(now: Timestamp) -> api::NowBody {
     api::NowBody { now_ms: now.as_ms() }
 }
 
-/// The body of `/readyz`; `trouble` is a reason of the server against being ready.
+/// The body of `/readyz`; `trouble` is a reason of the server itself why it is not ready.
 pub(crate) fn ready(
     health: queue::Health,
     draining: bool,
@@ -423,7 +423,7 @@ pub(crate) fn patch_line(key: &Key, task: &queue::TaskView) -> api::BatchResult 
     api::BatchResult::stored(key.as_str(), 200, task.version.0, task.due_at.as_ms())
 }
 
-/// The line of a batch for a cancel: its outcome, even where a single call would get a problem.
+/// The line of a batch for a cancel. It has the outcome, even where a single call would get a problem.
 pub(crate) fn cancel_line(
     queue: &QueueName,
     key: &Key,

@@ -157,8 +157,8 @@ impl Authorizer {
     }
 }
 
-/// Warns in the log about tokens of the file that are not as secret as they should be, unless they were so before:
-/// plain tokens that other users can read, short tokens, and hashes without their mark.
+/// Warns in the log about tokens of the file that are not as secret as they should be: plain tokens that other
+/// users can read, short tokens, and hashes without their mark. If the file was so before, there is no new warning.
 fn warn(path: &Path, tokens: &Tokens, before: &Tokens) {
     if tokens.plain() > 0 && before.plain() == 0 {
         warn_if_others_read(path);

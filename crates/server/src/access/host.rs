@@ -1,7 +1,7 @@
 //! Which hosts and origins a request may name.
 //!
-//! On a loopback address the only protection is that no other computer can connect. A browser breaks that: any page
-//! that it shows can send requests to `127.0.0.1`, and a page whose own name suddenly resolves to `127.0.0.1` (DNS
+//! On a loopback address the only protection is that no other computer can connect. A browser breaks that. Any page
+//! that it shows can send requests to `127.0.0.1`. A page whose own name suddenly resolves to `127.0.0.1` (DNS
 //! rebinding) can also read the answers. So a request must name this computer as its host, and a request that changes
 //! something must not come from a page of another site. Programs that are not browsers send neither `Origin` nor
 //! `Sec-Fetch-Site`, and pass.
@@ -23,8 +23,8 @@ use crate::listen::socket::ListenAt;
 /// The rule for hosts and origins. It depends on where the server listens.
 #[derive(Clone, Debug)]
 pub(crate) struct Hosts {
-    /// The listening address. Requests must name it, another loopback name, or one of `allowed`. `None`: every host
-    /// may be named.
+    /// The listening address. Requests must name it, another loopback name, or one of `allowed`. `None`: a request
+    /// may name any host.
     only_local: Option<IpAddr>,
     /// Names of proxies before this server, each with or without a port.
     allowed: Arc<[String]>,
@@ -36,9 +36,9 @@ pub(crate) struct Hosts {
 const SCHEMES: [&str; 2] = ["http://", "https://"];
 
 impl Hosts {
-    /// The rule for a server that listens at `listen`. At a path of the file system every host may be named, because
-    /// a browser can come in there only through a proxy. If names are allowed, a request must have one of them: a
-    /// proxy may pass every name on, which would allow DNS rebinding.
+    /// The rule for a server that listens at `listen`. At a path of the file system a request may name any host,
+    /// because a browser reaches the path only through a proxy. If there are allowed names, a request must have one
+    /// of them: a proxy may pass any name on, which would allow DNS rebinding.
     pub(crate) fn of(listen: &ListenAt, tls: bool, allowed: &[String]) -> Self {
         let here = IpAddr::from(Ipv4Addr::LOCALHOST);
         let (only_local, scheme) = match listen {
@@ -56,7 +56,7 @@ impl Hosts {
         })
     }
 
-    /// Refuses a request that a page of another site made a browser send.
+    /// Refuses a request that a browser sent for a page of another site.
     pub(crate) fn check(&self, parts: &Parts) -> Result<(), Refusal> {
         let host = host(&parts.uri, &parts.headers);
         if let (Some(listen), Some(host)) = (self.only_local, host.as_deref())
@@ -284,7 +284,8 @@ mod tests {
         assert_eq!(post("tasks.example", "https://evil.example"), Some(403));
     }
 
-    /// A bug that was found: `--allow-host` had no effect at a path, though a proxy may pass the name of any page on.
+    /// A bug that was found: `--allow-host` had no effect at a path, although a proxy may pass on the name of any
+    /// page.
     #[test]
     fn at_a_path_only_allowed_names_pass_where_some_are() {
         let hosts = hosts("unix:/run/tickwheel.sock", false, &["tasks.example"]);

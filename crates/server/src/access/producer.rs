@@ -1,4 +1,4 @@
-//! The caller to whom a share is counted: of batches, of large bodies, of jobs.
+//! The caller whose share counts a batch, a large body or a job.
 
 use std::net::IpAddr;
 
@@ -12,7 +12,7 @@ pub(crate) enum Producer {
     /// A client computer, if the server has no tokens.
     Address(IpAddr),
     /// A client on this computer, if the server has no tokens, or any client of the beanstalkd door. The server cannot
-    /// tell the clients behind a local proxy apart, so no share limits them: only the limit for all callers does.
+    /// distinguish the clients behind a local proxy, so no share limits them. Only the limit for all callers does.
     Local,
 }
 

@@ -41,12 +41,13 @@ struct Used {
     tasks: Option<(Instant, u64)>,
 }
 
-/// A token bucket that may go into debt: a caller with anything left may take more than that, and then waits longer.
-/// So a body is charged when its length is known.
+/// A token bucket that may go into debt. A caller with any tokens left may take more than that, and then waits
+/// longer. So a body is charged when its length is known.
 #[derive(Debug)]
 struct Bucket {
     rate: RateBody,
-    /// When the debt is paid back, in nanoseconds times `rate.tasks`: then one unit is a whole number of them.
+    /// The instant at which the debt is paid back (nanoseconds times `rate.tasks`). With this unit, one call costs a
+    /// whole number.
     owed: u128,
 }
 
@@ -116,7 +117,7 @@ impl Quota {
         checked.map_err(|wait| over(&format!("{rate} bytes of bodies"), wait))
     }
 
-    /// Counts a body that came, and the calls in it: each line of a batch is a call.
+    /// Counts a body that arrived, and the calls in it. Each line of a batch is a call.
     pub(crate) fn came(&self, bytes: usize, calls: u64) {
         let (now, mut used) = (self.since.elapsed(), self.used());
         if let Some(bucket) = &mut used.bytes {

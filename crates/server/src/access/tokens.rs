@@ -20,10 +20,10 @@ const TOKENS_MAX: usize = 1_000;
 ///
 /// # The text
 /// The text has one line for each token. A line begins with the token, or better with `sha256:` and the token's
-/// SHA-256 in hex. (64 hex digits without `sha256:` are a token.) To restrict the token, `rights=` follows with some
-/// of `read,produce,consume,admin`, and `scope=` with queues and namespaces (`shop/`, with the slash). `#` begins a
-/// comment. `name=billing` is the name of the token in the log; without it the name is the line, `line:3`. Several
-/// lines are valid at once, so a token can be replaced while it is in use.
+/// SHA-256 in hex. (64 hex digits without `sha256:` are a token.) `rights=` and `scope=` restrict the token.
+/// `rights=` takes some of `read,produce,consume,admin`; `scope=` takes queues and namespaces (`shop/`, with the
+/// slash). `#` begins a comment. `name=billing` is the name of the token in the log; without it the name is the line,
+/// `line:3`. Several lines are valid at once, so a token can be replaced while it is in use.
 ///
 /// Four members set the quota of the token:
 /// - `rate=100/s`: calls; each line of a batch is one call.
@@ -49,7 +49,7 @@ const TOKENS_MAX: usize = 1_000;
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct Tokens {
     known: Vec<(Hash, Grant)>,
-    /// The number of tokens that stand in the text in plain, not as hashes.
+    /// The number of tokens that the text has in plain, not as hashes.
     plain: usize,
     /// The number of plain tokens that are too easy to guess.
     short: usize,
@@ -169,7 +169,7 @@ impl Tokens {
         self.known.is_empty()
     }
 
-    /// The number of tokens that stand in the text in plain, so that each reader of the text has them.
+    /// The number of tokens that the text has in plain. Each reader of the text knows these tokens.
     pub(crate) fn plain(&self) -> usize {
         self.plain
     }
@@ -232,8 +232,8 @@ impl Grant {
         Self { scopes: scope, ..Self::everything() }
     }
 
-    /// The one prefix, with its slash, that makes a queue one of this scope. Empty: the scope is all queues. `None`:
-    /// no single prefix says it.
+    /// The only prefix, with its slash, of the queues of this scope. Empty: the scope is all queues. `None`: the
+    /// scope is not given by a single prefix.
     pub(crate) fn namespace(&self) -> Option<&str> {
         match self.scopes.as_deref() {
             None => Some(""),
@@ -293,7 +293,7 @@ impl Grant {
             })
             .collect();
         all.sort_unstable();
-        // A prefix that begins with another one follows it in the order, and is removed.
+        // A prefix that begins with another prefix comes after it in the order, and is removed.
         all.dedup_by(|longer, shorter| longer.starts_with(*shorter));
         all
     }
@@ -312,7 +312,7 @@ impl Grant {
 struct Said {
     hash: Hash,
     grant: Grant,
-    /// The length of the token (bytes), if it stands there in plain.
+    /// The length of the token (bytes), if the line has it in plain.
     plain_bytes: Option<usize>,
 }
 
@@ -325,7 +325,8 @@ fn said(line: &str) -> Result<Said, String> {
         None if token.split_once('=').is_some_and(|(name, _)| NAMES.contains(&name)) => {
             return Err("the token comes first, before `rights=` and the rest".to_owned());
         }
-        // Taken as a token, this text would admit each reader of the file and refuse the owner of the real token.
+        // This text would admit each reader of the file if it was taken as a token, and refuse the owner of the real
+        // token.
         None if is_of_other_hash(&lower) => {
             return Err(
                 "a hash is marked by `sha256:` and nothing else; write `sha256:` and the SHA-256 of the token in 64 hex digits, or the token itself"

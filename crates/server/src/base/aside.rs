@@ -46,7 +46,7 @@ pub(crate) async fn aside<T: Send + 'static>(
     })
 }
 
-/// Frees the bytes, on another thread if they are many: to free 16 MiB takes 1 ms.
+/// Frees the bytes. It uses another thread if there are many, because freeing 16 MiB takes 1 ms.
 pub(crate) fn discard(bytes: Vec<u8>) {
     if bytes.len() > DISCARDED_BYTES {
         // No caller waits for the thread. If the server stops, the bytes are freed at once.

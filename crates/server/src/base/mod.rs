@@ -1,5 +1,5 @@
-//! Helpers for all folders: the stop signal, turns during long work, watched files, hex. Nothing here knows a task or
-//! a door.
+//! Helpers for all folders: the stop signal, turns during long work, watched files, hex. No helper knows a task or a
+//! door.
 
 pub(crate) mod aside;
 pub(crate) mod hex;

@@ -9,9 +9,9 @@ use tokio::task::yield_now;
 /// A future that is ready once all other async tasks that can run have been polled, including those whose socket or timer
 /// has become ready.
 ///
-/// [`yield_now`] alone does not do that: a task that is woken meanwhile goes on at once. The task of a batch and the
-/// task of its connection wake each other with each piece. Tokio polls sockets and timers only when no task is ready,
-/// or after 61 tasks, so the others had to wait for 61 pieces, 10 ms of work.
+/// [`yield_now`] alone does not do that, because a task that is woken meanwhile goes on at once. The task of a batch
+/// and the task of its connection wake each other with each piece. Tokio polls sockets and timers only when no task is
+/// ready, or after 61 tasks. So the other tasks had to wait for 61 pieces, which is 10 ms of work.
 #[derive(Debug, Default)]
 pub(crate) struct LetOthers {
     /// `None`: the future was not polled yet.
@@ -53,7 +53,7 @@ impl Future for LetOthers {
         let Some(turn) = &self.turn else {
             let turn = Arc::new(Yielded(Mutex::new(State { over: false, waker: cx.waker().clone() })));
             let waker = Waker::from(Arc::clone(&turn));
-            // Tokio keeps the waker until then; the `yield_now` future itself is not needed any more.
+            // Tokio keeps the waker until that moment. The `yield_now` future itself is not needed any more.
             let _pending = pin!(yield_now()).poll(&mut Context::from_waker(&waker));
             self.turn = Some(turn);
             return Poll::Pending;
@@ -80,7 +80,7 @@ pub(crate) mod tests {
 
     use super::*;
 
-    /// Counts the turns of a task that always lets all others go first.
+    /// Counts the turns of a task that always lets all other tasks go first.
     pub(crate) fn turns() -> Arc<AtomicUsize> {
         let turns = Arc::<AtomicUsize>::default();
         let counted = Arc::clone(&turns);

@@ -1,7 +1,7 @@
 //! Bytes in pieces of 64 KiB.
 //!
-//! One long vector costs long stretches of work: a vector that grows copies all its bytes (8 MiB take 4 ms), and to
-//! free 16 MiB takes 1 ms. Pieces are never copied again, and each is freed once it is sent.
+//! One long vector makes other tasks wait long. A vector that grows copies all its bytes (4 ms for 8 MiB), and
+//! freeing 16 MiB takes 1 ms. Pieces are never copied again, and each is freed when it has been sent.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -82,7 +82,7 @@ pub(crate) struct Sent {
     pieces: VecDeque<Bytes>,
     /// The bytes that are left.
     bytes: usize,
-    /// A turn for others, before the next piece.
+    /// A turn for other tasks, before the next piece.
     others: Option<LetOthers>,
 }
 

@@ -37,8 +37,8 @@ impl<'a> QueuePages<'a> {
     }
 
     fn take(&mut self, list: ListQueues, page: QueuePage) -> Vec<QueueCounts> {
-        // The caller needs more than the first page, perhaps because it may see few of the queues. Small pages would
-        // be many calls.
+        // The caller needs more than the first page, perhaps because it may see few of the queues. With small pages
+        // there would be many calls.
         self.list = page.next.map(|next| ListQueues { after: Some(next), max: QUEUES_PAGE_MAX, ..list });
         page.queues
     }
@@ -50,8 +50,8 @@ mod tests {
 
     use super::*;
 
-    /// A bug that was found: a list with `limit=1`, for a token that may see none of 100,000 queues, read two queues
-    /// at a time.
+    /// A bug that was found: a list with `limit=1` read two queues at a time, for a token that may see none of
+    /// 100,000 queues.
     #[tokio::test]
     async fn only_the_first_page_is_small() {
         let queue = Queue::options().open_memory().expect("a queue");

@@ -36,7 +36,7 @@ impl<T: PartialEq + Send + Sync + 'static> Watched<T> {
         Arc::clone(&self.last.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Reads the file at intervals, for ever, and takes over the new value. If the file gives none, the old value
+    /// Reads the file at intervals, for ever, and uses the new value. If the file has no valid value, the old one
     /// stays, and the log says so once.
     pub(crate) async fn keep_up(&self) {
         let what = self.what;
@@ -44,7 +44,7 @@ impl<T: PartialEq + Send + Sync + 'static> Watched<T> {
         loop {
             tokio::time::sleep(LOOK_AGAIN).await;
             let read = Arc::clone(&self.read);
-            // To read a file may take long, and this thread serves others.
+            // The read of a file may take long, and this thread has other tasks.
             let Ok(found) = tokio::task::spawn_blocking(move || read()).await else { continue };
             match found {
                 Ok(found) => {

@@ -21,7 +21,7 @@ pub(crate) trait Plan: Send {
     /// A file that the door needs in addition to the certificate cannot be read.
     fn tls(&self, server: Option<&Tls>) -> Result<Option<Tls>, TlsError>;
 
-    /// The error of a start whose door cannot listen.
+    /// The start error for a door that cannot listen.
     fn refused(&self, source: io::Error) -> StartError;
 
     /// The metrics of the door, whether it is closed or open.

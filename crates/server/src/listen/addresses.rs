@@ -28,9 +28,9 @@ impl Addresses {
         self.max
     }
 
-    /// Counts one more connection; `None`: the address has all that it may have. Connections of this computer are not
-    /// counted, by an address or by a path (`from` is `None`): behind a proxy on this computer all clients look
-    /// alike.
+    /// Counts one more connection; `None`: the address already has its largest number. Connections of this computer,
+    /// by an address or by a path (`from` is `None`), are not counted: behind a proxy on this computer all clients
+    /// look alike.
     pub(crate) fn enter(&self, from: Option<IpAddr>) -> Option<Share> {
         let of = from.filter(|from| !is_loopback(from)).map(household);
         if let Some(of) = of {
@@ -45,7 +45,7 @@ impl Addresses {
     }
 }
 
-/// The address that stands for all addresses of one computer: of IPv6 the network, that is, the upper 64 bits.
+/// The address that stands for all addresses of one computer. For IPv6 this is the network (the upper 64 bits).
 pub(crate) fn household(from: IpAddr) -> IpAddr {
     match from.to_canonical() {
         IpAddr::V6(from) => IpAddr::V6(Ipv6Addr::from_bits(from.to_bits() >> 64 << 64)),

@@ -19,7 +19,7 @@ pub(crate) struct Connection {
 /// A future that serves one connection to its end.
 pub(crate) type Serving = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// How a door's connections behave while they have no call.
+/// The behaviour of a door's connections between two calls.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Idle {
     /// An idle connection is closed when a new one needs its permit: its client opens another for its next request.
@@ -41,7 +41,7 @@ pub(crate) trait Door: Send + Sync + 'static {
     /// Serves a connection until its client leaves or the server stops. Dropping the future ends the connection.
     fn serve(self: Arc<Self>, connection: Connection) -> Serving;
 
-    /// Refuses a connection for the reason `why`. With a `stream`, the client can still be told, in plain bytes.
-    /// Returns the future that tells the client, if there is something to tell.
+    /// Refuses a connection for the reason `why`. If there is a `stream`, the client can still be told, in plain
+    /// bytes. Returns the future that tells the client; `None`: the client is told nothing.
     fn turn_away(self: Arc<Self>, why: Problem, stream: Option<Stream>) -> Option<Serving>;
 }

@@ -105,7 +105,7 @@ impl Listener {
     }
 
     /// Refuses a connection and tells its client why. Over TLS that would cost a handshake, and above
-    /// [`REFUSALS_MAX`] it would cost too much; then the connection is only closed.
+    /// [`REFUSALS_MAX`] it would cost too much. In both cases the connection is only closed.
     fn turn_away(&self, refusals: &mut JoinSet<()>, came: Came, why: Problem) {
         // The level is `debug`: one address that connects again and again must not fill the log.
         tracing::debug!(door = self.door.name(), %why, "too many connections");

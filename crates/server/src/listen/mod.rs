@@ -1,4 +1,4 @@
-//! How connections come in: sockets, TLS, permits, shares of addresses.
+//! How connections are accepted: sockets, TLS, permits, the largest number for one address.
 
 pub(crate) mod addresses;
 pub(crate) mod door;

@@ -1,5 +1,5 @@
-//! The permits of connections, for all doors together, and the choice of connections that make way when there are too
-//! many.
+//! The permits of connections, for all doors together. If there are too many connections, this module chooses the ones
+//! that are closed.
 //!
 //! ```text
 //! a new connection:  a permit is free         -> takes it
@@ -23,8 +23,8 @@ use tokio::task::AbortHandle;
 use crate::events;
 use crate::listen::door::Idle;
 
-/// When permits run out, one of 256 connections is closed at once, so that one search for idle connections serves
-/// several new ones.
+/// When there are no more permits, one of 256 connections is closed at once. So one search for idle connections is
+/// enough for several new ones.
 const CLOSED_TOGETHER: usize = 256;
 /// Sessions leave one of this many permits to connections that make way.
 const LEFT_BY_SESSIONS: usize = 16;
@@ -63,7 +63,7 @@ struct Open {
     task: Option<AbortHandle>,
 }
 
-/// The state of one connection. A session is always at work.
+/// The state of one connection. A session never counts as idle.
 #[derive(Debug)]
 pub(crate) struct Seat {
     /// When the connection became idle; larger is later.
@@ -77,13 +77,13 @@ impl Seat {
         Self { since: AtomicU64::new(now()), reserved: AtomicBool::new(reserved) }
     }
 
-    /// Begins a call. `false`: another connection has the permit, so this one must end.
+    /// Begins a call. `false`: another connection has taken the permit, so this one must end.
     pub(crate) fn work(&self) -> bool {
         let work = |since| (since != GONE).then_some(AT_WORK);
         self.since.fetch_update(Ordering::AcqRel, Ordering::Acquire, work).is_ok()
     }
 
-    /// Ends a call, or notes that the idle client was just heard.
+    /// Ends a call, or notes that bytes of the idle client have just arrived.
     pub(crate) fn idle(&self) {
         let idle = |since| (since != GONE).then(now);
         let _gone = self.since.fetch_update(Ordering::AcqRel, Ordering::Acquire, idle);
@@ -255,7 +255,7 @@ impl Permit {
 impl Drop for Permit {
     fn drop(&mut self) {
         let mut state = self.permits.state();
-        // If the entry is gone, another connection has the permit already.
+        // If the entry is gone, another connection already has the permit.
         if state.open.remove(&self.id).is_some() {
             let count = if self.seat.is_reserved() { &mut state.reserved } else { &mut state.taken };
             *count -= 1;

@@ -10,9 +10,10 @@ use std::str::FromStr;
 use rustix::net::sockopt::set_socket_keepalive;
 use tokio::net::{TcpListener, TcpSocket, TcpStream, UnixListener, UnixStream};
 
-/// Connections that the kernel keeps for the server while it is busy: enough for 1,000 clients that start together.
+/// The number of connections that the kernel keeps for a busy server. It is enough for 1,000 clients that start
+/// together.
 const BACKLOG: u32 = 1_024;
-/// The prefix that marks a path, where an address could stand.
+/// The prefix that marks a path in a place where an address is possible, too.
 const UNIX: &str = "unix:";
 
 /// Where a listener listens.
@@ -98,10 +99,10 @@ pub(crate) enum Opened {
     Unix(OwnPath, UnixListener),
 }
 
-/// A path at which this server listens. Dropping it removes the path, unless another server has it by then.
+/// A path at which this server listens. Dropping it removes the path, unless another server has taken the path.
 ///
-/// The path is dropped before its listener: while the listener is open, no other socket can have the number of its
-/// file.
+/// The path is dropped before its listener. While the listener is open, no other socket can have the same inode
+/// number.
 pub(crate) struct OwnPath {
     path: PathBuf,
     file: Option<FileId>,
@@ -187,7 +188,7 @@ impl Opened {
         match self {
             Self::Tcp(listener) => {
                 let (socket, from) = listener.accept().await?;
-                // Answers are small and written whole: to wait until a packet is full only costs time.
+                // Answers are small and are written whole, so waiting for a full packet only costs time.
                 let _as_it_was = socket.set_nodelay(true);
                 // With keep-alive, a client that is gone is found although nothing is sent for days.
                 let _as_it_was = set_socket_keepalive(&socket, true);
@@ -204,7 +205,8 @@ impl Opened {
 /// Another server listens there.
 async fn remove_dead(path: &Path) -> io::Result<()> {
     let Some(found) = socket_at(path) else { return Ok(()) };
-    // The connect does not wait: a server with a full backlog gives another error than one that is gone.
+    // The connect does not wait. For a server with a full backlog, its error differs from that for a server that is
+    // gone.
     match UnixStream::connect(path).await {
         Ok(_) => Err(io::ErrorKind::AddrInUse.into()),
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused && socket_at(path) == Some(found) => {
@@ -216,7 +218,7 @@ async fn remove_dead(path: &Path) -> io::Result<()> {
 
 fn bind(listen: SocketAddr) -> io::Result<TcpSocket> {
     let socket = if listen.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
-    // A restart then need not wait until the connections of the last run time out.
+    // With this, a restart need not wait until the connections of the last run time out.
     socket.set_reuseaddr(true)?;
     socket.bind(listen)?;
     Ok(socket)

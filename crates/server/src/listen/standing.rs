@@ -1,4 +1,4 @@
-//! The permit of a connection, and which calls it may make: all, or only those that reserved permits are for.
+//! The permit of a connection, and the calls that it may make: all, or only those that reserved permits are for.
 
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,7 +15,8 @@ pub(crate) struct Standing {
     permit: Permit,
     from: Option<IpAddr>,
     addresses: Addresses,
-    /// The share; `None` while the connection has a reserved permit because its address has all its connections.
+    /// The share; `None` while the connection has a reserved permit because its address already has its largest
+    /// number.
     share: Mutex<Option<Share>>,
     max: usize,
 }

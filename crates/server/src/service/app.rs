@@ -20,7 +20,7 @@ use crate::telemetry::refusals::Refusals;
 use crate::telemetry::requests::{Requests, routes};
 use crate::telemetry::span::SpanSink;
 
-/// All state except that of single requests.
+/// All state of the service, except that of single requests.
 pub(crate) struct App {
     pub(crate) queue: Queue,
     /// Ends all waits when the server stops.

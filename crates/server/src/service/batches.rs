@@ -1,4 +1,4 @@
-//! The open batches: which callers may open one more, and which batch makes way.
+//! The open batches: which callers may open one more, and which batch gives up its permit.
 //!
 //! All batches together have a number of permits, and each caller has a share of them. A caller that finds no permit
 //! waits a moment. Meanwhile a batch that sends too little gives its permit to a waiting call.
@@ -51,7 +51,7 @@ struct Open {
     producer: Producer,
     /// The batch sent too little in its last [`PACE_TIME`].
     slow: bool,
-    /// The batch was told to make way.
+    /// The batch was told to give up its permit.
     leaves: bool,
     leave: Arc<Notify>,
 }
@@ -127,20 +127,20 @@ impl Batches {
         state.open.len() < self.0.max && !self.is_at_share(state, producer)
     }
 
-    /// Whether another call of this producer may not even wait.
+    /// Whether a further call of this producer is refused at once, without a wait.
     fn is_line_full(&self, state: &State, producer: Producer) -> bool {
         let of_one = || state.waiting.values().filter(|one| one.producer == producer).count();
         state.waiting.len() >= WAITING_MAX || producer.has_share() && of_one() >= WAITING_OF_ONE_MAX
     }
 
-    /// Gives free permits to waiting callers, and makes slow batches give way to the others.
+    /// Gives free permits to waiting callers, and tells slow batches to give up theirs.
     fn settle(&self) {
-        // The list is dropped after the lock.
+        // The list is dropped after the lock is released.
         let mut untaken = Vec::new();
         let mut state = self.state();
         let waiting: Vec<(u64, Producer)> =
             state.waiting.iter().map(|(id, one)| (*id, one.producer)).collect();
-        // The batches that make way already, each for one waiting caller.
+        // The number of batches that were told to give up their permits. Each does so for one waiting caller.
         let mut leaving: Vec<(u64, Producer)> = state
             .open
             .iter()
@@ -214,7 +214,7 @@ impl BatchPermit {
         }
     }
 
-    /// The signal that the batch must make way.
+    /// The signal that the batch must give up its permit.
     pub(crate) fn leave(&self) -> Arc<Notify> {
         Arc::clone(&self.leave)
     }
@@ -240,7 +240,7 @@ impl Pace {
         Self { since: Instant::now(), bytes }
     }
 
-    /// Leaves out a time during which the server did not wait for the client.
+    /// Leaves out a time in which the server did not wait for the client.
     pub(crate) fn put_off(&mut self, by: Duration) {
         self.since += by;
     }
@@ -398,8 +398,8 @@ mod tests {
         assert!(is_refused_at_once(&batches, A).await);
     }
 
-    /// A bug that was found: one producer had its share of batches and 256 waiting calls. All other callers were
-    /// refused, though most permits were free.
+    /// A bug that was found: one producer had its full share of batches and 256 waiting calls. All other callers were
+    /// refused, although most permits were free.
     #[tokio::test(start_paused = true)]
     async fn many_waiting_calls_of_one_caller_do_not_block_others() {
         let batches = Batches::new(5, 1);

@@ -13,22 +13,22 @@ use crate::translate;
 /// The number of tasks on a page; their changes are sent together and share commits.
 pub(crate) const PAGE: usize = 1_000;
 
-/// The number of pages that a call processes itself, about a second of work; after them a job takes over.
+/// The number of pages that a call processes itself, which is about a second of work. A job does the rest.
 const PAGES_MAX: usize = 200;
 
-/// Which tasks to change, and how. Only tasks that were there at the start count; later ones are left alone.
+/// The tasks to change, and the change. Only tasks that existed at the start are changed, and no later ones.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Bulk {
     pub(crate) queue: QueueName,
     pub(crate) work: Work,
-    /// The last change before the work began.
+    /// The number of the last change before the work began.
     pub(crate) as_of: Option<Seq>,
 }
 
 /// The progress of the work: all pages before this position are done.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Position {
-    /// The number of the list, of those of the work.
+    /// The number of the list, among the lists of the work.
     pub(crate) part: usize,
     /// The cursor in that list.
     pub(crate) after: Option<Place>,
@@ -62,9 +62,9 @@ impl Bulk {
         };
         let mut list = translate::list(&self.queue, &filter, PAGE, at.after);
         list.filter.put_until = self.as_of;
-        // A moved task stands further on in the list. It must not be moved again there, not even after a restart that
-        // does not know that the page was done. Its version tells: the move raised it above the last change before
-        // the work began.
+        // A moved task comes later in the list. It must not be moved again there, not even after a restart that does
+        // not know that the page was done. Its version shows it: the move raised it above the last change before the
+        // work began.
         list.filter.changed_until = self.as_of.filter(|_| self.work.leaves_tasks());
         let page = queue.list(list).await.map_err(|error| translate::unavailable(&error))?;
         let TaskPage { tasks, looked_at, next, as_of } = page;
@@ -87,7 +87,7 @@ impl Bulk {
             return Ok(tally);
         }
         for part in found.chunks(PAGE) {
-            // The changes are asked for together, so that they share commits.
+            // The changes are sent together, so that they share commits.
             let (mut asked, mut steps) = (Vec::with_capacity(part.len()), Steps::default());
             for found in part {
                 asked.push(self.work.ask(queue, &self.queue, found));

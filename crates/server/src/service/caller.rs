@@ -38,7 +38,7 @@ pub(crate) struct Caller {
 /// The end of a lease's wait.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum WaitEnd<E> {
-    /// Tasks were ready, or the time was over.
+    /// Tasks were ready, or the time of the wait was over.
     Over,
     /// The door ended the wait.
     Ended,
@@ -152,9 +152,9 @@ impl Caller {
         Ok(self.app.queue.by_id(ById { id, act, within }))
     }
 
-    /// Leases tasks, and waits for the first if `wait` is more than zero. `end` is the door's own reason to end the
-    /// wait. Tasks that are ready by then are still leased, unless the reason is an error. If the caller drops the
-    /// future, tasks that were leased for it in that moment are given back.
+    /// Leases tasks, and waits for the first one if `wait` is more than zero. `end` is a further reason of the door
+    /// to end the wait. Tasks that are ready by then are still leased, unless the reason is an error. If the caller
+    /// drops the future, tasks that were leased for it at that moment are given back.
     ///
     /// The lateness of the tasks is counted, and each delivery makes a span with the parent `trace`.
     ///
@@ -239,7 +239,7 @@ impl Caller {
         Ok(())
     }
 
-    /// Checks a put against the quota, and whether it may add a task, by the last count of tasks.
+    /// Checks a put against the quota. Also checks, by the last count of tasks, whether it may add a task.
     ///
     /// # Errors
     /// 400 if the task is due too late, 503 if the server takes no new tasks.
@@ -258,7 +258,7 @@ impl Caller {
         self.quota().map_or(Ok(()), |quota| quota.due(due, None, self.app.queue.now()))
     }
 
-    /// The latest instant to which the caller may put tasks off, from now.
+    /// The latest instant that the caller may give to a task, counted from now.
     pub(crate) fn latest(&self) -> Option<Timestamp> {
         self.quota().and_then(|quota| quota.latest(self.app.queue.now()))
     }

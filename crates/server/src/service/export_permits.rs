@@ -1,5 +1,5 @@
-//! The permits of exports: a share for each caller, one permit for administrators only, and exports whose clients
-//! stand still make way.
+//! The permits of exports. Each caller has a share, and one permit is for administrators only. An export whose
+//! client takes no data gives its permit to another.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,11 +12,12 @@ use crate::access::producer::Producer;
 
 /// The number of exports at one time; each reads the store as fast as its client takes the data.
 const EXPORTS_MAX: usize = 4;
-/// The number of exports of one caller. A client whose connection broke begins again before the server has noticed.
+/// The number of exports of one caller. It is more than one, because a client whose connection broke begins again
+/// before the server has noticed.
 const EXPORTS_OF_ONE_MAX: usize = 2;
 /// The number of exports of callers whose token has no `admin` for all queues.
 const EXPORTS_OF_OTHERS_MAX: usize = EXPORTS_MAX - 1;
-/// The time after which a client that takes no page makes way for another export. A page has at most 4 MiB.
+/// The time after which a client that takes no page loses its permit to another export. A page has at most 4 MiB.
 pub(crate) const STANDS_STILL: Duration = Duration::from_secs(60);
 
 /// The permits of all exports.
@@ -46,7 +47,8 @@ pub(crate) struct ExportPermit {
 }
 
 impl ExportPermits {
-    /// Takes a permit for one more export. If there is none, the first export whose client stands still makes way.
+    /// Takes a permit for one more export. If there is none, the first export whose client stands still loses its
+    /// permit.
     ///
     /// # Errors
     /// 429, which names the limit.
@@ -112,7 +114,7 @@ impl State {
         (self.open.len() >= EXPORTS_MAX).then_some(Full::All)
     }
 
-    /// The first export that stands still and whose permit would help.
+    /// The first export that stands still and whose permit this caller may use.
     fn to_leave(&self, producer: Producer, full: Full) -> Option<u64> {
         let helps = |open: &Open| match full {
             Full::Share => open.producer == producer,
@@ -131,7 +133,7 @@ impl ExportPermit {
         }
     }
 
-    /// Waits until the export must make way.
+    /// Waits until the export must give up its permit.
     pub(crate) async fn leaves(&self) {
         self.leave.notified().await;
     }

@@ -1,4 +1,4 @@
-//! The stored form of a job: the value of a rule, which is as durable as a task.
+//! The stored form of a job. It is the value of a rule, which is as durable as a task.
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -26,14 +26,14 @@ struct Kept<'a> {
     job: JobBody,
     #[serde(borrow)]
     request: &'a RawValue,
-    /// Tasks that were put after this change are left alone.
+    /// Tasks that were put after this change are not changed.
     as_of: Option<u64>,
-    /// The number of the list at which the job is.
+    /// The number of the list that the job is working on.
     #[serde(default)]
     part: usize,
     /// The cursor in that list.
     after: Option<String>,
-    /// For a move: the latest instant to which a task may be put off (ms since 1970).
+    /// For a move: the latest instant that a task may get (ms since 1970).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     latest_ms: Option<i64>,
 }
@@ -61,7 +61,8 @@ impl Job {
         self.body.state == JobState::Running
     }
 
-    /// Notes that the job failed, unless it had ended before: the answer to its stop already said `stopped`.
+    /// Notes that the job failed, unless it had ended before. In that case the answer to its stop already said
+    /// `stopped`.
     pub(crate) fn fail(&mut self, problem: Problem) {
         if self.is_running() {
             (self.body.state, self.body.error) = (JobState::Failed, Some(problem.detail));
@@ -89,8 +90,9 @@ impl Job {
         serde_json::to_vec(&kept).expect("plain members")
     }
 
-    /// Reads a value that [`value`](Self::value) wrote; `None` for anything else. The first stored value does not
-    /// contain the job's number, because the job gets it then; so the number comes from `id`.
+    /// Reads a value that [`value`](Self::value) wrote; `None` for any other value. The first stored value does
+    /// not contain the job's number, because the job gets its number when it is stored. So the number comes from
+    /// `id`.
     pub(crate) fn read(id: u64, value: &[u8]) -> Option<Self> {
         let Kept { job, request, as_of, part, after, latest_ms } = serde_json::from_slice(value).ok()?;
         let job = JobBody { id, ..job };

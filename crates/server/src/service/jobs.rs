@@ -48,8 +48,8 @@ struct Running {
     shared: SharedJob,
     /// Notified when the job is stopped, so that it does not wait for its turn.
     stopped: Arc<Notify>,
-    /// `None`: the job began before the last start of the server. Its caller is not stored, because the hash of a
-    /// short token would reveal the token.
+    /// The caller of the job. `None`: the job began before the last start of the server. Its caller is not stored,
+    /// because the hash of a short token would reveal the token.
     caller: Option<Producer>,
 }
 
@@ -165,10 +165,10 @@ impl Jobs {
         tokio::spawn(async move { supervisor.once("job", run).await });
     }
 
-    /// Runs page by page to the end, or until the job is stopped. After a crash the next start continues behind the
-    /// last page that was stored: changes after it are not counted, and not made again.
+    /// Runs page by page to the end, or until the job is stopped. After a crash the next start goes on after the last
+    /// stored page. Changes of later pages are then missing in the counts, and are not made again.
     ///
-    /// Each page is a turn, so that a job of a million tasks does not delay a small one that came later.
+    /// Each page is a turn, so that a job of a million tasks does not delay a small job that came later.
     async fn run(&self, permit: &JobPermit) {
         loop {
             let turn = tokio::select! {
@@ -262,7 +262,7 @@ impl Jobs {
 
     /// Stops the job if it is running. A page that has begun is finished.
     pub(crate) async fn stop(&self, id: u64) -> Result<(), Problem> {
-        // A job that was kept a moment ago is among the running ones when this is had.
+        // A job that was kept a moment ago is among the running jobs when this lock is taken.
         let _none_begins = self.beginning.lock().await;
         let running = self.running().get(&id).map(|one| (Arc::clone(&one.shared), Arc::clone(&one.stopped)));
         let stopped = |job: &Job| {
@@ -279,7 +279,7 @@ impl Jobs {
                 told.notify_one();
             }
         } else if let Some(job) = self.get(id).await?.filter(Job::is_running) {
-            // The job stopped early because it could not be stored, and the next start would continue it.
+            // The job stopped early because it could not be stored. The next start would continue it.
             self.keep(&stopped(&job)).await.map_err(|error| not_kept(&error))?;
         }
         Ok(())
@@ -298,7 +298,7 @@ impl Jobs {
         Ok(kept.into_iter().filter_map(read).collect())
     }
 
-    /// Removes ended jobs until there is room for one more.
+    /// Removes ended jobs until one more job fits.
     async fn forget_oldest(&self) -> Result<(), Problem> {
         let kept = self.kept().await?;
         let over: Vec<_> = kept.iter().filter(|job| !job.is_running()).collect();
@@ -445,7 +445,7 @@ mod tests {
         assert!(refused(&jobs, Producer::Local).await.contains("(--max-jobs)"));
     }
 
-    /// A bug that was found: a stopped job kept its permit until its turn, so the hint of the refusal, to stop a job,
+    /// A bug that was found: a stopped job kept its permit until its turn. So the hint of the refusal, to stop a job,
     /// did not help.
     #[tokio::test]
     async fn a_job_that_is_stopped_while_it_waits_does_nothing_and_gives_its_place_back() {
@@ -461,7 +461,7 @@ mod tests {
         assert_eq!(over(&jobs, next).await.state, JobState::Done);
     }
 
-    /// A server that stops does not begin a page of each waiting job.
+    /// A server that stops begins no page of a waiting job.
     #[tokio::test]
     async fn a_job_that_waits_when_the_server_stops_goes_on_at_the_next_start() {
         let (jobs, turns, stop) = all_waiting(Limits::default()).await;

@@ -44,12 +44,12 @@ pub async fn take_over_jobs(queue: &Queue) -> Result<(), JobError> {
             return Err(why.into());
         }
     }
-    // Lists would show an empty queue for an hour. A queue that still has a task stays.
+    // Lists would otherwise show an empty queue for an hour. A queue that still has a task stays.
     let _refused = queue.change_queue(ChangeQueue { queue: name, change: QueueChange::Delete }).await;
     Ok(())
 }
 
-/// The number of the job that the task holds; `None`: the task is not a job.
+/// The number of the job that the task stands for; `None`: the task is not a job.
 fn number(task: &TaskView) -> Option<u64> {
     let id = task.key.as_str().parse().ok().filter(|id| Key::from_id(*id) == task.key)?;
     Job::read(id, &task.body.payload).map(|job| job.body.id)

@@ -15,7 +15,7 @@ use crate::access::producer::Producer;
 
 /// The largest body that needs no permit. With 10,000 connections such bodies take 160 MiB.
 pub(crate) const SMALL_BODY_BYTES: usize = 16 << 10;
-/// The longest wait for a permit; after it the client should know.
+/// The longest wait for a permit. After it the client should be told.
 const WAIT_MAX: Duration = Duration::from_secs(5);
 
 /// The permits of all bodies above [`SMALL_BODY_BYTES`]. Cheap to clone.
@@ -171,7 +171,7 @@ mod tests {
         assert!(refused(&bodies, Producer::Local).await.contains("--max-large-bodies)"));
     }
 
-    /// A caller with a used-up share and many waiting calls must not block others from a free permit.
+    /// A caller with a used-up share and many waiting calls must not keep other callers from a free permit.
     #[tokio::test(start_paused = true)]
     async fn calls_that_wait_for_their_share_do_not_block_others() {
         let bodies = LargeBodies::new(2, 1);

@@ -41,7 +41,7 @@ impl Tasks {
     }
 }
 
-/// Says what is opened before the store opens, because that may take minutes or hang.
+/// Logs what is opened, before the store opens, because the opening may take minutes or hang.
 pub(crate) fn say_opening(directory: &Path) {
     tracing::info!(
         event = events::OPENING,
@@ -51,8 +51,8 @@ pub(crate) fn say_opening(directory: &Path) {
     );
 }
 
-/// Says what was found in the store once it is open. `directory` is `None` for a server that keeps its tasks in
-/// memory.
+/// Logs what was found in the store, after it is open. `directory` is `None` for a server that keeps its tasks
+/// in memory.
 pub(crate) async fn say_started(queue: &Queue, directory: Option<&Path>) {
     let (health, opened) = (queue.health(), queue.opened());
     let tasks = Tasks::of(queue).await;

@@ -7,26 +7,25 @@ use crate::service::large_bodies::LargeBodies;
 /// serve`.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Limits {
-    /// Connections beyond [`Config::connections_max`](crate::Config::connections_max), for `/healthz`, `/readyz`,
-    /// `/metrics` and callers whose token has `admin`. Default: 64.
+    /// Connections beyond [`Config::connections_max`](crate::Config::connections_max). They are for `/healthz`,
+    /// `/readyz`, `/metrics` and callers whose token has `admin`. Default: 64.
     pub connections_kept: usize,
-    /// Bodies above 16 KiB that are read at one time. A further one waits up to 5 s and is then answered 429.
-    /// Default: 128, each of up to 1 MiB.
+    /// Bodies above 16 KiB that are read at one time. Another one waits up to 5 s and is then answered 429. Default:
+    /// 128, each of up to 1 MiB.
     pub large_bodies: usize,
     /// Large bodies of one token, or of one address of another computer if there are no tokens. Default: 64.
     pub large_bodies_per_caller: usize,
-    /// Open batches. A further one waits up to 6 s and is then answered 429. Default: 32, each of about 16 MiB at
-    /// most.
+    /// Open batches. Another one waits up to 6 s and is then answered 429. Default: 32, each of about 16 MiB at most.
     pub batches: usize,
     /// Open batches of one token, or of one address of another computer if there are no tokens. Default: 16.
     pub batches_per_caller: usize,
-    /// Running jobs. A further one is answered 429. Four of them work at one time, in turns of 1,000 tasks, and
-    /// callers have their turns one after the other. Default: 64.
+    /// Running jobs. Another one is answered 429. Four jobs work at one time, in turns of 1,000 tasks, and callers
+    /// have their turns one after the other. Default: 64.
     pub jobs: usize,
     /// Running jobs of one token, or of one address of another computer if there are no tokens. Default: 16.
     pub jobs_per_caller: usize,
-    /// Memory for the tubes that beanstalkd clients watch, all connections together (bytes). One connection may use a
-    /// quarter of it. A watch beyond the limit is answered `OUT_OF_MEMORY`. Default: 32 MiB.
+    /// Memory for the tubes that beanstalkd clients watch, for all connections together (bytes). One connection may
+    /// use a quarter of it. A watch beyond the limit is answered `OUT_OF_MEMORY`. Default: 32 MiB.
     pub watched_bytes: usize,
 }
 

@@ -87,7 +87,7 @@ impl Supervisor {
         }
     }
 
-    /// Runs a listener until the server stops. If it ends before, the server is no longer ready.
+    /// Runs a listener until the server stops. If the listener ends earlier, the server is no longer ready.
     pub(crate) async fn door(&self, name: &'static str, task: impl Future<Output = ()> + Send + 'static) {
         self.change(name, |task| task.down = None);
         let ended = run(task).await;
@@ -136,7 +136,7 @@ impl Supervisor {
     }
 }
 
-/// Runs a task to its end, also if that is a panic. Dropping the future ends the task.
+/// Runs a task to its end, which may be a panic. Dropping the future ends the task.
 async fn run(task: impl Future<Output = ()> + Send + 'static) -> Result<(), JoinError> {
     let mut running = JoinSet::new();
     running.spawn(task);

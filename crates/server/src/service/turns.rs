@@ -22,7 +22,7 @@ pub(crate) struct Turns(Arc<Mutex<State>>);
 
 #[derive(Debug)]
 struct State {
-    /// Turns that no job has. No job waits while there is one.
+    /// The number of turns that no job has. While it is above 0, no job waits.
     free: usize,
     /// The callers whose jobs wait; the first is next.
     lines: VecDeque<Line>,
@@ -49,7 +49,8 @@ impl Turns {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for a turn of a job of this caller; `None`: the caller is not known any more.
+    /// Waits for a turn of a job of this caller. `None`: the job began before the last start, so its caller is not
+    /// known.
     pub(crate) async fn take(&self, caller: Option<Producer>) -> Turn {
         let turn = {
             let mut state = self.state();
@@ -97,7 +98,7 @@ impl Drop for Turn {
             next
         };
         if let Some(next) = next {
-            // If the job is gone by now, the turn comes back, is dropped here, and so passes to the next job.
+            // If the job is gone by now, the turn comes back and is dropped here. So it passes to the next job.
             let _gone = next.send(Self(self.0.clone()));
         }
     }
@@ -125,7 +126,7 @@ mod tests {
         waiting
     }
 
-    /// Ends the page of the working job, and returns the name of the job that works then.
+    /// Ends the page of the working job, and returns the name of the job that works next.
     async fn pass(turn: Turn, waiting: &mut Vec<(&'static str, Waits<'_>)>) -> (&'static str, Turn) {
         drop(turn);
         for at in 0..waiting.len() {
@@ -136,8 +137,8 @@ mod tests {
         panic!("nobody has the turn");
     }
 
-    /// A bug that was found: the jobs of one caller took all places, and the jobs of others were refused until one of
-    /// them ended.
+    /// A bug that was found: the jobs of one caller took all permits. The jobs of other callers were refused until
+    /// one of them ended.
     #[tokio::test(start_paused = true)]
     async fn callers_have_their_turns_one_after_the_other() {
         let turns = Turns::new(1);

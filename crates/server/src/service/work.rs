@@ -21,16 +21,16 @@ pub(crate) enum Work {
     Purge(PurgeBody),
 }
 
-/// A move, and the latest instant to which its sender may put tasks off.
+/// A move, and the latest instant that its sender may give to a task.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Move {
     /// A delay became an instant when the call was received, so it is the same for all tasks.
     pub(crate) body: BulkMoveBody,
-    /// The latest instant to which a task may be put off.
+    /// The latest instant that a task may get.
     pub(crate) latest: Option<Timestamp>,
 }
 
-/// A task as it was when it was found.
+/// A task as it was found.
 pub(crate) struct Found {
     key: Key,
     id: u64,
@@ -39,7 +39,7 @@ pub(crate) struct Found {
     dead: bool,
 }
 
-/// The tasks of several pages, each of them once.
+/// The tasks of several pages, each task once.
 #[derive(Default)]
 pub(crate) struct FoundOnce {
     tasks: Vec<Found>,
@@ -48,8 +48,8 @@ pub(crate) struct FoundOnce {
 }
 
 impl FoundOnce {
-    /// Adds a page. A task that was on an earlier page, and has since moved or died, counts once, as it was found
-    /// last.
+    /// Adds a page. If a task was on an earlier page, and has since moved or died, the later state replaces the
+    /// earlier one.
     pub(crate) fn add(&mut self, page: Vec<Found>) {
         for found in page {
             match self.places.entry(found.id) {
@@ -72,7 +72,7 @@ pub(crate) enum Asked {
     Cancel(Pending<Cancelled, CancelError>),
     End(Pending<Acted, ByIdError>),
     Move(Pending<TaskView, PatchError>),
-    /// The task was not asked for, because its instant would be too late.
+    /// The queue was not asked to change the task, because its instant would be too late.
     TooFar,
 }
 
@@ -118,7 +118,7 @@ impl Work {
         }
     }
 
-    /// The lists of the work, one after the other. A purge begins with the live tasks; a task that dies meanwhile is
+    /// The lists of the work, one after the other. A purge begins with the live tasks. A task that dies meanwhile is
     /// found among the dead ones.
     pub(crate) fn filter(&self, part: usize) -> Option<TaskFilter> {
         let filter = match (self, part) {
@@ -131,7 +131,7 @@ impl Work {
         Some(filter)
     }
 
-    /// Whether the work leaves its tasks in the lists, so that they can be met again.
+    /// Whether the work leaves its tasks in the lists, so that it may find them again.
     pub(crate) fn leaves_tasks(&self) -> bool {
         matches!(self, Self::Move(_))
     }
@@ -199,7 +199,7 @@ impl Asked {
     /// Waits for the answer about the task, and counts it.
     ///
     /// # Errors
-    /// The reason is not the task, so the next task would fail, too.
+    /// The reason does not depend on the task, so the next task would fail, too.
     pub(crate) async fn count(self, tally: &mut Tally) -> Result<(), Problem> {
         let Tally { done, skipped } = tally;
         let reason = match self {

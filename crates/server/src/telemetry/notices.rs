@@ -33,8 +33,8 @@ struct Waiting {
 }
 
 impl Waiting {
-    /// Adds a notice. If there are too many, drops one that is replaced: first of those that measure, then the
-    /// oldest.
+    /// Adds a notice. If there are too many, drops one that a later one replaces: first a notice with a
+    /// measurement, then the oldest.
     fn push(&mut self, notice: Notice) {
         self.notices.push_back(notice);
         if self.notices.len() <= WAITING_MAX {
@@ -89,7 +89,7 @@ impl Notices {
         })
     }
 
-    /// Writes notices as they come, for ever.
+    /// Writes notices when they come, for ever.
     pub(crate) async fn write(&self) {
         loop {
             self.write_rest();

@@ -26,7 +26,7 @@ pub(crate) fn routes() -> impl Iterator<Item = &'static str> {
     OPERATIONS.iter().map(|operation| operation.path).chain([UNMATCHED])
 }
 
-/// How long a lease with a wait waited for tasks. The value is in the extensions of the lease's answer.
+/// The time that a lease call waited for tasks. The value is in the extensions of the call's answer.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Waited(pub(crate) Duration);
 
@@ -112,8 +112,9 @@ impl Requests {
         }
     }
 
-    /// The times of each route that had a call, by class. From then on the classes of [`ALWAYS`] are there, at 0. A
-    /// rate ignores the first value of a series, and the first failures of a route must be visible.
+    /// The times of each route that had a call, by class. After the first call of a route, the classes of
+    /// [`ALWAYS`] exist with the value 0. A rate ignores the first value of a series, and the first failures of a
+    /// route must be visible.
     pub(crate) fn seen(&self) -> Vec<OfRoute> {
         let is_used = |seen: &OfRoute| seen.times.counts.iter().any(|&count| count > 0);
         let of = |(route, times): (&&'static str, &[Times<_>; CLASSES.len()])| {

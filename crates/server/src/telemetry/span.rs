@@ -15,8 +15,8 @@ pub struct Span {
     pub name: String,
     /// The side of the work: server or consumer.
     pub kind: SpanKind,
-    /// The beginning by the wall clock. For a delivery it is `due_at`, so the span is as long as the delivery was
-    /// late, including a wait for a worker.
+    /// The beginning by the wall clock. For a delivery this is `due_at`, so the length of the span is the
+    /// lateness of the delivery, with any wait for a worker.
     pub begun: SystemTime,
     /// The end by the wall clock.
     pub ended: SystemTime,
@@ -48,7 +48,7 @@ pub enum Attribute {
     Number(i64),
 }
 
-/// Takes spans. It is called on the threads that serve, so it must pass the span on without waiting.
+/// Takes spans. It is called on the threads that serve calls, so it must pass the span on without waiting.
 #[derive(Clone)]
 pub struct SpanSink(Arc<dyn Fn(Span) + Send + Sync>);
 

@@ -21,12 +21,12 @@ use crate::translate::{self, exported};
 const PAGE_TASKS: usize = 1_000;
 
 /// Writes the contents of a store as the lines of an export: the header, settings, tasks and dead tasks by time,
-/// schedules, the end. It holds one page of tasks, and asks for the next one while that is written.
+/// schedules, the end. It holds one page of tasks, and asks for the next page while that one is written.
 ///
-/// Each page of tasks shows one moment. A task that changes during an export may be in it as before or as after the
-/// change. It is in it twice if its time moves later, and not at all if it moves earlier or is put before the
-/// export's position. The schedules are those of the beginning, also if the export was interrupted: an importing
-/// server makes the later instants again, so that none is lost.
+/// Each page of tasks shows one moment. A task that changes during an export may appear as before or as after the
+/// change. It appears twice if its time moves later. It does not appear if its time moves earlier, or if it is put
+/// before the export's position. The schedules are those of the beginning, even if the export was interrupted: an
+/// importing server makes the later instants again, so none is lost.
 pub struct Exporter {
     queue: Queue,
     grant: Grant,
@@ -51,9 +51,9 @@ impl fmt::Debug for Exporter {
 
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 enum Stage {
-    /// The header and the settings come next.
+    /// The header and the settings are written next.
     Head,
-    /// The export goes on after this place; no line of this request is written yet.
+    /// The export goes on after this cursor; no line of this request is written yet.
     Resumed(Place),
     /// A page of tasks was asked for and comes next.
     Tasks,
@@ -62,7 +62,7 @@ enum Stage {
 }
 
 impl Exporter {
-    /// An export of all that the queue has, or of the part that the query asks for.
+    /// An export of the whole store, or of the part that the query asks for.
     ///
     /// # Errors
     /// The name of a queue is not valid, or the cursor is of another export.
@@ -125,7 +125,7 @@ impl Exporter {
         Ok(Some(out))
     }
 
-    /// The number of lines of each kind until now.
+    /// The number of lines of each kind so far.
     #[must_use]
     pub fn written(&self) -> ExportEnd {
         self.written
@@ -184,7 +184,7 @@ impl Exporter {
         Ok(has_any)
     }
 
-    /// Writes a cursor line for the place `after`.
+    /// Writes a cursor line for the position `after`.
     fn write_cursor(&self, after: Place, out: &mut Vec<u8>) {
         let position = Position { begun: self.begun, after, written: self.written };
         ExportLine::Cursor(position.to_text(&self.queue.opened().identity, self.only.as_ref())).write(out);
@@ -213,7 +213,7 @@ impl Exporter {
                 self.write_cursor(Place { due_at: task.due_at, put_seq: task.put_seq }, out);
             }
         }
-        // The place after a page may be that of a task outside of the token's scope. So a token with a scope gets
+        // The position after a page may be that of a task outside of the token's scope. So a token with a scope gets
         // its cursor at the last task that it may see.
         if let Some(next) = next.filter(|_| self.grant.is_unscoped()) {
             self.write_cursor(next, out);
@@ -257,8 +257,8 @@ impl Exporter {
     }
 }
 
-/// Whether the due time of this task is its place in the order. A dead task has the place of the instant at which it
-/// will be forgotten.
+/// Whether the due time of this task is its position in the order. The position of a dead task is the instant at
+/// which it will be forgotten.
 fn may_be_named(task: &TaskView) -> bool {
     task.dead.is_none()
 }

@@ -1,4 +1,4 @@
-//! [`Importer`]: takes the lines of an export, up to the first that is refused.
+//! [`Importer`]: takes the lines of an export, until one is refused.
 
 use std::fmt;
 
@@ -14,11 +14,11 @@ use tickwheel_queue::{
 use crate::translate::twin::Twin;
 use crate::translate::{self, exported, schedule, settings};
 
-/// The largest payloads of one command, in total (bytes); a single task may have more.
+/// The largest total size of payloads in one command (bytes); a single task may have more.
 const COMMAND_BYTES: usize = 1 << 20;
 
-/// Takes the lines of an export in their order. Tasks go to the queue in groups, one group at a time: the next group
-/// is read meanwhile, and is sent only when the whole group before is stored. So all lines before a refused one are
+/// Takes the lines of an export in their order. Tasks go to the queue in groups, one group at a time. The next group
+/// is read meanwhile, and is sent only when the whole earlier group is stored. So all lines before a refused one are
 /// stored durably, and no line after it.
 pub struct Importer {
     queue: Queue,
@@ -143,7 +143,7 @@ impl Importer {
     /// Refuses a line that could not be read. The lines before it are stored first.
     ///
     /// # Errors
-    /// Always: for this line, or for one before it.
+    /// Always returned: for this line, or for one before it.
     pub async fn refuse(&mut self, line: u64, problem: Box<Problem>) -> Result<(), Stop> {
         self.settle_all().await?;
         self.next_line = line;
@@ -196,7 +196,7 @@ impl Importer {
         self.next_line = line + 1;
     }
 
-    /// Sends the group, once the group before it is stored.
+    /// Sends the group when the previous group is stored.
     async fn send(&mut self) -> Result<(), Stop> {
         self.settle().await?;
         let Group { tasks, at, .. } = std::mem::take(&mut self.group);

@@ -5,7 +5,7 @@ use tickwheel_queue::{Place, QueueName, Seq, Timestamp};
 
 use crate::translate::cursor::fnv1a;
 
-/// The place after which an export goes on, and the numbers of lines written before.
+/// The position after which an export goes on, and the numbers of lines written before.
 ///
 /// The text is `2-<store>-<begun>-<due_at>-<put_seq>-<queues>-<tasks>-<dead>-<check>`, in hexadecimal; the 2 is the
 /// version of this form. The check covers all of it and the queue to export, so that a cursor of another export is
@@ -49,7 +49,7 @@ impl Position {
         let Some((VERSION, rest)) = text.split_once('-') else { return Err(Foreign::Other) };
         let Some((of, rest)) = rest.split_once('-') else { return Err(Foreign::Other) };
         let position = Self::numbers(rest).filter(|position| position.to_text(of, queue) == text);
-        // The comparison of the whole text leaves each cursor one spelling.
+        // Comparing the whole text ensures that each cursor has only one spelling.
         match position {
             Some(_) if of != store => Err(Foreign::Store),
             position => position.ok_or(Foreign::Other),

@@ -37,10 +37,10 @@ pub(crate) fn over(
     }
 }
 
-/// The body of a backup in the directory, by its manifest or by the damage of it.
+/// The body of a backup in the directory, from its manifest, or from the damage if it cannot be read.
 pub(crate) fn found(id: u64, name: String, manifest: Result<Manifest, String>) -> BackupBody {
-    // The number is the clock at the beginning, but never lower than an earlier number. After a clock was set back,
-    // the manifest's time differs from it.
+    // The number is the time of the beginning, but never lower than an earlier number. If the clock was set back,
+    // the time in the manifest differs from the number.
     let by_number = i64::try_from(id).unwrap_or(i64::MAX);
     match manifest {
         Ok(manifest) => {
@@ -58,7 +58,7 @@ fn with_report(body: BackupBody, report: &BackupReport) -> BackupBody {
     BackupBody { files, bytes, bytes_done: bytes, as_of_ms: as_of.map(Timestamp::as_ms), tasks, dead, ..body }
 }
 
-/// The body of a failed backup of which nothing else is known.
+/// The body of a failed backup, if nothing else is known of it.
 fn nothing_of(id: u64, name: String, begun_at_ms: i64) -> BackupBody {
     BackupBody {
         id,

@@ -5,8 +5,9 @@ use tickwheel_queue::{Place, QueueName, Seq, Timestamp};
 
 /// A cursor is `1-<due_at>-<put_seq>-<check>`, in hexadecimal; the 1 is the version of this form.
 ///
-/// The check covers the place, the queue and the filter. So a cursor that is used for another list is refused, and
-/// does not silently skip tasks. It protects against mistakes, not against forgers, who can list everything anyway.
+/// The check covers the position, the queue and the filter. So a cursor that is used for another list is refused,
+/// and does not silently skip tasks. It protects against mistakes, not against forgers, because they can list
+/// everything anyway.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Cursor {
     pub(crate) place: Place,
@@ -28,7 +29,7 @@ impl Cursor {
         let due_at = Timestamp::from_ms(i64::from_str_radix(due, 16).ok()?)?;
         let put_seq = Seq(u64::from_str_radix(seq, 16).ok()?);
         let cursor = Self { place: Place { due_at, put_seq } };
-        // The comparison of the whole text leaves each cursor one spelling.
+        // Comparing the whole text ensures that each cursor has only one spelling.
         (version == VERSION && cursor.write(queue, filter) == text).then_some(cursor)
     }
 

@@ -36,7 +36,7 @@ pub(crate) fn task_line(task: &queue::TaskView) -> api::ExportTask {
         tags: tag_texts(&task.body),
         priority: task.priority,
         group: group_text(task.group.as_ref()),
-        // A running lease stays here, and does not count as an ended attempt.
+        // A running lease is not exported, and does not count as an ended attempt.
         attempt: task.attempt - u32::from(is_leased && task.attempt > 0),
         retry: task.retry.map(retry_body),
         expire_at_ms: task.expire_at.map(Timestamp::as_ms),
@@ -144,7 +144,7 @@ pub(crate) fn queue_record(line: api::ExportQueue) -> Result<(QueueName, queue::
 }
 
 /// A schedule as a line. `running` is the key of the task that must end first. Instants after `begun` are written as
-/// not yet decided.
+/// not decided yet.
 pub(crate) fn schedule_line(
     view: &queue::ScheduleView,
     running: Option<&Key>,
@@ -166,9 +166,9 @@ pub(crate) fn schedule_line(
     }
 }
 
-/// The schedule without the tasks that it made after `begun`. An export that began then may lack those tasks, and an
-/// importing server does not make them again if their instants count as decided. So some may be made twice, but none
-/// is lost.
+/// The schedule without the tasks that it made after `begun`. An export that began at that time may lack those
+/// tasks. If their instants counted as decided, an importing server would not make them. So some tasks may be made
+/// twice, but none is lost.
 fn as_of(record: &queue::ScheduleRecord, begun: Timestamp) -> queue::ScheduleRecord {
     let mut record = record.clone();
     // The first instant is not before the put of the schedule.

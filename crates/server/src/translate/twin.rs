@@ -18,7 +18,7 @@ macro_rules! twins {
                 type Other = $Wire;
 
                 fn twin(self) -> $Wire {
-                    // A path of a macro takes no further segment by itself.
+                    // A macro cannot add a further segment to a path that it got as one.
                     use $Ours as Ours;
                     use $Wire as Wire;
                     match self {

@@ -105,7 +105,7 @@ fn a_backup_is_begun_followed_and_whole() {
     let back = place.0.path().join("back");
     let report = restore(&place.backups().join(name), &back).expect("restored");
     assert_eq!(report.tasks, Some(3));
-    // A restart knows the whole backups, a whole backup cannot be stopped, and the next one has a higher number.
+    // A restart knows the whole backups. A whole backup cannot be stopped, and the next one has a higher number.
     served.stop();
     let served = place.start();
     assert_eq!(served.expect(200, "GET", &at(&whole), ""), whole);
@@ -160,7 +160,7 @@ fn a_schedule_makes_backups_and_the_oldest_go() {
     until("four were made", || {
         let whole = place.names().into_iter().filter(|name| !name.ends_with(".unfinished"));
         let whole: Vec<String> = whole.collect();
-        // The oldest is removed only after a newer one is whole, so there may be one more.
+        // The oldest backup is removed only when a newer one is whole, so there may be one more.
         assert!(whole.len() <= 3 && (seen.is_empty() || !whole.is_empty()), "{whole:?}");
         seen.extend(whole);
         seen.len() >= 4

@@ -62,7 +62,7 @@ fn ten_thousand_lines_pass_and_one_more_does_not() {
     let served = Served::memory();
     let line = |n| format!("{{\"op\":\"put\",\"key\":\"{n}\",\"delay\":\"1h\"}}\n");
     let lines: String = (0..10_001).map(line).collect();
-    // All lines are sent before a result is read: unread results must not block the lines.
+    // All lines are sent before a result is read. Unread results must not block the lines.
     let results = served.call("POST", BATCH, &lines).lines();
     assert_eq!(results.len(), 10_001);
     for (n, result) in results[..10_000].iter().enumerate() {
@@ -160,7 +160,7 @@ fn the_unread_rest_of_a_batch_does_not_block_the_next_call() {
 }
 
 /// A bug that was found: many clients send head and body separately, and the whole body before they read. The
-/// connection was closed over the rest of it without a notice.
+/// connection was closed before the rest of the body was read, and the client was not told.
 #[test]
 fn a_connection_is_usable_after_a_batch_that_ends_early() {
     let served = Served::memory();
@@ -184,7 +184,7 @@ fn a_connection_is_usable_after_a_batch_that_ends_early() {
     }
 }
 
-/// A body above the limit is not read to its end. The answer is complete nevertheless.
+/// A body above the limit is not read to its end. Its answer is complete all the same.
 #[test]
 fn a_batch_of_too_many_bytes_has_all_its_results() {
     let served = Served::memory();

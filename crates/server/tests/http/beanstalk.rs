@@ -378,7 +378,7 @@ fn the_jobs_of_a_broken_connection_go_to_others() {
         .expect("said");
     hear(&dying, "INSERTED 1\r\n");
     drop(dying);
-    // All jobs were also ready before the first reserve, so the count alone is not enough.
+    // All jobs were also ready before the first reserve, so the count alone proves too little.
     until("it is gone", || served.metric("tickwheel_beanstalk_connections") == 0.0);
     until("all jobs are ready", || served.expect(200, "GET", "/v1/queues/default", "")["ready"] == 100);
     let worker = connect(&served);

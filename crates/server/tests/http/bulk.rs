@@ -103,8 +103,8 @@ fn above_ten_thousand_a_job_cancels_and_leaves_later_tasks_alone() {
     assert_eq!(stopped["state"], "done", "it was over");
 }
 
-/// Makes the directory look as if the server was killed in the middle of the job: the record of a job that only
-/// counted becomes that of one that cancels.
+/// Makes the directory look as if the server was killed in the middle of the job. The record of a job that only
+/// counted tasks is changed to that of one that cancels them.
 fn as_if_killed(directory: &std::path::Path, job: &Value) {
     let queue = tickwheel_queue::Queue::open(directory).expect("opened");
     let id = job["id"].as_u64().expect("a number");
@@ -280,7 +280,7 @@ fn progress_counts_only_tasks_of_the_queue() {
     let served = Served::memory();
     put_ten_thousand(&served, "k");
     put(&served, "one-more", r#"{"delay":"1h"}"#);
-    // Tasks of another queue lie between them in time.
+    // Tasks of another queue are due between them.
     let mut lines = String::new();
     for n in 0..5_000 {
         writeln!(lines, r#"{{"op":"put","key":"o{n}","delay":"1h"}}"#).expect("a string takes all");

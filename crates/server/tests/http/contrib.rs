@@ -41,7 +41,7 @@ fn series() -> BTreeMap<String, Values> {
     all
 }
 
-/// The names and the values in `a="1",b=~"2"`; a value may contain anything but a quote.
+/// The names and the values in `a="1",b=~"2"`; a value may contain any character but a quote.
 fn matchers(labels: &str) -> impl Iterator<Item = (String, String)> + use<'_> {
     let parts: Vec<&str> = labels.split('"').collect();
     let pairs: Vec<_> = parts.chunks_exact(2).map(|pair| (pair[0].to_owned(), pair[1].to_owned())).collect();
@@ -81,8 +81,8 @@ fn shown_labels(text: &str, before: &str) -> BTreeSet<String> {
     names.flatten().map(str::to_owned).collect()
 }
 
-/// Compares a query with the page: its metrics, the labels that select them and their values, the labels by which it
-/// groups and joins, and the labels of the text beside it.
+/// Compares a query with the page. It checks its metrics, the labels and values that select them, the labels by
+/// which it groups and joins, and the labels of the text beside it.
 fn check(known: &BTreeMap<String, Values>, place: &str, query: &str, shown: &BTreeSet<String>) {
     let figures = figures(query);
     assert!(!figures.is_empty() || query.contains("up{"), "{place} asks for none of our figures: {query}");
@@ -211,7 +211,7 @@ fn alerts_and_board_name_existing_metrics() {
     }
 }
 
-/// The check above can fail, in each of its parts.
+/// Shows that each part of the check above can fail.
 #[test]
 fn a_query_of_a_missing_name_is_found() {
     let known = series();
@@ -235,7 +235,7 @@ fn a_query_of_a_missing_name_is_found() {
     }
 }
 
-/// The board shows each metric, so that a new one is not forgotten there.
+/// The board shows each metric. This test finds a new metric that was forgotten there.
 #[test]
 fn the_board_shows_all_metrics() {
     let shown: BTreeSet<String> =
@@ -252,8 +252,8 @@ fn family(name: &str) -> &str {
     of_histogram.unwrap_or(name)
 }
 
-/// Each alert is tested twice. An alert that never fired in a test may be unable to fire, and one that was never
-/// silent may wake people without need.
+/// Each alert is tested twice. An alert that never fired in a test may be unable to fire. An alert that was never
+/// silent in a test may wake people without need.
 #[test]
 fn each_alert_has_a_summary_a_runbook_and_a_test_of_both_kinds() {
     let tests = text("contrib/prometheus/alerts_test.yml");

@@ -54,8 +54,8 @@ fn operation(method: &str, path: &str) -> Option<&'static Value> {
 /// Whether a value conforms to a schema. An object may have no member that the schema does not name, so each answer
 /// is described in full.
 ///
-/// The function knows the keywords that the description uses, and fails at others. Patterns and lengths concern
-/// requests only.
+/// The function knows the keywords that the description uses, and fails if it meets another one. Patterns and lengths
+/// concern requests only.
 fn matches(value: &Value, schema: &Value, place: &str) -> Result<(), String> {
     let wrong = |what: &str| Err(format!("`{place}` {what}: {value} is not {schema}"));
     if let Some(allowed) = schema.as_bool() {
@@ -69,7 +69,7 @@ fn matches(value: &Value, schema: &Value, place: &str) -> Result<(), String> {
                 let pointer = rule.as_str().expect("a text").trim_start_matches('#');
                 matches(value, DOCUMENT.pointer(pointer).expect("it is there"), place)?;
             }
-            // This rule says which members occur together; the properties describe each member.
+            // This rule says which members may occur together; the properties describe each member.
             "allOf" => {
                 rule.as_array().expect("a list").iter().try_for_each(|part| matches(value, part, place))?
             }
@@ -201,7 +201,8 @@ fn the_server_serves_its_description_and_a_page_for_each_problem() {
     served.expect(404, "GET", "/problems/no-such-problem", "");
 }
 
-/// The table names the parameters of an operation, and its handler reads them. A handler that forgot would ignore them all.
+/// The table names the parameters of an operation, and its handler reads them. A handler that does not read them would
+/// ignore them all.
 #[test]
 fn each_operation_with_parameters_refuses_others() {
     let served = crate::served::Served::memory();

@@ -42,7 +42,7 @@ fn kinds(lines: &[Value], kind: &str) -> Vec<Value> {
     lines.iter().filter_map(|line| line.get(kind)).cloned().collect()
 }
 
-/// The lines without those of one moment (the header and cursors), and without the state.
+/// The lines without those that differ from moment to moment (the header and cursors), and without the state.
 fn plain(lines: &[Value]) -> Vec<Value> {
     let mut kept: Vec<Value> = lines
         .iter()
@@ -58,7 +58,7 @@ fn plain(lines: &[Value]) -> Vec<Value> {
     kept
 }
 
-/// A server with some of everything: settings, a pause, tasks in all states, failures, a timeline, schedules.
+/// A server with an example of each thing: settings, a pause, tasks in all states, failures, a timeline, schedules.
 fn full() -> Served {
     let served = Served::memory();
     served.expect(
@@ -142,7 +142,7 @@ fn an_imported_export_is_exported_with_equal_lines() {
     assert_eq!((rows.len(), done["added"].as_u64()), (0, Some(0)));
 }
 
-/// A moved schedule goes on as it would have in the old server.
+/// A moved schedule goes on as it would have gone on in the old server.
 #[test]
 fn a_moved_schedule_makes_equal_tasks() {
     let (source, target) = (full(), Served::memory());
@@ -218,7 +218,7 @@ fn each_choice_for_existing_data() {
         kinds(&lines, "task").into_iter().find(|task| task["key"] == "lines").expect("it is there")["due_at"]
     );
 
-    // Equal data is left alone, even if a pause of the file is over by now.
+    // Equal data is not changed, even if a pause of the file is over by now.
     for choice in ["refuse", "skip", "replace"] {
         let paused = r#"{"queue":{"queue":"shop/close","settings":{"max_in_flight":3,"rate":"5/s","retry":{"max_attempts":2,"backoff":"fixed","base":"0s"}},"paused":true,"paused_until":"2017-10-02T10:59:54Z","draining":false}}"#;
         let (done, _) = import(&served, &format!("?existing={choice}"), &format!("{HEAD}{paused}\n"));
@@ -272,8 +272,8 @@ fn a_bad_line_ends_the_import_and_no_later_line_is_stored() {
         let told = done["problem"]["detail"].as_str().expect("text");
         assert!(told.starts_with(&format!("line {number}: {detail}")), "{told}");
         assert_eq!(target.counts("q"), [600, 0, 0]);
-        // Without the bad line the import goes on there, with the header in front, and line numbers are those of the
-        // file.
+        // Without the bad line the import continues at that line. The header comes first again, and line numbers are
+        // those of the file.
         let rest = text(&[&lines[..1], &lines[at..]].concat());
         let (done, _) = import(&target, &format!("?first_line={number}"), &rest);
         assert_eq!(
@@ -312,7 +312,7 @@ fn an_export_goes_on_from_each_of_its_cursor_lines() {
     }
 }
 
-/// Two halves of two stores are not an export, though the counts in the last line would match.
+/// Two halves of two stores are not an export, although the counts in the last line would match.
 #[test]
 fn a_cursor_of_another_server_is_refused_by_name() {
     let (one, other) = (full(), full());
@@ -386,8 +386,8 @@ fn a_token_exports_and_imports_within_its_scope() {
     assert_eq!(rows.last().expect("an end")["end"]["problem"], Value::Null);
 }
 
-/// Otherwise test tasks of 2090 could come into a production server, or a test's overdue tasks would all be due at
-/// once.
+/// Without this, test tasks of the year 2090 could come into a production server, or a test's overdue tasks would all
+/// be due at once.
 #[test]
 fn a_file_of_another_clock_is_taken_only_on_request() {
     let real = Served::start(on_any_port(Store::Memory)).expect("started");
@@ -453,7 +453,7 @@ fn refused_imports() {
     served.call("POST", "/v1/import", head).assert_problem(503, "server-draining", "no new tasks");
 }
 
-/// From a directory into a directory with all ids; a new task of the server gets a higher id.
+/// From one directory to another, all ids are kept. A new task of the server gets a higher id.
 #[test]
 fn ids_are_kept_on_a_server_that_never_had_a_task() {
     let lines = export(&full());
@@ -486,7 +486,7 @@ fn fill(served: &Served, queue: &str, tasks: usize) {
     assert_eq!(served.call("POST", &batch, &lines).lines().len(), tasks);
 }
 
-/// A place in the store tells when a task of another user is due, and how many tasks there are.
+/// A position in the store tells when a task of another user is due, and how many tasks there are.
 #[test]
 fn a_cursor_reveals_nothing_about_tasks_outside_of_the_scope() {
     let tokens = Tokens::parse(&format!("{ADMIN}\n{SHOP} rights=read scope=shop/\n")).expect("tokens");
@@ -509,7 +509,7 @@ fn a_cursor_reveals_nothing_about_tasks_outside_of_the_scope() {
     };
     put("shop%2Fa", 0, 1_500);
     let (alone, before) = cursors();
-    // Pages of other users' tasks lie before, between and after.
+    // Pages of other users' tasks come before, between and after them.
     put("other", 0, 5_000);
     let (lines, after) = cursors();
     assert_eq!(plain(&lines), plain(&alone));
@@ -532,7 +532,7 @@ fn a_cursor_reveals_nothing_about_tasks_outside_of_the_scope() {
 }
 
 /// A schedule makes a task between an export that broke off and its continuation. The task is due before the export's
-/// position, so no page has it. The schedule in the file must not say that this instant is decided.
+/// position, so no page has it. So the line of the schedule must not say that this instant is decided.
 #[test]
 fn an_export_that_goes_on_loses_no_instant_of_a_schedule() {
     for spec in [
@@ -571,7 +571,7 @@ fn an_export_that_goes_on_loses_no_instant_of_a_schedule() {
             .filter(|task| task["queue"] == "s")
             .map(|task| task["key"].to_string())
             .collect();
-        // The last of the missed instants is made up; the other tasks come from the pages.
+        // The last of the missed instants is made up. The other tasks come from the pages.
         let last = made.iter().max().expect("one");
         assert!(there.contains(last), "{spec}: {there:?} without {last}");
     }
@@ -610,7 +610,7 @@ fn end_of(connection: &mut Connection) -> Value {
     serde_json::from_str::<Value>(last).expect("JSON")["end"].take()
 }
 
-/// Settings are stored with their line, so when a test sees them, the lines before them are stored.
+/// Settings are stored with their line. So when a test sees them, the lines before them are stored.
 const SETTINGS: &str = "{\"queue\":{\"queue\":\"mark\",\"draining\":true}}\n";
 
 #[test]
@@ -628,7 +628,7 @@ fn a_drain_stops_an_import_that_is_under_way() {
     assert_eq!(served.counts("q"), [1, 0, 0]);
 }
 
-/// A client that leaves takes nothing back, and a line that it had not sent completely is not stored.
+/// The lines of a client that leaves stay stored, except a line that it had not sent completely.
 #[test]
 fn a_client_that_leaves_in_the_middle_leaves_whole_lines() {
     let served = Served::memory();
@@ -638,7 +638,7 @@ fn a_client_that_leaves_in_the_middle_leaves_whole_lines() {
     connection.send(chunk(&sent).as_bytes());
     until("the first lines are in", || served.expect(200, "GET", "/v1/queues/mark", "")["draining"] == true);
     drop(connection);
-    // The place of the request is free again, and the file is imported from the beginning.
+    // The permit of the request is free again, and the file is imported from the beginning.
     let whole = format!("{HEAD}{}{SETTINGS}{}{}", line("q", "a"), line("q", "b"), half);
     let (done, _) = import(&served, "?existing=skip", &whole);
     assert_eq!(done["problem"], Value::Null, "{done}");

@@ -13,7 +13,7 @@ fn buckets(answer: &Value) -> Vec<u64> {
 #[test]
 fn a_forecast_counts_the_due_tasks_of_each_bucket() {
     let served = Served::memory();
-    // The clock stands still at some moment: buckets of an hour begin within the next one.
+    // The clock stands still at an arbitrary moment, so buckets of an hour begin within the next hour.
     for (queue, key, delay) in [
         ("a", "1", "2h"),
         ("a", "2", "2h"),
@@ -44,8 +44,8 @@ fn a_forecast_counts_the_due_tasks_of_each_bucket() {
     assert_eq!(buckets(&served.expect(200, "GET", "/v1/forecast?queue=none", "")), [] as [u64; 0]);
 }
 
-/// There are more tasks in the memtable than one part of a count looks at, with as many bytes as a part reads.
-/// Overlapping parts would count some twice.
+/// The memtable has more tasks, and more bytes, than one part of a count reads. Overlapping parts would count
+/// some tasks twice.
 #[test]
 fn each_task_in_the_memtable_is_counted_once() {
     const TASKS: u64 = 60_000;

@@ -80,9 +80,9 @@ fn both_formats_show_the_same_series() {
     assert_eq!(series("application/openmetrics-text"), series("text/plain"));
 }
 
-/// Rules of OpenMetrics on which readers rely: A family is described once, before its samples. Their names are the
+/// Rules of OpenMetrics that readers rely on. A family is described once, before its samples. Their names are the
 /// family's name with the suffix of its kind, and the name ends with the unit. No series occurs twice. Buckets rise
-/// to the count. Nothing follows the end.
+/// to the count. No text follows the end.
 #[test]
 fn the_page_is_openmetrics() {
     let text = page(&busy(), "application/openmetrics-text").text();
@@ -133,7 +133,7 @@ fn the_page_is_openmetrics() {
     assert!(families.len() > 40, "{} families", families.len());
 }
 
-/// `promtool`, if it is installed. If all tools are required, its absence is a failure.
+/// Runs `promtool`, if it is installed. If all tools are required, its absence is a failure.
 pub(crate) fn promtool(words: &[&str]) -> Option<Command> {
     let known =
         Command::new("promtool").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
@@ -190,7 +190,7 @@ fn each_queue_has_its_own_metrics() {
     );
 }
 
-/// A pause is no trouble: an alert for late queues leaves out paused ones.
+/// A paused queue is no trouble: an alert for late queues leaves it out.
 #[test]
 fn a_paused_queue_has_a_gauge() {
     let served = busy();
@@ -249,7 +249,7 @@ fn calls_are_counted_by_route_and_class() {
     assert!(!text.contains("nowhere") && !text.contains("nobody"), "no path and no key is a label:\n{text}");
 }
 
-/// A test of `front` shows that the wait is not in the time of the call.
+/// A test of `door` shows that the time of the call does not include the wait.
 #[test]
 fn a_lease_that_may_wait_is_counted_with_its_wait() {
     let served = Served::memory();

@@ -129,8 +129,8 @@ fn max_delay_limits_moves_as_it_limits_puts() {
     assert_eq!(some, json!({"matched": 2, "moved": 1, "skipped": {"too_far": 1}}));
 }
 
-/// Puts 10,500 tasks at intervals of one second. When those of the first pages are moved by an hour, they land among
-/// those of later pages.
+/// Puts 10,500 tasks at intervals of one second. When the tasks of the first pages are moved by an hour, they come
+/// between those of later pages.
 fn put_a_row(served: &Served) {
     let mut lines = String::new();
     for n in 0..10_500 {
@@ -143,7 +143,7 @@ fn put_a_row(served: &Served) {
     assert_eq!(served.call("POST", "/v1/queues/q/batch", &lines).status, 200);
 }
 
-/// Checks that each task of the row is due `hours` after its first due time.
+/// Checks that each task of this row is due `hours` after its first due time.
 #[track_caller]
 fn assert_row_is(served: &Served, hours: u64) {
     let (mut seen, mut cursor) = (0, String::new());
@@ -178,8 +178,8 @@ fn a_job_moves_each_task_once_though_it_meets_moved_tasks() {
     assert_row_is(&served, 1);
 }
 
-/// Makes the directory look as if the server was killed after it had moved tasks and before it stored that: the job's
-/// record is at its beginning.
+/// Makes the directory look as if the server was killed after it had moved tasks and before it stored that. The job's
+/// record says that nothing is done yet.
 fn as_if_not_kept(directory: &std::path::Path, job: &Value) {
     let queue = tickwheel_queue::Queue::open(directory).expect("opened");
     let id = job["id"].as_u64().expect("a number");

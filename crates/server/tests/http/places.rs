@@ -43,8 +43,8 @@ fn an_idle_connection_makes_way() {
     let served = Served::start(few(3, 1)).expect("started");
     let mut held = Vec::from([(); 3].map(|()| idle(&served)));
     held.push(idle(&served));
-    // The one that is idle the longest makes way; but the server may see the ends of the answers in another order
-    // than the clients.
+    // The connection that is idle the longest is closed. But the server may see the ends of the answers in
+    // another order than the clients do.
     until("one has made way", || held.iter_mut().any(Connection::has_ended));
     held.retain_mut(|connection| !connection.has_ended());
     assert_eq!(held.len(), 3, "one alone");
@@ -53,7 +53,7 @@ fn an_idle_connection_makes_way() {
         let answer = connection.reply();
         assert_eq!((answer.status, answer.header("connection")), (200, None), "those that are there stay");
     }
-    // Idle connections in great number block no other client.
+    // A great number of idle connections does not keep out any other client.
     let flood: Vec<_> = (0..50).map(|_| served.connect()).collect();
     assert_eq!(served.call("GET", "/v1/queues", "").status, 200);
     drop(flood);
@@ -101,7 +101,7 @@ fn idle_connections_take_no_reserved_permit() {
     drop((held, workers));
 }
 
-/// Without tokens every caller may do everything, so `admin` gives no right to a reserved permit.
+/// Without tokens every caller may do everything. So `admin` gives no right to a reserved permit.
 #[test]
 fn without_tokens_a_reserved_permit_is_for_health_and_metrics_only() {
     let served = Served::start(few(1, 8)).expect("started");

@@ -6,7 +6,7 @@ use tickwheel_server::Config;
 
 use crate::served::{Served, virtual_memory};
 
-/// A payload, and the member and the words of its refusal.
+/// A payload, the member, and the words of its refusal.
 const ODD: [(&str, &str, &str); 5] = [
     ("1e400", "payload", "`1e400` at byte 0 is beyond"),
     (r#"{"a":[1,{"b":-1e400}]}"#, "payload.a[1].b", "`-1e400` at byte 13 is beyond"),
@@ -43,7 +43,7 @@ fn such_payloads_are_refused_in_every_call() {
         for (method, path) in [("PUT", "/v1/queues/q/tasks/a"), ("PATCH", "/v1/queues/q/tasks/live")] {
             is_refused(&served.expect(400, method, path, &plan), &member_of_plan, words);
         }
-        // With this content type the payload would be delivered as JSON, too.
+        // With this content type, too, the payload would be delivered as JSON.
         let packed = in_base64(payload).replace("text/plain", "application/json");
         is_refused(&served.expect(400, "PUT", "/v1/queues/q/tasks/a", &packed), member, words);
     }
@@ -82,7 +82,7 @@ fn a_lax_server_takes_and_delivers_such_payloads_unchanged() {
             "{payload}"
         );
     }
-    // Such a payload breaks strict readers, so this answer is not compared with the description.
+    // Such a payload breaks strict readers, so the answer is not compared with the description.
     let mut connection = served.connect();
     connection
         .send(b"POST /v1/queues/q/lease HTTP/1.1\r\nhost: localhost\r\ncontent-length: 9\r\n\r\n{\"max\":9}");

@@ -33,7 +33,8 @@ impl Connection {
         Self { stream: BufReader::new(stream), addr, asked: None }
     }
 
-    /// Sends bytes. An error is ignored: the server may have closed already, and its answer then tells why.
+    /// Sends bytes. An error is ignored, because the server may have closed already, and its answer tells
+    /// why.
     pub(crate) fn send(&mut self, bytes: &[u8]) {
         let _sent = self.try_send(bytes);
     }
@@ -98,7 +99,7 @@ impl Connection {
         }
     }
 
-    /// Adds the next chunk to `body`; `false` at the last.
+    /// Adds the next chunk to `body`; `false` at the last chunk.
     pub(crate) fn chunk(&mut self, body: &mut Vec<u8>) -> bool {
         let length = usize::from_str_radix(&self.line(), 16).expect("a chunk's length");
         let mut bytes = vec![0; length];
@@ -126,7 +127,7 @@ impl Connection {
         text.lines().filter_map(|line| line.strip_prefix("HTTP/1.1 ")?.get(..3)?.parse().ok()).collect()
     }
 
-    /// Whether the server has closed by now without sending anything.
+    /// Whether the server has closed by now and sent no byte.
     pub(crate) fn has_ended(&mut self) -> bool {
         let stream = self.stream.get_ref();
         stream.set_nonblocking(true).expect("set");
@@ -135,7 +136,7 @@ impl Connection {
         ended
     }
 
-    /// Whether the server closes and sends nothing more.
+    /// Whether the server closes and sends no further byte.
     pub(crate) fn is_closed(&mut self) -> bool {
         let mut rest = Vec::new();
         self.stream.read_to_end(&mut rest).is_ok() && rest.is_empty()
@@ -160,7 +161,7 @@ impl Reply {
         self.text().lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect()
     }
 
-    /// Checks that the answer is a problem of RFC 9457 with this status and slug, and that it has a hint.
+    /// Checks that the answer is a problem of RFC 9457 with this status and slug, and with a hint.
     pub(crate) fn assert_problem(&self, status: u16, slug: &str, context: &str) {
         let text = self.text();
         assert_eq!(self.status, status, "{context}: {text}");

@@ -1,5 +1,5 @@
-//! Bad input for every endpoint gets a problem that says the mistake, its position and the correct form, and never a
-//! 5xx.
+//! Bad input for every endpoint is answered by a problem, and never by a 5xx. The problem says the mistake, its
+//! position and the correct form.
 
 use crate::served::Served;
 

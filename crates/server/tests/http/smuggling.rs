@@ -1,7 +1,8 @@
 //! How hyper alone, without the connection framer before it, reads requests that proxies read in different ways.
 //!
-//! These tests are the reason for `doors/http/wire/head.rs` and `chunks.rs`: each case that hyper takes, and that some
-//! proxy reads differently, must be refused there. If hyper refuses a case one day, its rule can go from there.
+//! These tests are the reason for `doors/http/wire/head.rs` and `chunks.rs`. Each case that hyper takes, and that some
+//! proxy reads differently, must be refused there. If hyper refuses a case in a later version, its rule can be removed
+//! from there.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -43,7 +44,7 @@ fn read_by_hyper(bytes: &str) -> Read {
         client.write_all(bytes.as_bytes()).await.expect("it fits");
         client.shutdown().await.expect("open");
         let mut builder = http1::Builder::new();
-        // An error ends the connection, and the answers tell it.
+        // An error ends the connection, and the answers show it.
         let _ended =
             builder.half_close(true).serve_connection(TokioIo::new(server), service_fn(answer)).await;
         let mut answers = String::new();
@@ -60,25 +61,25 @@ fn paths(read: &Read) -> Vec<&str> {
     read.requests.iter().map(|(path, _)| path.as_str()).collect()
 }
 
-/// A proxy that takes a bare LF for a part of a value sees one request here. hyper sees two, and answers the second,
+/// A proxy that takes a bare LF for a part of a value sees one request here. hyper sees two and answers the second,
 /// which the proxy never checked.
 #[test]
 fn hyper_alone_lets_a_request_through_that_hides_behind_a_bare_lf() {
     let value = format!("GET /first HTTP/1.1\r\nX: y\n\n{HIDDEN}");
     assert_eq!(paths(&read_by_hyper(&value)), ["/first", "/hidden"]);
-    // Here the proxy sees a body that hyper takes for a request.
+    // The proxy sees a body here, which hyper takes for a request.
     let length = HIDDEN.len();
     let body = format!("{POST}X: y\n\nContent-Length: {length}\r\n\r\n{HIDDEN}");
     assert_eq!(read_by_hyper(&body).requests[0], ("/first".to_owned(), String::new()));
-    // And here the proxy sees two requests, and hyper takes the second for the body of the first.
+    // The proxy sees two requests here, and hyper takes the second one for the body of the first.
     let swallowed = format!("{POST}X: y\nContent-Length: {length}\r\n\r\n{HIDDEN}");
     assert_eq!(read_by_hyper(&swallowed).requests, [("/first".to_owned(), HIDDEN.to_owned())]);
     let chunked = format!("{POST}X: y\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n{HIDDEN}");
     assert_eq!(paths(&read_by_hyper(&chunked)), ["/first", "/hidden"]);
 }
 
-/// A proxy that takes a bare LF for a line end sees the end of the body here. hyper looks for it in the next request,
-/// and that request, perhaps of another client of the proxy, is lost.
+/// A proxy that takes a bare LF for a line end sees the end of the body here. hyper looks for the end in the next
+/// request. So that request is lost; it may come from another client of the proxy.
 #[test]
 fn hyper_alone_takes_the_next_request_for_trailers_behind_a_bare_lf() {
     let next = "GET /next HTTP/1.1\r\nHost: a\r\n\r\n";
@@ -117,7 +118,7 @@ fn hyper_alone_takes_these_forms() {
     assert_eq!(paths(&none), ["/first"], "no Host");
 }
 
-/// hyper refuses these, so the framer leaves them to it, or to the parser of header lines that both use.
+/// hyper refuses these cases, so the framer leaves them to hyper, or to the parser of header lines that both use.
 #[test]
 fn hyper_alone_refuses_these_forms() {
     for fields in [

@@ -270,7 +270,7 @@ fn a_debounced_task_moves_with_each_put_but_not_for_ever() {
         served.advance("8s");
         assert_eq!(put().status, 200);
     }
-    // 24 s have passed since the first put; 10 s more would be 34 s.
+    // 24 s have passed since the first put. With 10 s more it would be 34 s, which is too late.
     served.advance("999ms");
     assert_eq!(state(&served.expect(200, "GET", TASK, "")), "scheduled");
     served.advance("1ms");

@@ -27,7 +27,7 @@ fn the_trace_of_the_last_put_comes_back_with_the_task() {
     let other = [("traceparent", "00-11111111111111111111111111111111-2222222222222222-00")];
     assert_eq!(served.call_with("PATCH", TASK, &other, r#"{"delay":"0s"}"#).status, 200);
     assert_eq!(shown(&served.lease("close", 1)[0]), traced);
-    // A malformed header refuses nothing and is not stored.
+    // A request with a malformed header is not refused, and the header is not stored.
     let bad = [("traceparent", "nonsense"), ("tracestate", STATE)];
     assert_eq!(served.call_with("PUT", &format!("{TASK}?revoke=true"), &bad, "").status, 200);
     assert_eq!(shown(&served.lease("close", 1)[0]), (&Value::Null, &Value::Null));

@@ -1,5 +1,5 @@
 //! Real-life troubles, end to end: dead workers, clients that send everything twice, keys that are used again at
-//! once, very many queues, days that the calendar does not always have.
+//! once, very many queues, calendar days that do not occur in every month or year.
 
 use serde_json::{Value, json};
 

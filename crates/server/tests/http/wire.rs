@@ -202,8 +202,8 @@ fn a_client_may_wait_for_100_continue() {
     connection.reply().assert_problem(413, "body-too-large", "before a byte of it is sent");
 }
 
-/// After each refusal without a look at the body, the next call on the connection works, or the answer said that it
-/// would not.
+/// After each refusal that did not read the body, the next call on the connection works, or the answer has said
+/// that it will not.
 #[test]
 fn after_each_early_answer_the_connection_works_or_is_said_to_end() {
     let tokens = "all\nreader rights=read\nslow rate=1/m\nscoped scope=a/";
@@ -270,7 +270,8 @@ fn after_each_early_answer_the_connection_works_or_is_said_to_end() {
 #[test]
 fn nonsense_bytes_never_break_the_server() {
     let served = Served::memory();
-    // Words of the protocol in arbitrary order are deterministic, and reach more edge cases than random bytes.
+    // Words of the protocol in arbitrary order. The test is deterministic, and it reaches more edge cases than
+    // random bytes would.
     const WORDS: [&str; 16] = [
         "GET ",
         "PUT ",

@@ -8,7 +8,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 /// The largest job, with its line end, that takes no memory of the budget: a connection may read this much ahead
 /// anyway.
 pub(super) const SMALL_BYTES: usize = (64 << 10) + 2;
-/// The memory for all larger jobs together, 128 of the longest (bytes).
+/// The memory for all larger jobs together, enough for 128 of the longest (bytes).
 const LARGE_BYTES: usize = 2 << 30;
 const UNIT_BYTES: usize = 1 << 10;
 
@@ -45,13 +45,13 @@ impl WatchBudget {
 }
 
 impl Watching<'_> {
-    /// The memory to watch a tube with this name. It counts in full although others may watch the tube, because this
-    /// may become the last connection that does.
+    /// The memory to watch a tube with this name. It counts in full, although other connections may watch the tube,
+    /// because this connection may become the last one that watches it.
     fn cost(name: &str) -> usize {
         TUBE_BYTES + WATCH_BYTES + 3 * name.len()
     }
 
-    /// Takes memory for one more tube. `false`: none is left for this connection.
+    /// Takes memory for one more tube. `false`: there is none left for this connection.
     pub(super) fn take(&mut self, name: &str) -> bool {
         let (bytes, max) = (Self::cost(name), self.budget.max);
         let add = |taken: usize| taken.checked_add(bytes).filter(|taken| *taken <= max);

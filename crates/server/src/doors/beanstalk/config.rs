@@ -10,7 +10,7 @@ use crate::listen::addresses::is_loopback;
 use crate::listen::socket::ListenAt;
 use crate::start_error::StartError;
 
-/// The default port of the door: that of beanstalkd itself.
+/// The default port of the door, which is also beanstalkd's.
 pub const BEANSTALK_PORT_DEFAULT: u16 = 11_300;
 
 /// The largest job that the door can be configured for (bytes).
@@ -49,7 +49,7 @@ impl Beanstalk {
     /// but this configuration.
     ///
     /// # Errors
-    /// [`StartError`], for a door that cannot be opened like that.
+    /// [`StartError`], if the door must not open with this configuration.
     pub(crate) fn check(&self, has_tls: bool, insecure: bool) -> Result<(), StartError> {
         if let Some(namespace) = &self.namespace {
             let why = no_namespace(namespace);
@@ -66,7 +66,7 @@ impl Beanstalk {
     }
 }
 
-/// The longest namespace: it leaves room for a slash and the name of the default tube.
+/// The longest namespace. It leaves bytes for a slash and the name of the default tube.
 const NAMESPACE_BYTES_MAX: usize = QueueName::BYTES_MAX - 1 - DEFAULT.len();
 
 /// Why a namespace cannot have queues; `None`: it can.

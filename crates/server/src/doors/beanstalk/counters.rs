@@ -60,7 +60,7 @@ pub(crate) struct Counters {
     pub(super) waiting: AtomicU64,
 }
 
-/// Something that is counted until this is dropped.
+/// Counts one thing until this is dropped.
 #[derive(Debug)]
 pub(super) struct Counted<'a>(&'a AtomicU64);
 

@@ -82,8 +82,8 @@ impl BeanstalkDoor {
         self.caller.app.draining.is_on()
     }
 
-    /// Logs that a watch was refused, because the protocol has no word for the reason. [`events::LIMITED`] limits
-    /// these lines.
+    /// Logs that a watch was refused, because the protocol has no answer for this reason. [`events::LIMITED`]
+    /// limits these lines.
     pub(super) fn warn_of_watches(&self) {
         tracing::warn!(
             event = events::WATCHES_FULL,
@@ -126,7 +126,7 @@ impl Door for BeanstalkDoor {
         Box::pin(async move { session::serve(connection, &self).await })
     }
 
-    /// Closes the connection, because the protocol has no word for the refusal.
+    /// Closes the connection, because the protocol has no answer for a refused connection.
     fn turn_away(self: Arc<Self>, why: Problem, _: Option<Stream>) -> Option<Serving> {
         if why.kind() == Some(ProblemKind::Busy) {
             self.counters.turn_away();
@@ -137,7 +137,7 @@ impl Door for BeanstalkDoor {
     }
 }
 
-/// A random number that tells this run from others.
+/// A random number that distinguishes this run from other runs.
 fn fresh() -> u64 {
     use std::hash::{BuildHasher, RandomState};
     RandomState::new().hash_one(std::process::id()) >> 4

@@ -10,7 +10,7 @@ use crate::base::aside::Steps;
 
 /// The largest number of tasks that are read for one page.
 const PAGE: usize = 1_000;
-/// How often the first job of a tube may change before the search ends.
+/// The number of times that the first job of a tube may change before the search ends.
 const TRIES_MAX: usize = 100;
 
 /// The names of tubes, as text.
@@ -39,7 +39,7 @@ pub(super) async fn first_ready(door: &BeanstalkDoor, queue: &QueueName) -> Resu
     for _ in 0..TRIES_MAX {
         let first = door.caller.queue(Right::Read, queue)?.await?.first_ready.ok_or(Reply::NotFound)?;
         match by_id(door, first).await {
-            // Another client may have reserved it meanwhile; then another job is the next.
+            // Another client may have reserved it meanwhile. If so, another job is the next.
             Ok(task) if task.state != State::Ready => {}
             Err(CommandError::Answer(Reply::NotFound)) => {}
             found => return found,
@@ -73,7 +73,7 @@ pub(super) async fn kick(door: &BeanstalkDoor, queue: &QueueName, max: u64) -> R
             && let Some(page) = jobs.next(usize::try_from(max - kicked).unwrap_or(PAGE)).await?
         {
             any |= !page.is_empty();
-            // All kicks of a page are asked for at once, so that one commit covers them.
+            // All kicks of a page are sent together, so that one commit covers them.
             let wanted = usize::try_from(max - kicked).unwrap_or(usize::MAX);
             let mut asked = Vec::with_capacity(page.len());
             for task in page.into_iter().take(wanted) {
@@ -90,8 +90,8 @@ pub(super) async fn kick(door: &BeanstalkDoor, queue: &QueueName, max: u64) -> R
                 }
             }
         }
-        // Buried and delayed jobs are never kicked together. That holds even if no buried job could be kicked because
-        // its key is another task's by now.
+        // Buried and delayed jobs are never kicked together. That holds even if no buried job could be kicked,
+        // because another task now has its key.
         if any {
             return Ok(kicked);
         }
@@ -99,7 +99,7 @@ pub(super) async fn kick(door: &BeanstalkDoor, queue: &QueueName, max: u64) -> R
     Ok(0)
 }
 
-/// The jobs of a tube in one state, the first due first; of buried jobs, the first buried first.
+/// The jobs of a tube in one state. The first due comes first; of buried jobs, the first buried.
 struct Jobs<'a> {
     door: &'a BeanstalkDoor,
     queue: &'a QueueName,

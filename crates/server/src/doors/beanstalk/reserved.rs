@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use tickwheel_queue::{Leased, QueueName, Timestamp, Token};
 
-/// Above this number of jobs, those whose time is over by the wall clock are forgotten. Below it, each is kept until
-/// the queue says that it is gone, because the clock may have stepped.
+/// The connection forgets jobs whose time is over by the wall clock, if it has more jobs than this. Below this
+/// number, each job is kept until the queue says that it is gone, because the clock may have stepped.
 const KEPT: usize = 10_000;
-/// A connection is warned when a job has this time left or less (ms). It is the second of beanstalkd, plus the
-/// millisecond by which instants are rounded up, so that a job of one second is warned of at once.
+/// A connection is warned when one of its jobs has at most this time left (ms). It is the second of beanstalkd plus
+/// one millisecond, because instants are rounded up. So a job with a ttr of one second causes a warning at once.
 const SOON_MS: u64 = 1_001;
 
 /// A job that a connection has reserved.
@@ -51,7 +51,7 @@ impl Reserved {
         }
     }
 
-    /// How long until the first job has only [`SOON_MS`] left (ms); `None`: there is no job. Jobs whose time is over
+    /// The time until the first job has only [`SOON_MS`] left (ms); `None`: there is no job. Jobs whose time is over
     /// do not count.
     pub(super) fn warn_in_ms(&mut self, now: Timestamp) -> Option<u64> {
         if self.0.len() > KEPT {

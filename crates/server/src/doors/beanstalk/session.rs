@@ -29,7 +29,7 @@ use crate::listen::door::Connection;
 
 /// The largest number of commands of one kind that are carried out together.
 const TOGETHER_MAX: usize = 256;
-/// The largest number of tubes that a connection may watch, because each reserve looks at all of them.
+/// The largest number of tubes that a connection may watch. It is bounded because each reserve looks at all of them.
 const WATCHED_MAX: usize = 1_000;
 /// The work of looking at one watched tube, in bytes of [`Steps`].
 const LOOK_BYTES: usize = 4;
@@ -120,7 +120,7 @@ impl<'a> Session<'a> {
         let stopping = self.door.stopping.clone();
         let mut stop = pin!(stopping.wait());
         loop {
-            // A command under way is answered, and no new one begins.
+            // The command under way is answered, and no new command begins.
             let next = tokio::select! {
                 biased;
                 () = &mut stop => return Err(CommandError::Stop),
@@ -295,12 +295,12 @@ impl Drop for Session<'_> {
     fn drop(&mut self) {
         for (queue, tokens) in self.reserved.take_all() {
             if self.door.stopping.is_given() {
-                // The server ends, not the client, so the lease does not count as an attempt.
+                // The server ends the lease, not the client, so it does not count as an attempt.
                 self.door.queue.give_back(tokens);
                 continue;
             }
             let nack = Nack { how: NackHow::Gone, ..Nack::new(&queue, tokens) };
-            // The call is made; no client waits for its answer.
+            // The call is sent; no client waits for its answer.
             drop(self.door.queue.nack(nack));
         }
         self.door.tubes.release(&self.used.queue, Interest::Use);

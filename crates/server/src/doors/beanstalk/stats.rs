@@ -48,11 +48,11 @@ pub(super) async fn tube(door: &BeanstalkDoor, tube: &Tube) -> Text {
         return Err(Reply::NotFound.into());
     }
     let users = door.tubes.users(&queue);
-    // The door itself uses the default tube so that it exists, which is not counted.
+    // The door itself uses the default tube, so that the tube exists. This use is not counted.
     let own = u64::from(tube.as_str() == DEFAULT);
     let now = door.queue.now();
     let left_s = view.paused_until.map(|until| match until {
-        // The pause lasts until it is resumed.
+        // The pause lasts until a call ends it.
         Timestamp::MAX => u64::from(u32::MAX),
         until => left_s(now, until),
     });
@@ -116,7 +116,7 @@ pub(super) async fn job(door: &BeanstalkDoor, task: TaskView) -> Text {
     Ok(map.text())
 }
 
-/// The whole seconds until `until`, as beanstalkd counts them. Its instants are not rounded up to the millisecond, so
+/// The whole seconds until `until`, as beanstalkd counts them. Its instants are not rounded up to the millisecond. So
 /// right after a reserve with a ttr of 10 it says 9.
 fn left_s(now: Timestamp, until: Timestamp) -> u64 {
     until.ms_since(now).saturating_sub(2) / 1_000
@@ -148,7 +148,7 @@ impl Sums {
 
 /// The statistics of the server, limited to the tubes of this door.
 pub(super) async fn server(door: &BeanstalkDoor) -> Text {
-    // The statistics of the last page apply. A tube that ended between two pages counts twice in this answer.
+    // The statistics of the last page are used. A tube that ended between two pages counts twice in this answer.
     let mut pages = QueuePages::new(&door.queue, all_tubes(door));
     let (mut tubes, mut stats) = (Sums::default(), Box::default());
     while let Some((page, figures)) = pages.next_with_stats().await? {
@@ -167,14 +167,14 @@ pub(super) async fn server(door: &BeanstalkDoor) -> Text {
         map = map.bare(&format!("cmd-{verb}"), count);
     }
     let now = |count: &AtomicU64| count.load(Ordering::Relaxed);
-    // A server that keeps its tasks only in memory has no log. The log has the commits of all namespaces, so a door with a
-    // namespace does not show them.
+    // A server that keeps its tasks only in memory has no log. The log has the commits of all namespaces, so a door
+    // with a namespace does not show its figures.
     let durable = door.namespace.is_none() && door.queue.health().durability != Durability::Memory;
     let commits = if durable { door.queue.commit_seconds().buckets.iter().sum::<u64>() } else { 0 };
     let uname = uname();
     let text = |part: &std::ffi::CStr| part.to_string_lossy().into_owned();
     let (user_us, system_us) = processor_us();
-    // With a namespace, the sums of its tubes count, and those of its removed tubes.
+    // With a namespace, the answer has the sums of its tubes and of its removed tubes.
     let (timeouts, jobs) = match door.namespace {
         Some(_) => {
             let gone = door.totals_of_gone(&stats);
@@ -210,7 +210,7 @@ pub(super) async fn server(door: &BeanstalkDoor) -> Text {
     Ok(map.text())
 }
 
-/// The processor time of this process, in user mode and in the kernel (µs); 0 if the system does not tell.
+/// The processor time of this process, in user mode and in the kernel (µs); 0 if the system does not say.
 fn processor_us() -> (u64, u64) {
     let Ok(text) = std::fs::read_to_string("/proc/self/stat") else { return (0, 0) };
     // The name of the program is in parentheses, and may contain spaces.

@@ -65,9 +65,9 @@ impl<'a> Wire<'a> {
         }
     }
 
-    /// The next event of the client; `None`: it has left, or sends nothing more. All answers are sent before the
+    /// The next event of the client; `None`: it has left, or has ended its side. All answers are sent before the
     /// wait. The rest of a large body is read when there is memory for it. The memory is given back when the next
-    /// event is asked for, because the body is then carried out.
+    /// event is asked for, because the body has been handled by then.
     pub(super) async fn next(&mut self, budget: &Budget) -> io::Result<Option<Event>> {
         self.room = None;
         loop {
@@ -85,15 +85,15 @@ impl<'a> Wire<'a> {
                 Some((_, until)) => {
                     let until = (Instant::now() + STALL_MAX).min(*until);
                     timeout_at(until, poll_fn(|cx| self.poll_input(cx))).await??;
-                    // Input that has arrived already does not yield by itself, so others get their turn between two
-                    // pieces of it.
+                    // Input that has arrived already does not yield by itself. So other tasks get their turn
+                    // between two pieces of it.
                     let_others().await;
                 }
                 None => {
                     let room = tokio::select! {
                         biased;
                         room = budget.take(bytes) => Some(room),
-                        // The client sends nothing more, and all that it sent is read already.
+                        // The client has ended its side, and all its bytes are read already.
                         ended = self.end() => ended.map(|()| None)?,
                     };
                     if room.is_some() {
@@ -137,8 +137,8 @@ impl<'a> Wire<'a> {
         Poll::Ready(Ok(()))
     }
 
-    /// Waits until the client sends nothing more. Input that arrives meanwhile is kept, as far as the buffer has
-    /// room. After that nothing is read, so the end is not seen.
+    /// Waits until the client ends its side. Input that arrives meanwhile is kept, up to the size of the buffer.
+    /// When the buffer is full nothing more is read, so the end is not seen.
     pub(super) async fn end(&mut self) -> io::Result<()> {
         poll_fn(|cx| {
             while !self.ended {
@@ -165,8 +165,8 @@ impl<'a> Wire<'a> {
         Ok(())
     }
 
-    /// Writes a long body piece by piece: others have their turn between two pieces, and the body is never copied
-    /// whole.
+    /// Writes a long body piece by piece. Other tasks have their turn between two pieces, and the body is never
+    /// copied whole.
     async fn say_body(&mut self, body: &[u8]) -> io::Result<()> {
         let mut pieces = body.chunks(OUTPUT_BYTES);
         let last = pieces.next_back().unwrap_or_default();
@@ -185,7 +185,7 @@ impl<'a> Wire<'a> {
         // If the future is dropped half way, the next call sends the rest.
         while self.sent < self.output.len() {
             if self.sent > 0 {
-                // Others have their turn between two pieces of a long answer.
+                // Other tasks have their turn between two pieces of a long answer.
                 let_others().await;
             }
             let end = self.output.len().min(self.sent + OUTPUT_BYTES);
@@ -285,7 +285,7 @@ mod tests {
         let ended = wire.next(&budget).await;
         assert_eq!(ended.expect_err("it ends").kind(), io::ErrorKind::TimedOut);
         assert_eq!(begun.elapsed(), STALL_MAX);
-        // A byte now and then does not keep the connection open either.
+        // Single bytes at long intervals do not keep the connection open either.
         drop(wire);
         assert!(budget.left_bytes() >= 100_000);
         let (mut wire, mut slow) = half_sent(&counters, 100_000).await;
@@ -312,7 +312,7 @@ mod tests {
         assert!(timeout(Duration::from_secs(60), wire.next(&budget)).await.is_err());
         client.shutdown().await.expect("it leaves");
         assert_eq!(wire.next(&budget).await.expect("it has only left"), None);
-        // Commands that the client had sent completely by then are still carried out.
+        // Commands that had arrived completely by then are still carried out.
         for budget in [Budget::of(0), Budget::of(1 << 20)] {
             let (mut wire, mut client) = half_sent(&counters, 70_000).await;
             client.write_all(&[b'x'; 35_000]).await.expect("said");

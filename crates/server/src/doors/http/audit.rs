@@ -25,11 +25,12 @@ use crate::telemetry::refusals::word;
 #[derive(Clone, Debug)]
 pub(crate) struct Subject {
     pub(crate) method: Method,
-    /// The route, with `{q}` and the like where names stand.
+    /// The route, with placeholders such as `{q}` instead of names.
     pub(crate) route: &'static str,
     /// Whether the audit records the call with its caller.
     is_act: bool,
-    /// The queue in the path. It is a valid name: a caller without a token can choose any text there.
+    /// The queue in the path. Only a valid name is kept, because a caller without a token can send any text as a
+    /// name.
     queue: Option<QueueName>,
     /// The name of a schedule or the number of a job or a backup in the path, but never the key of a task.
     name: Option<String>,
@@ -38,8 +39,8 @@ pub(crate) struct Subject {
     pub(crate) token: Option<Arc<str>>,
 }
 
-/// Whether the reason of a refusal is the caller's token, or that it has none. `is_token_limit`: the token has used
-/// up its quota.
+/// Whether a call was refused because of its caller's token, or because it has no token. `is_token_limit`: the token
+/// has used up its quota.
 fn is_refusal(kind: ProblemKind, is_token_limit: bool) -> bool {
     match kind {
         ProblemKind::Unauthorized | ProblemKind::Forbidden | ProblemKind::OutOfScope => true,
@@ -49,7 +50,7 @@ fn is_refusal(kind: ProblemKind, is_token_limit: bool) -> bool {
 }
 
 /// A call under way. If it is dropped without an answer, its client has left. The call may have been carried out, so
-/// an act is recorded nevertheless.
+/// an act is recorded all the same.
 pub(crate) struct Act<'a> {
     subject: &'a Subject,
     is_answered: bool,
@@ -133,7 +134,7 @@ impl Subject {
         self.token.as_deref()
     }
 
-    /// The names in the path are left out, because the refused caller chooses them and they may be many.
+    /// The names in the path are left out, because the refused caller chooses them and there may be many.
     fn log_refusal(&self, kind: &'static str, status: u16) {
         let (method, route, token, address) =
             (self.method.as_str(), self.route, self.token(), self.address());

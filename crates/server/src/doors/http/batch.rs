@@ -32,11 +32,11 @@ handlers! {
     Batch => batch,
 }
 
-/// The largest number of lines. Their results, about 10 MiB at most, fit into memory even if the client reads
-/// nothing.
+/// The largest number of lines. Their results, about 10 MiB at most, fit into memory even if the client does not
+/// read.
 const LINES_MAX: usize = 10_000;
-/// The largest number of commands under way. This fills a group commit; more of one client would only displace other
-/// clients' commands.
+/// The largest number of commands under way. This fills a group commit. More commands of one client would only delay
+/// those of other clients.
 const UNDER_WAY_MAX: usize = 256;
 /// The largest lines under way, in total (bytes), as a bound for large payloads.
 const UNDER_WAY_BYTES_MAX: usize = 4 << 20;
@@ -49,12 +49,12 @@ const REFUSED_BYTES: usize = 1 << 10;
 /// `POST`: NDJSON in, NDJSON out, with a result for each line, in the order of the lines.
 ///
 /// A batch is not atomic: each line is a call of its own, and lines on one key apply in order. A fault of the whole
-/// body, such as its early end or its length, is a last result without a key; the lines before it stand. The rest of
-/// the body is read and dropped before the answer ends, because the head of the answer is sent and cannot close the
-/// connection any more.
+/// body, such as its early end or its length, gives one last result without a key; the earlier lines stay applied.
+/// The rest of the body is read and dropped before the answer ends: the head of the answer is sent already, so it
+/// cannot close the connection any more.
 ///
-/// The lines run on a task of their own, so that reading the request never waits until the client reads the answer.
-/// Many clients send everything before they read anything; both sides would wait for ever.
+/// The lines run on a task of their own, so the server reads the request even while the client does not read the
+/// answer. Many clients send everything before they read anything. Otherwise both sides would wait for ever.
 async fn batch(call: Call) -> Result<Response, Refusal> {
     check_type(call.headers(), &NDJSON_TYPES)?;
     check_length(call.headers(), STREAM_BYTES_MAX as u64)?;
@@ -105,24 +105,24 @@ impl Batch {
             }
         };
         if has_rest {
-            // The last result is sent. An error while the rest is read sends no other one.
+            // The last result is sent. An error while the rest is read gives no further result.
             lines.read_rest(&rows, late, &self.caller.app.stopping).await;
         }
-        // The unread part of the body is known before the answer ends.
+        // The unread part of the body must be known before the answer ends.
         drop(lines);
-        // If the client has left by now, it misses nothing.
+        // If the client has left by now, it does not need this.
         let _sent = rows.send(Row::End);
     }
 
-    /// Submits each line and sends each result. Returns at the end of the body, or at a fault of the whole. The
-    /// result is whether the body may have a rest, which needs no permit to be read.
+    /// Submits each line and sends each result. Returns at the end of the body, or at a fault of the whole body. The
+    /// result says whether a part of the body may be unread; no permit is needed to read that part.
     async fn all(&mut self, lines: &mut Lines, permit: BatchPermit) -> bool {
         let (mut count, mut steps) = (0, Steps::default());
         let (leave, mut pace) = (permit.leave(), Pace::from(0));
         let fault = loop {
             let room = self.under_way.len() < UNDER_WAY_MAX && self.bytes < UNDER_WAY_BYTES_MAX;
             if !room {
-                // The batch waits for the server, not for its client.
+                // Here the batch waits for the server, not for its client.
                 pace = Pace::from(lines.read());
                 permit.paced(false);
             }
@@ -150,7 +150,7 @@ impl Batch {
                         // Lines that have arrived already do not yield by themselves.
                         steps.did(line.bytes()).await;
                         self.submit(line).await;
-                        // The client could not know that the server waited for it.
+                        // The client could not know that the server waited for its bytes.
                         pace.put_off(begun.elapsed());
                     }
                 },
@@ -244,7 +244,7 @@ impl Batch {
         }
     }
 
-    /// The parsed line, or its result if it is wrong. A long line is parsed on another thread.
+    /// The parsed line, or the result that says what is wrong with it. A long line is parsed on another thread.
     async fn read(app: &App, text: Vec<u8>) -> Result<BatchLine, Box<BatchResult>> {
         let check = |line: &BatchLine| {
             line.check_portable().map_err(|refusal| BadBatchLine { key: Some(line.key.clone()), refusal })
@@ -268,7 +268,7 @@ impl Batch {
         if let Some(kind) = result.refusal() {
             self.caller.app.refusals.count(kind);
         }
-        // If the client has left, `run` notices it.
+        // `run` notices it if the client has left.
         let _sent = self.rows.send(Row::Result(result.to_line()));
     }
 }
@@ -322,7 +322,8 @@ mod tests {
     use crate::doors::http::rows::CutShort;
     use crate::service::limits::Limits;
 
-    /// A body that sends its pieces at intervals. After the last piece it ends, or sends nothing more for ever.
+    /// A body that sends its pieces at intervals. After the last piece it either ends, or stays open without further
+    /// bytes.
     struct Paced {
         pieces: VecDeque<&'static [u8]>,
         apart: Duration,
@@ -388,10 +389,10 @@ mod tests {
         text.lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect()
     }
 
-    /// A line that is answered without the queue, whose thread does not follow the test's clock.
+    /// A line that is answered without the queue, because the queue's thread does not follow the test's clock.
     const LINE: &[u8] = b"no JSON\n";
 
-    /// A bug that was found: silent batches of one producer kept all others out for ten minutes.
+    /// A bug that was found: silent batches of one producer took all permits for ten minutes.
     #[tokio::test(start_paused = true)]
     async fn a_silent_batch_makes_way_for_a_waiting_one() {
         let (app, _stop) = one_place();
@@ -439,8 +440,8 @@ mod tests {
         assert_eq!(post(&app, Body::from(LINE)).await.status(), 200, "a client that leaves gives it back");
     }
 
-    /// A bug that was found: ten thousand lines that had already arrived delayed all other calls until the last was
-    /// read.
+    /// A bug that was found: ten thousand lines that had already arrived delayed all other calls until the last one
+    /// was read.
     #[tokio::test]
     async fn others_have_their_turn_between_the_lines() {
         let (app, _stop) = one_place();
@@ -452,7 +453,8 @@ mod tests {
         assert!(turns >= least, "{turns} turns, not {least}");
     }
 
-    /// A long line is parsed on another thread. This thread serves others meanwhile, and the lines keep their order.
+    /// A long line is parsed on another thread. Meanwhile this thread runs other tasks, and the lines keep their
+    /// order.
     #[tokio::test]
     async fn long_lines_are_read_aside_and_keep_their_order() {
         let (app, _stop) = one_place();
@@ -545,8 +547,8 @@ mod tests {
         paced(&[vec![all], vec![&STEADY[..]; 200]].concat(), Duration::from_secs(4))
     }
 
-    /// A bug that was found: the time of a batch ended while the rest of its body was read, and a second last result
-    /// followed the first.
+    /// A bug that was found: the time of a batch ended while the rest of its body was read, and the answer got a
+    /// second last result.
     #[tokio::test(start_paused = true)]
     async fn a_batch_has_one_last_result_however_long_its_rest_takes() {
         let (app, _stop) = one_place();

@@ -19,13 +19,13 @@ use crate::service::large_bodies::{BodyPermit, SMALL_BODY_BYTES};
 
 /// The longest request body, and the longest line of a batch (bytes).
 pub(crate) const BODY_BYTES_MAX: usize = 1 << 20;
-/// The longest time for a body to arrive, or for a batch to send its next bytes.
+/// The longest time for a body to arrive, and for a batch to send its next bytes.
 pub(crate) const BODY_TIME_MAX: Duration = Duration::from_secs(30);
 
 /// The media types of JSON bodies. `curl -d` and Python's urllib send `application/x-www-form-urlencoded` by default;
 /// such a body is read as JSON. (Forms of web pages have this type, too; the check of origins refuses those.)
 pub(crate) const JSON_TYPES: [&str; 2] = ["application/json", "application/x-www-form-urlencoded"];
-/// The media types of batches that are in use.
+/// The media types that clients use for batches.
 pub(crate) const NDJSON_TYPES: [&str; 6] = [
     "application/x-ndjson",
     "application/ndjson",
@@ -81,7 +81,7 @@ impl JsonBytes {
     }
 
     /// Parses the body with `read`. A long body is parsed on another thread, because the worst 1 MiB of JSON takes
-    /// more than 10 ms and this thread serves others. The body's bytes are moved there; its permit is still held.
+    /// more than 10 ms, and this thread has other tasks. The body's bytes are moved there. The permit stays taken.
     ///
     /// # Errors
     /// The errors of `read`, or the server stops.
@@ -196,7 +196,7 @@ mod tests {
         JsonBytes::of(&HeaderMap::new(), &mut body, &caller).await
     }
 
-    /// A bug that was found: one producer sent 128 large bodies slowly and kept those of all others out.
+    /// A bug that was found: one producer sent 128 large bodies slowly and took all permits for them.
     #[tokio::test(start_paused = true)]
     async fn a_large_body_takes_a_place_of_its_sender() {
         let (_stop, stopping) = stopping::signal();

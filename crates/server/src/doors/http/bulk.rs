@@ -37,7 +37,7 @@ async fn moving(mut call: Call) -> Result<Response, Refusal> {
     let mut body = call.read(BulkMoveBody::parse).await?;
     let caller = &call.caller;
     if let MoveTo::After(ms) = body.to {
-        // All tasks get one instant, though a job may take long.
+        // All tasks get one instant, even if the job takes long.
         let to = caller.app.queue.due_after(ms).map_or(i64::MAX, Timestamp::as_ms);
         body.to = MoveTo::At(to);
     }
@@ -73,7 +73,7 @@ async fn run(caller: &Caller, queue: &QueueName, work: Work) -> Result<Response,
     Ok(answered(action, done))
 }
 
-/// The answer to a call that did all the work, or left it to a job.
+/// The answer to a call that did all the work, or that gave it to a job.
 fn answered(action: JobAction, done: Done) -> Response {
     let (matched, Tally { done, skipped }) = match done {
         Done::All { matched, tally } => (matched, tally),

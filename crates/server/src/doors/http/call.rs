@@ -54,7 +54,7 @@ impl Call {
     /// The name of a schedule in the path.
     ///
     /// # Errors
-    /// The problem of a name that is not one of a schedule.
+    /// The problem of a name that is not a schedule's name.
     pub(crate) fn schedule_name(&self) -> Result<ScheduleName, Refusal> {
         let name = self.name("schedule name")?;
         Ok(ScheduleName::new(&name).map_err(|error| translate::name_refused(&error))?)
@@ -76,7 +76,7 @@ impl Call {
         self.parts.uri.path()
     }
 
-    /// The text behind the `?`, still encoded; empty if there is none.
+    /// The text after the `?`, still encoded; empty if there is none.
     pub(crate) fn query(&self) -> &str {
         self.parts.uri.query().unwrap_or_default()
     }
@@ -94,8 +94,8 @@ impl Call {
         Ok(value.map(|value| if_match(value.as_bytes())).transpose()?.map(translate::version))
     }
 
-    /// The trace of the request, in its stored form. Malformed headers count as absent, because no request is refused
-    /// for its tracing.
+    /// The trace of the request, as it is stored. Malformed headers count as absent, because no request is refused for
+    /// its tracing.
     pub(crate) fn trace(&self) -> Option<Arc<str>> {
         header::trace(self.headers()).map(|trace| trace.to_text().into())
     }

@@ -20,7 +20,7 @@ handlers! {
     Redrive => redrive,
 }
 
-/// The largest number of pages that a call for all tasks reads: some seconds with millions of tasks.
+/// The largest number of pages that a call for all tasks reads. With millions of tasks this takes some seconds.
 const PAGES_MAX: usize = 1_000;
 
 /// `POST redrive`: redrives one, some, or all dead tasks.
@@ -60,7 +60,7 @@ async fn redrive(mut call: Call) -> Result<Response, Refusal> {
         }
         RedriveBody::All => all(caller, queue).await?,
     };
-    // The redrives are asked for together, so that they share commits.
+    // The redrives are sent together, so that they share commits.
     let mut asked: Vec<Option<Pending<TaskView, RedriveError>>> = Vec::with_capacity(ids.len());
     for id in ids {
         asked.push(id.map(|id| caller.redrive(translate::redrive(queue, id))).transpose()?);
@@ -93,10 +93,11 @@ fn dead_id(found: Result<TaskView, GetError>) -> Result<Option<u64>, Refusal> {
     }
 }
 
-/// The ids of dead tasks that still own their keys, as many as one call takes, and whether there may be more.
+/// The ids of dead tasks that still own their keys, at most as many as one call takes. The second value says
+/// whether there may be more.
 ///
-/// If a live task has the key of a dead one, its redrive would be refused. Such tasks are left out, because they
-/// would be named in each call and hide the others.
+/// If a live task has the key of a dead one, its redrive would be refused. Such tasks are left out. Otherwise
+/// each call would name them, and they would hide the other tasks.
 async fn all(caller: &Caller, queue: &QueueName) -> Result<(Vec<Option<u64>>, bool), Problem> {
     let dead = TaskFilter { state: Some(TaskState::Dead), ..TaskFilter::default() };
     let (mut ids, mut after) = (Vec::new(), None);

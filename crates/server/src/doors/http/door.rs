@@ -74,7 +74,7 @@ impl HttpDoor {
             },
             Err(refusal) => refusal.into_response(),
         };
-        // Answers are true only now, and are JSON whatever type a browser guesses.
+        // An answer is true only at this moment, so it is not cached. It is JSON, whatever type a browser guesses.
         answer.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         answer.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
         if let Some(kind) = answer.extensions().get::<ProblemKind>() {
@@ -92,7 +92,7 @@ impl HttpDoor {
     }
 
     /// Refuses a call on a connection with a reserved permit, unless the permit is meant for such calls, or another
-    /// permit is free by now.
+    /// permit is free now.
     fn admit(&self, parts: &Parts, standing: &Standing) -> Result<(), Refusal> {
         let looks_after =
             matches!(parts.uri.path(), "/healthz" | "/readyz" | "/metrics") && parts.method.is_safe();
@@ -158,7 +158,8 @@ impl HttpDoor {
             Ok(queue) => queue,
             Err(refusal) => return refusal.into_response(),
         };
-        // An ignored parameter would have no effect, against its caller's wish. Health is answered nevertheless.
+        // A parameter that is ignored would have no effect, against the wish of its caller. Health is answered all
+        // the same.
         if operation.query.is_empty()
             && operation.needs != Needs::Nothing
             && let Err(refusal) = no_query(parts.uri.query().unwrap_or_default())
@@ -183,7 +184,7 @@ impl HttpDoor {
         .await
     }
 
-    /// Counts a refusal of something that never became a request.
+    /// Counts a refusal of bytes that never became a request.
     pub(crate) fn refused(&self, problem: &Problem) {
         if let Some(kind) = problem.kind() {
             self.app.refusals.count(kind);
@@ -216,7 +217,7 @@ impl Door for HttpDoor {
 fn log(method: &Method, route: &str, status: u16, took: Duration, trace: Option<&TraceContext>) {
     let took_us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
     let trace_id = trace.map(TraceContext::trace_id);
-    // A failed store was logged when it failed; the calls that it refuses later are not logged again at this level.
+    // A failed store was logged when it failed. The calls that it refuses later are not logged again at this level.
     if status == 500 {
         tracing::warn!(event = events::CALL_FAILED, %method, route = route, status, took_us, trace_id, "answered");
     } else {
@@ -303,8 +304,8 @@ mod tests {
         assert_eq!(called[0].times.counts[0], 1);
     }
 
-    /// A bug that was found: a client left, the future of its call was dropped, and the act that the queue carried
-    /// out was in no line.
+    /// A bug that was found: a client left, and the future of its call was dropped. The queue carried out the act,
+    /// and no line of the log said so.
     #[tokio::test]
     async fn an_act_whose_client_left_has_a_line() {
         let door = door(OperationId::PauseQueue, |_| Box::pin(pending()));

@@ -30,7 +30,7 @@ handlers! {
 /// The number of pages that are written ahead of the client.
 const PAGES_AHEAD: usize = 1;
 
-/// `GET`: NDJSON, page by page as the client takes it. If the export cannot go on, the connection is cut: only an
+/// `GET`: NDJSON, page by page as the client reads it. If the export cannot go on, the connection is cut. Only an
 /// export with its last line is whole.
 async fn export(call: Call) -> Result<Response, Refusal> {
     let caller = &call.caller;
@@ -39,7 +39,7 @@ async fn export(call: Call) -> Result<Response, Refusal> {
     let query = ExportQuery::parse(call.query())?;
     let mut exporter = Exporter::within(app.queue.clone(), &query, grant)?;
     let permit = app.exports.enter(producer, is_admin)?;
-    // A mistake that is known at the beginning gets a status.
+    // A mistake that is known at the beginning is answered with its status.
     let first = exporter.next().await?.unwrap_or_default();
     let (pieces, body) = mpsc::channel(PAGES_AHEAD);
     tokio::spawn(write(Arc::clone(app), exporter, pieces, permit));
@@ -81,8 +81,8 @@ async fn write(app: Arc<App>, mut exporter: Exporter, pieces: mpsc::Sender<Piece
     }
 }
 
-/// Waits until the client has taken the page that was written ahead. A client that stands still keeps its permit only
-/// while no other export needs it.
+/// Waits until the client has taken the page that was written ahead. A client that stops reading keeps its permit
+/// only while no other export needs it.
 async fn taken<'a>(
     pieces: &'a mpsc::Sender<Piece>,
     permit: &ExportPermit,

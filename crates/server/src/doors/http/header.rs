@@ -33,8 +33,8 @@ pub(crate) fn trace(headers: &HeaderMap) -> Option<TraceContext> {
     TraceContext::of_headers(parent.to_str().ok()?, state.as_deref())
 }
 
-/// The value of `If-Match`. Other conditions are refused: if one was ignored, a change could be made that its caller
-/// excluded.
+/// The value of `If-Match`. Other conditions are refused, because a change whose condition was ignored could be one
+/// that its caller excluded.
 pub(crate) fn condition(headers: &HeaderMap) -> Result<Option<&HeaderValue>, Refusal> {
     const OTHERS: [(HeaderName, &str); 3] = [
         (IF_NONE_MATCH, "If-None-Match"),

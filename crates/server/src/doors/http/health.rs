@@ -19,8 +19,8 @@ handlers! {
     IsReady => ready,
 }
 
-/// `GET /healthz`: 200 if the process answers at all. `/readyz` says whether it can work: a supervisor that restarts
-/// a read-only server would only end its reads.
+/// `GET /healthz`: 200 if the process answers at all. A supervisor should use this to decide about a restart, and not
+/// `/readyz`: a server that is only read-only still serves reads, which a restart would end.
 async fn alive(_: Call) -> Result<Response, Refusal> {
     #[derive(Serialize)]
     struct Alive {
@@ -37,11 +37,11 @@ const ANSWER_TIME_MAX: Duration = Duration::from_secs(1);
 /// If the server has tokens, a caller without one sees the state but not the reasons, because reasons may contain
 /// file names.
 ///
-/// The handler asks the queue: state that is known without asking would look good even if the queue's thread is stuck
-/// or dead. A server that drains is ready, because without its workers it would never become empty.
+/// The handler asks the queue. An answer from memory would look good even if the queue's thread was stuck or dead. A
+/// server that drains is ready, because without its workers it would never become empty.
 async fn ready(call: Call) -> Result<Response, Refusal> {
     let (app, caller) = (call.app(), &call.caller);
-    // One queue is enough for the question.
+    // One queue is enough to see whether the queue answers.
     let question = ListQueues { max: 1, ..ListQueues::default() };
     let answered = timeout(ANSWER_TIME_MAX, app.queue.queues(question)).await;
     let silent = match answered {

@@ -37,19 +37,20 @@ handlers! {
     Import => import,
 }
 
-/// The largest number of lines of one request, as for a batch. A longer file needs several requests, each beginning
-/// with the header.
+/// The largest number of lines of one request; it is that of a batch. A longer file needs several requests, each
+/// with the header as its first line.
 const LINES_MAX: u64 = 10_000;
 /// The longest time of a request: enough for 64 MiB over a slow line.
 const IMPORT_TIME_MAX: Duration = Duration::from_secs(600);
-/// The longest line: longer than the body of a put, because the payload is in base64 and a task has further members.
+/// The longest line. It is longer than the body of a put, because the payload is in base64 and a task has further
+/// members.
 const LINE_BYTES_MAX: usize = 2 * BODY_BYTES_MAX;
 
-/// `POST`: NDJSON in. Out come lines about tasks that were not simply added, and the end. All lines before a refused
-/// one are stored, and no line after it.
+/// `POST`: NDJSON in. The answer has a line for each task that was not simply added, and a last line. All lines
+/// before a refused one are stored, and no line after it.
 ///
-/// As in a batch, the lines run on a task of their own, and a request that sends too little makes way for a waiting
-/// one.
+/// As in a batch, the lines run on a task of their own. A request that sends too little gives its permit to a
+/// waiting one.
 async fn import(call: Call) -> Result<Response, Refusal> {
     let query = ImportQuery::parse(call.query())?;
     check_type(call.headers(), &NDJSON_TYPES)?;
@@ -99,9 +100,9 @@ impl Import {
         if has_rest {
             lines.read_rest(&rows, late, &self.caller.app.stopping).await;
         }
-        // The unread part of the body is known before the answer ends.
+        // The unread part of the body must be known before the answer ends.
         drop(lines);
-        // If the client has left by now, it misses nothing.
+        // If the client has left by now, it does not need this.
         let _sent = rows.send(Row::End);
     }
 
@@ -140,7 +141,7 @@ impl Import {
             if !self.query.quiet {
                 self.send_rows();
             }
-            // The client could not know that the server waited for it.
+            // The client could not know that the server waited for its bytes.
             pace.put_off(begun.elapsed());
         }
     }
@@ -210,7 +211,7 @@ impl Import {
     fn send_rows(&mut self) {
         let rows = self.importer.as_mut().map(Importer::rows).unwrap_or_default();
         for row in rows.into_iter().filter(|_| !self.query.quiet) {
-            // If the client has left, `run` notices it.
+            // `run` notices it if the client has left.
             let _sent = self.rows.send(Row::Result(ImportRow::Line(row).to_line()));
         }
     }

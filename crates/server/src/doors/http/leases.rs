@@ -26,7 +26,7 @@ handlers! {
 /// `POST lease`: ready tasks, or a wait for the first one.
 ///
 /// The wait ends early, with an empty answer, when the server stops. If the client leaves, this future is dropped,
-/// and with it the call: tasks that were leased for it in that moment are given back.
+/// and the call with it. Tasks that were leased for it at that moment are given back.
 async fn lease(mut call: Call) -> Result<Response, Refusal> {
     let request = call.json().await?.read(LeaseBody::parse).await?;
     let (app, trace) = (call.app(), call.trace());
@@ -38,7 +38,7 @@ async fn lease(mut call: Call) -> Result<Response, Refusal> {
     let leased =
         call.caller.lease(lease, wait, trace.as_deref(), pending::<Result<(), Infallible>>()).await?;
     let (leased, _) = leased.map_err(|error| translate::unavailable(&error))?;
-    // From here on the tasks are the client's. They are not given back if it leaves while they are written.
+    // From here on the client has the tasks. They are not given back if it leaves while they are written.
     drop(watched);
     let waited = (!wait.is_zero()).then(|| app.requests.waited(begun));
     let bytes = |task: &Leased| task.body.payload_at(task.step).0.len();

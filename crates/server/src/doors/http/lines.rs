@@ -26,21 +26,21 @@ const BLANK_LINES: usize = 4_096;
 /// Splits a body into lines as it arrives. Memory: one line and one piece of the body.
 pub(crate) struct Lines {
     body: Body,
-    /// The quota is charged with each piece as it arrives, because the reading may be dropped at any piece.
+    /// The quota is charged for each piece when it arrives, because the reading may be dropped at any piece.
     quota: Option<Arc<Quota>>,
     /// Bytes that were read; those from `start` on are not yet returned. The front is removed only before more is
     /// read, so that each byte moves once.
     rest: Vec<u8>,
     start: usize,
-    /// Between `start` and here there is no line end.
+    /// There is no line end between `start` and this position.
     scanned: usize,
     /// The longest line (bytes).
     line_bytes_max: usize,
-    /// The number of blank lines until now.
+    /// The number of blank lines so far.
     blank: u64,
     /// Whether the line that `rest` continues was too long; the remainder of it is dropped.
     dropping: bool,
-    /// The bytes of the body until now.
+    /// The bytes of the body so far.
     read: usize,
     steps: Steps,
     ended: bool,
@@ -51,12 +51,12 @@ pub(crate) struct Lines {
 pub(crate) enum Line {
     /// The bytes of the line, without its end.
     Text(Vec<u8>),
-    /// A line that was too long; its bytes are gone.
+    /// A line that was too long; its bytes were dropped.
     TooLong,
 }
 
 impl Line {
-    /// The number of bytes to parse.
+    /// The number of bytes to parse; 0 for a line that was too long.
     pub(crate) fn bytes(&self) -> usize {
         match self {
             Self::Text(text) => text.len(),
@@ -134,7 +134,8 @@ impl Lines {
     }
 
     /// Reads the rest of the body and drops it, so that the connection can serve another call. Returns at the end of
-    /// the body, or when the rest is too costly: above the longest body, or slower than the pace of a batch.
+    /// the body, or when the rest is too costly: it is longer than the longest body, or slower than the pace of a
+    /// batch.
     async fn read_away(&mut self) {
         (self.rest, self.start, self.scanned) = (Vec::new(), 0, 0);
         let mut pace = Pace::from(self.read);
@@ -155,8 +156,8 @@ impl Lines {
         }
     }
 
-    /// Drops the rest of the body while the client takes the answer, the call is not `late`, and the server does not
-    /// stop.
+    /// Drops the rest of the body as long as the client takes the answer, the call is not `late`, and the server does
+    /// not stop.
     pub(crate) async fn read_rest(
         &mut self,
         rows: &mpsc::UnboundedSender<Row>,
@@ -179,12 +180,12 @@ impl Lines {
         }
     }
 
-    /// The bytes of the body until now.
+    /// The bytes of the body so far.
     pub(crate) fn read(&self) -> usize {
         self.read
     }
 
-    /// The number of blank lines until now; they are skipped.
+    /// The number of blank lines so far; they are skipped.
     pub(crate) fn blank(&self) -> u64 {
         self.blank
     }
@@ -198,7 +199,7 @@ impl Lines {
         line
     }
 
-    /// The next complete line; for a blank line only the fact that it was there.
+    /// The next complete line. For a blank line, only the fact that there was one.
     fn take_line(&mut self) -> Option<Option<Line>> {
         if let Some(found) = line_end(&self.rest[self.scanned..]) {
             let end = self.scanned + found;

@@ -1,7 +1,7 @@
 //! `/metrics`: the metrics of the queue and the server, in the text formats of Prometheus.
 //!
 //! A scrape asks the queue and writes its answer, so a program that embeds the queue can show the same values. The
-//! tasks of each queue are counted page by page, and those of one page belong to one moment. The server itself counts
+//! tasks of each queue are counted page by page; the counts of one page are from one moment. The server itself counts
 //! only what the queue cannot see.
 
 use std::fmt;
@@ -105,7 +105,7 @@ struct Figures {
     refusals: Vec<(&'static str, u64)>,
     doors: Vec<Arc<dyn DoorFigures>>,
     background: Vec<TaskFigures>,
-    /// `None`: there is no directory for backups, so an alert for an old backup must not fire.
+    /// `None`: there is no directory for backups. An alert for an old backup must not fire then.
     backups: Option<BackupFigures>,
     requests: Vec<OfRoute>,
     lease_waits: Seen<{ WAIT_BOUNDS_US.len() + 1 }>,
@@ -145,7 +145,7 @@ impl Queues {
         page.histograms_of("queue_fire_lateness", "From due_at to ready, by queue", histograms)
     }
 
-    /// Writes the present state. If each queue has a label, `{other}` has no series.
+    /// Writes the current state. If each queue has a label, `{other}` has no series.
     fn write_gauges(&self, page: &mut Page<Pieces>, now: Timestamp) -> fmt::Result {
         let labelled = self
             .labelled
@@ -234,7 +234,7 @@ impl Figures {
         page.gauge("waiting_occurrences", help, None, saturated(stats.instants_waiting))
     }
 
-    /// Writes how late tasks fire and are delivered, and how long calls wait.
+    /// Writes the delays: how late tasks fire, how late they are delivered, and how long calls wait.
     fn write_lateness(&self, page: &mut Page<Pieces>) -> fmt::Result {
         let bounds_s = LATENESS_BOUNDS_MS.map(seconds_of_ms);
         let Stats { lateness, lateness_sum_ms, .. } = &*self.stats;

@@ -1,6 +1,7 @@
 //! HTML pages for people who open the server in a browser.
 //!
-//! The pages contain no secrets and need no token. Programs, which do not ask for `text/html`, get the usual answers.
+//! The pages contain no secrets and need no token. Programs do not ask for `text/html`, so they get the usual
+//! answers.
 
 use axum::body::Body;
 use axum::http::header::{ACCEPT, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, VARY};
@@ -34,7 +35,7 @@ pub(crate) fn page(parts: &Parts) -> Option<Response> {
     Some(response)
 }
 
-/// Whether the client accepts HTML by name, as browsers do. Programs send `*/*`.
+/// Whether the client names HTML in `Accept`, as browsers do. Programs send `*/*`.
 fn wants_html(headers: &HeaderMap) -> bool {
     let forms = headers
         .get_all(ACCEPT)

@@ -31,8 +31,8 @@ handlers! {
 }
 
 /// `GET`: every queue that has tasks or settings, or had some within the last hour, and its number of tasks in each
-/// state. Without a `limit` it lists all queues. Still only one page of the engine is counted and written at a time,
-/// and other calls are served between two pages.
+/// state. Without a `limit` it lists all queues. In this case, too, only one page of the engine is counted and
+/// written at a time, and other calls are served between two pages.
 async fn all(call: Call) -> Result<Response, Refusal> {
     let caller = &call.caller;
     let QueuesQuery { prefix, limit, cursor } = QueuesQuery::parse(call.query())?;
@@ -58,7 +58,7 @@ fn looked_at(limit: Option<usize>, grant: &Grant) -> usize {
     wanted.map_or(QUEUES_PAGE_MAX, |wanted| wanted.min(QUEUES_PAGE_MAX))
 }
 
-/// The cursor after a page: the name in hex, so that each name has one spelling.
+/// The cursor after a page. It is the name in hex, so that each name has one spelling.
 fn cursor(name: &QueueName) -> String {
     hex::write(name.as_str().as_bytes())
 }
@@ -73,7 +73,7 @@ fn foreign_cursor() -> BadRequest {
     BadRequest::parameter("cursor", "is not a cursor of this list", hint)
 }
 
-/// Whether a page had room for a queue.
+/// Whether a page could take one more queue.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 enum Added {
     Yes,
@@ -131,7 +131,7 @@ async fn one(call: Call) -> Result<Response, Refusal> {
 async fn put(mut call: Call) -> Result<Response, Refusal> {
     let mut body = call.json().await?;
     if body.trim_ascii().is_empty() {
-        // A forgotten body would reset every setting to its default.
+        // A missing body would reset every setting to its default.
         let hint = "send the settings as they are to be; `{}` gives all of them their defaults";
         return Err(BadRequest::body("is empty", hint).into());
     }
@@ -140,7 +140,7 @@ async fn put(mut call: Call) -> Result<Response, Refusal> {
     change(&call.caller, call.queue(), QueueChange::Settings(settings)).await
 }
 
-/// `PATCH` on one queue: changes the settings that are named. No other change comes between the read and the write.
+/// `PATCH` on one queue: changes the named settings. No other change comes between the read and the write.
 async fn patch(mut call: Call) -> Result<Response, Refusal> {
     let mut body = call.json().await?;
     let _one_by_one = call.app().settings.lock().await;
@@ -182,7 +182,7 @@ async fn resume(mut call: Call) -> Result<Response, Refusal> {
 async fn change(caller: &Caller, queue: &QueueName, change: QueueChange) -> Result<Response, Refusal> {
     let changed = caller.change_queue(settings::change(queue, change))?.await;
     changed.map_err(|error| settings::change_refused(&error, queue))?;
-    // The change is made, whether or not the queue can be shown.
+    // The change is made, even if the queue cannot be shown.
     show(caller, queue, Right::Admin)
         .await
         .map_err(|_| Problem::indeterminate("the queue cannot be read after the change").into())

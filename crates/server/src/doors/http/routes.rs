@@ -68,7 +68,7 @@ struct Node {
     /// The operations of the path that ends here, in the order of `Allow`.
     operations: Vec<&'static Operation>,
     words: Vec<(&'static str, Node)>,
-    /// The paths that go on with a name: its word in the table.
+    /// The paths that go on with a name, and the word of this name in the table.
     name: Option<(&'static str, Box<Node>)>,
 }
 
@@ -173,14 +173,14 @@ impl Node {
 }
 
 impl Found<'_> {
-    /// The path in the table, with `{q}` and the like where names stand. Logs, metrics and spans must not contain
-    /// names, so they use it.
+    /// The path in the table, with placeholders such as `{q}` instead of names. Logs, metrics and spans use it,
+    /// because they must not contain names.
     pub(crate) fn route(&self) -> &'static str {
         self.operations.first().map_or(UNMATCHED, |operation| operation.path)
     }
 
-    /// The right that the call needs. A call without an operation has no handler, so any token gets its answer; at a
-    /// path that needs no token, no token is needed for that, too.
+    /// The right that the call needs. A call without an operation has no handler, so any token may get its answer.
+    /// At a path that needs no token, such a call needs none either.
     pub(crate) fn needs(&self) -> Needs {
         let is_open = |operation: &&Operation| operation.needs == Needs::Nothing;
         match self.operation {
@@ -211,7 +211,7 @@ impl Found<'_> {
 mod tests {
     use super::*;
 
-    /// The names in a path of the table, with texts in their places.
+    /// The names in a path of the table, each replaced by a text.
     fn named(path: &str) -> String {
         path.replace("{q}", "shop%2Fq").replace("{key}", "").replace("{name}", "nightly").replace("{id}", "7")
     }

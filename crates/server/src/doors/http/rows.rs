@@ -14,7 +14,7 @@ const ROWS_PER_PIECE: usize = 256;
 pub(crate) enum Row {
     /// A result with its line end.
     Result(Vec<u8>),
-    /// The end. Without it, an answer that was cut short would look whole.
+    /// The end. Without it, an answer that was cut off would look whole.
     End,
 }
 

@@ -35,7 +35,7 @@ async fn put(mut call: Call) -> Result<Response, Refusal> {
     let (name, version) = (call.schedule_name()?, call.version()?);
     let check = |spec: &ScheduleSpec| spec.payload.check_portable();
     let spec = call.read_portable(ScheduleSpec::parse, check).await?;
-    // A time zone that is used for the first time is read from its file, so another thread does it.
+    // A time zone that is used for the first time is read from its file. Another thread does this.
     let spec = aside(move || schedule::schedule(spec)).await??;
     let queue = call.queue();
     let put = PutSchedule { if_version: version, ..PutSchedule::new(queue, name.clone(), spec.into()) };
@@ -80,7 +80,7 @@ async fn preview(call: Call) -> Result<Response, Refusal> {
 async fn list(call: Call) -> Result<Response, Refusal> {
     let SchedulesQuery { limit, cursor } = SchedulesQuery::parse(call.query())?;
     let after = cursor.map(|text| schedule::read_cursor(&text).ok_or_else(foreign_cursor)).transpose()?;
-    // One schedule more than the page shows whether there is another page.
+    // The query asks for one schedule more than the page shows. It tells whether there is another page.
     let list = ListSchedules { queue: call.queue().clone(), after, max: limit + 1 };
     let found = call.caller.schedules(list)?.await.map_err(|error| translate::unavailable(&error))?;
     let page = &found[..limit.min(found.len())];
@@ -111,7 +111,7 @@ async fn all(call: Call) -> Result<Response, Refusal> {
     Ok(written.await?)
 }
 
-/// The first `wanted` schedules after a place, whose queues are in the caller's scope.
+/// The first `wanted` schedules after a cursor whose queues are in the caller's scope.
 async fn known(
     caller: &Caller,
     mut after: Option<(QueueName, ScheduleName)>,

@@ -1,7 +1,7 @@
 //! Lists of tasks in answers.
 //!
-//! A thousand payloads of 1 MiB are too much to copy at once, so a long list is written task by task, as the client
-//! takes it. The payloads themselves are shared with the queue, which has them in memory anyway.
+//! A thousand payloads of 1 MiB are too much to copy at once, so a long list is written task by task, as fast as the
+//! client reads it. The payloads themselves are shared with the queue, which has them in memory anyway.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -19,14 +19,14 @@ use crate::base::aside::{LONG_BYTES, aside};
 use crate::base::others::let_others;
 use crate::base::pieces::{PIECE_BYTES, Pieces, Sent};
 
-/// Up to this size of payloads (bytes) an answer is written at once, with a `Content-Length`.
+/// Payloads up to this total size (bytes) are answered at once, with a `Content-Length`.
 const WHOLE_BYTES_MAX: usize = 1 << 20;
-/// The largest number of tasks in a piece: others are served between two pieces, and a task without a payload takes
-/// time, too.
+/// The largest number of tasks in a piece. Other tasks of the server run between two pieces, and a task without a
+/// payload takes time, too.
 const PIECE_TASKS: usize = 64;
 
 /// Answers `{"tasks":[...]<rest>}`, with each task as `one` converts it. `rest` is the JSON text of further members,
-/// each with a comma before it. `payload_bytes` returns the payload's size of a task.
+/// each with a comma before it. `payload_bytes` returns the size of a task's payload.
 pub(crate) async fn tasks<T, O>(
     tasks: Vec<T>,
     payload_bytes: fn(&T) -> usize,
@@ -123,14 +123,14 @@ impl<T, O: Serialize> TaskList<T, O> {
     }
 }
 
-/// A list whose next pieces are made on another thread, once the client has taken those before.
+/// A list whose next pieces are made on another thread when the client has taken the earlier ones.
 struct Streamed<T, O> {
     sending: Sent,
     /// `None`: everything is written.
     making: Option<Making<T, O>>,
 }
 
-/// The next pieces, which are being made; they are empty at the end.
+/// The next pieces, which another thread makes now; they are empty at the end.
 type Making<T, O> = Pin<Box<dyn Future<Output = Result<(TaskList<T, O>, Pieces), Problem>> + Send>>;
 
 fn making<T: Send + 'static, O: Serialize + 'static>(mut list: TaskList<T, O>) -> Making<T, O> {

@@ -27,8 +27,8 @@ handlers! {
     ListDead => list_dead,
 }
 
-/// The number of tasks, including those of other queues, that one page may look at. After them the page ends with a
-/// cursor, full or not.
+/// The number of tasks, including those of other queues, that the queue may look at for one page. Then the page
+/// ends with a cursor, full or not.
 const LOOKED_AT_MAX: usize = 100_000;
 /// The largest number of questions to the queue for one page.
 const ROUNDS_MAX: usize = 2_000;
@@ -81,7 +81,7 @@ async fn get(call: Call) -> Result<Response, Refusal> {
     Ok(if is_long { aside(write).await? } else { write() })
 }
 
-/// `PATCH`: reschedules the live task or gives it another payload; members that are not named stay.
+/// `PATCH`: reschedules the live task or gives it another payload. Members that are not named stay.
 async fn patch(mut call: Call) -> Result<Response, Refusal> {
     let (key, query, version) = (call.key()?, PatchQuery::parse(call.query())?, call.version()?);
     let body = call.read_portable(PatchBody::parse, PatchBody::check_portable).await?;
@@ -106,7 +106,7 @@ async fn list(call: Call) -> Result<Response, Refusal> {
     page(&call.caller, call.queue(), ListQuery::parse(call.query())?).await
 }
 
-/// `GET` on the dead tasks: one page, those first that will be forgotten first.
+/// `GET` on the dead tasks: one page. The task that will be forgotten first comes first.
 async fn list_dead(call: Call) -> Result<Response, Refusal> {
     page(&call.caller, call.queue(), ListQuery::parse_dead(call.query())?).await
 }
@@ -118,8 +118,8 @@ async fn page(caller: &Caller, queue: &QueueName, query: ListQuery) -> Result<Re
         None => None,
     };
     let (mut tasks, mut after) = (Vec::new(), after);
-    // The queue looks at the tasks of all queues in the order of time, so one question may return nothing and need
-    // another.
+    // The queue goes through the tasks of all queues in the order of time. So the answer to one question may be
+    // empty, and another question is needed.
     for _ in 0..(LOOKED_AT_MAX / query.limit).clamp(1, ROUNDS_MAX) {
         let page = caller.list(translate::list(queue, filter, query.limit - tasks.len(), after))?.await;
         let page = page.map_err(|error| translate::unavailable(&error))?;

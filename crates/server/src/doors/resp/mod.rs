@@ -1,5 +1,5 @@
-//! A third door, for tests only: a few commands in the style of Redis. It shows the cost of a door: this folder, and
-//! one line in [`plans`](super::plans) if it were released.
+//! A third door, for tests only: a few commands in the style of Redis. It shows what a door needs: this folder. A
+//! released door would also need one line in [`plans`](super::plans).
 //!
 //! ```text
 //! PING                                 -> +PONG

@@ -1,5 +1,5 @@
-//! The third door gets rights, quotas, a drain, metrics and limits from the service and the listener, without code of
-//! its own.
+//! The service and the listener give the third door rights, quotas, a drain, metrics and limits. The door has no code
+//! of its own for them.
 
 use std::time::Duration;
 
@@ -91,7 +91,7 @@ async fn a_task_goes_through_the_third_door_and_its_delivery_is_counted() {
     let mut worker = served.client().await.with_token("worker").await;
     assert_eq!(worker.ask("PING", 1).await, ["+PONG"]);
     assert_eq!(worker.ask("GETJOB shop/close 0", 1).await, ["*-1"]);
-    // The worker waits before the task is there, so that its delivery has a lateness.
+    // The worker waits before the task exists, so that its delivery has a lateness.
     let waits = tokio::spawn(async move {
         let reply = worker.ask("GETJOB shop/close 60000", 7).await;
         (worker, reply)

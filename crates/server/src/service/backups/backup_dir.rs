@@ -44,7 +44,7 @@ pub enum BackupDirError {
 pub(crate) struct BackupDir {
     path: PathBuf,
     lock: Mutex<PlaceLock>,
-    /// The identity of the data directory. `None`: it is not known, and no backup counts as one of it.
+    /// The identity of the data directory. `None`: it is not known, and no backup counts as one of this directory.
     pub(super) identity: Option<String>,
 }
 
@@ -84,8 +84,8 @@ impl BackupDir {
         self.path.join(name_of(id))
     }
 
-    /// Checks that the directory still belongs to this server. Call it before anything in it is removed: a user may
-    /// have removed and recreated the directory, and another server may use it now.
+    /// Checks that the directory still belongs to this server. Call it before anything in the directory is removed.
+    /// A user may have removed and recreated the directory, and another server may use it now.
     ///
     /// # Errors
     /// The directory is gone, or another server uses it.

@@ -52,7 +52,7 @@ struct State {
     over: VecDeque<BackupBody>,
     /// The highest number ever given.
     last_id: u64,
-    /// When the last attempt failed; `None` after a later success.
+    /// The time of the last failed attempt; `None` after a later success.
     failed_at: Option<Timestamp>,
     figures: BackupFigures,
 }
@@ -126,15 +126,15 @@ impl Backups {
         Ok(Begun::Now(shown))
     }
 
-    /// Registers a new running backup, with a number above `taken`; `Err`: the number of another one that is running.
+    /// Registers a new running backup, with a number above `taken`; `Err`: the number of another backup, which is
+    /// running.
     fn take_turn(&self, taken: u64) -> Result<(BackupBody, BackupWatch), u64> {
         let mut state = self.state();
         if let Some(under_way) = &state.under_way {
             return Err(under_way.id);
         }
         let begun_at = system_now();
-        // The number follows the clock but is never one that was given before, because the clock may have been set
-        // back.
+        // The number follows the clock, but no number is given twice, although the clock may have been set back.
         let id = begun_at.as_tick().max(state.last_id.max(taken) + 1);
         state.last_id = id;
         let watch = BackupWatch::new();
@@ -249,7 +249,7 @@ impl Backups {
         self.0.backup_dir.as_ref().ok()?.newest()?.manifest.ok()?.begun_at()
     }
 
-    /// When the last attempt failed, if there was no success after it.
+    /// The time of the last failed attempt; `None` if an attempt succeeded after it.
     pub(super) fn failed_at(&self) -> Option<Timestamp> {
         self.state().failed_at
     }
@@ -350,8 +350,8 @@ mod tests {
         assert_eq!(backup_dir.ids(), [4]);
     }
 
-    /// A bug that was found: a stop closed the queue during a backup that had begun just when the one before it
-    /// ended.
+    /// A bug that was found: a stop closed the queue during a backup. That backup had begun just when the one before
+    /// it ended.
     #[test]
     fn a_stop_waits_for_a_backup_that_begins_as_another_ends() {
         let dir = tempfile::tempdir().expect("a directory");

@@ -7,10 +7,11 @@ use tickwheel_queue::backup::system_now;
 
 use super::keeper::Backups;
 
-/// The interval at which the clock is read again, because it may be set.
+/// The interval at which the clock is read again. A user may set the clock at any time.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
-/// The wait after a failed backup until the next attempt. If the interval of backups is shorter, it counts instead.
+/// The wait after a failed backup until the next attempt. If the interval of backups is shorter, that interval is
+/// used.
 const TRY_AGAIN: Duration = Duration::from_secs(600);
 
 /// Begins a backup each time one is due, for ever. The first is due `every` after the newest one in the directory, or
@@ -42,15 +43,15 @@ async fn aside<T: Send + 'static>(backups: &Backups, work: fn(&Backups) -> T) ->
 /// When the next backup is due.
 fn due_after(last: Option<Timestamp>, every: Duration, now: Timestamp) -> Timestamp {
     let Some(last) = last else { return now };
-    // The clock was set back: the last backup may have a time that is years ahead.
+    // The clock was set back, so the time of the last backup may be years ahead.
     if last > now.saturating_plus_ms(ms(LOOK_AGAIN)) {
         return now;
     }
     last.saturating_plus_ms(ms(every))
 }
 
-/// The instant from which the next interval counts. If the backup is on time, it is the instant at which it was due,
-/// so that the times do not drift.
+/// The instant from which the next interval is counted. If the backup is on time, this is the instant at which it was
+/// due, so that the times do not drift.
 fn slot(due: Timestamp, every: Duration, now: Timestamp) -> Timestamp {
     if now.ms_since(due) < ms(every) { due } else { now }
 }

@@ -1,5 +1,5 @@
-//! The backups in the directory: which are whole, which are of this server's data directory, and which may be
-//! removed.
+//! The backups in the directory: which of them are whole, which belong to this server's data directory, and which may
+//! be removed.
 
 use std::fs::{self, File};
 use std::io;
@@ -101,8 +101,8 @@ impl BackupDir {
         }
     }
 
-    /// Removes a backup so that an interruption, even by a power cut, leaves nothing that looks whole: first the name
-    /// is gone durably, then the manifest.
+    /// Removes a backup. An interruption, even by a power cut, leaves nothing that looks whole: first the name is
+    /// removed durably, then the manifest.
     fn remove(&self, id: u64) -> io::Result<()> {
         let going = self.path().join(format!("{}{UNFINISHED}", name_of(id)));
         fs::rename(self.target(id), &going)?;
@@ -167,7 +167,8 @@ mod tests {
         assert_eq!(backup_dir.ids(), [1, 2, 3, 6]);
         assert_eq!(backup_dir.newest().expect("its own").id, 6);
         queue.close();
-        // Back in the first data directory, its backups count again, and the one of the other directory stays.
+        // When the server uses the first data directory again, its backups count again, and the backup of the other
+        // directory stays.
         drop(backup_dir);
         fs::remove_dir_all(&data).expect("removed");
         fs::rename(dir.path().join("unmounted"), &data).expect("renamed");
@@ -183,7 +184,7 @@ mod tests {
         let queue = Queue::open(dir.path().join("data")).expect("it opens");
         let backup_dir = open(dir.path());
         copy(&backup_dir, &queue, 1..=1);
-        // A manifest that cannot be removed stops the removal: the rest has all its files, but not the name of a
+        // A manifest that cannot be removed stops the removal. The remains have all files, but not the name of a
         // backup.
         let manifest = backup_dir.target(1).join(Manifest::FILE);
         let files = || {

@@ -104,7 +104,7 @@ mod tests {
         format(&headers)
     }
 
-    /// The headers of Prometheus by its versions, and those of people and other programs.
+    /// The headers that versions of Prometheus send, and those of people and other programs.
     #[test]
     fn the_client_gets_what_it_likes_best() {
         use Format::{OpenMetrics, Text};
@@ -130,7 +130,7 @@ mod tests {
             ("TEXT/Plain; Version=0.0.4", Text),
             ("application/openmetrics-text", OpenMetrics),
             ("application/openmetrics-text; version=\"1.0.0\"", OpenMetrics),
-            // A client that knows only a version that is not written here.
+            // A client that knows only a version that this server does not write.
             ("application/openmetrics-text;version=0.0.1,text/plain;q=0.1", Text),
             ("*/*", OpenMetrics),
             ("application/openmetrics-text;q=0,*/*", Text),

@@ -84,7 +84,8 @@ enum Kind {
     Info,
 }
 
-/// A page that is being written, with one method for each form of metric. Each family is written once and whole.
+/// A page that is being written, with one method for each form of metric. Each family is written once and as a
+/// whole.
 #[derive(Debug)]
 pub(crate) struct Page<W> {
     out: W,
@@ -293,8 +294,8 @@ impl<W: Write> Family<'_, W> {
     }
 }
 
-/// Escapes a text for both formats: a backslash stands before a backslash and for the end of a line, and, in the
-/// value of a label, before a quote.
+/// Escapes a text for both formats. A backslash is put before a backslash and, in the value of a label, before a
+/// quote. A line end becomes `\n`.
 fn escaped(text: &str, in_quotes: bool) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

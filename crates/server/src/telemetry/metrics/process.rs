@@ -40,8 +40,8 @@ impl Process {
         let text = |path: &str| fs::read_to_string(path).ok();
         let stat =
             text("/proc/self/stat").and_then(|text| Stat::read(&text, clock_ticks_per_second(), page_size()));
-        // Only read once. The system derives its own start from the present wall clock, so a change of the clock
-        // would look like a restart.
+        // The start is read only once. The system derives its own start from the present wall clock, so a change of the
+        // clock would look like a restart.
         let started_s = *STARTED_S.get_or_init(|| {
             let system_s = text("/proc/stat").and_then(|text| system_started_s(&text));
             stat.as_ref().zip(system_s).map(|(stat, system_s)| stat.started_s + system_s)
@@ -49,7 +49,7 @@ impl Process {
         Self {
             started_s,
             stat,
-            // One of the entries is the directory handle of this very listing.
+            // One of the entries is the handle of the directory that is being listed.
             open_fds: fs::read_dir("/proc/self/fd").ok().map(|all| (all.count() as u64).saturating_sub(1)),
             max_fds: getrlimit(Resource::Nofile).current,
         }

@@ -1,28 +1,28 @@
 //! The choice of queues that have a label of their own; the others share one.
 //!
-//! Monitoring takes a counter that falls for a restart, and a counter that jumps for work. So the labels are kept
+//! A monitoring system takes a falling counter for a restart, and a jumping counter for work. So the labels are kept
 //! from scrape to scrape, and each event is shown under one label only:
 //!
-//! - A queue keeps its label while the engine knows the queue. Only an empty queue loses its label, the longest empty
-//!   first, and only when all labels are in use and a queue with tasks has none.
+//! - A queue keeps its label while the engine knows the queue. Only an empty queue may lose its label, the one that
+//!   has been empty the longest first, and only when all labels are in use and a queue with tasks has none.
 //! - A label begins at 0, and earlier counts of its queue stay with `{other}`. A rate ignores the first value of a
-//!   series, but `{other}` always exists. In the very first scrape each queue brings all its counts, because nothing
-//!   was shown before.
+//!   series, but `{other}` always exists. In the very first scrape each queue has all its counts under its label,
+//!   because nothing was shown before.
 //! - After the first 1,000 labels each scrape gives at most 50 more, because each label is some twenty series that
 //!   the monitoring system keeps for days.
-//! - Counts that were shown under a label never move to `{other}`. Counts after the last scrape before a queue loses
-//!   its label, or is forgotten, go to `{other}`.
+//! - Counts that were shown under a label never move to `{other}`. When a queue loses its label or is forgotten, its
+//!   counts since the last scrape go to `{other}`.
 
 use std::collections::BTreeMap;
 
 use tickwheel_queue::{QueueCounts, QueueFigures, QueueName, Timestamp};
 
-/// The number of queues that have a label of their own. With more time series the scrape, and the server that stores
-/// it, would use most of the computer.
+/// The number of queues that have a label of their own. With more time series, the scrape and the server that stores
+/// it would use most of the computer.
 pub(crate) const QUEUES_MAX: usize = 1_000;
 
-/// The number of labels that one scrape may give after the first 1,000. Without it, an application that uses each
-/// queue once would begin 1,000 times twenty series with each scrape.
+/// The number of labels that one scrape may give after the first 1,000. Without this limit, an application that uses
+/// each queue once would begin 1,000 times twenty series with each scrape.
 const NEW_LABELS_MAX: usize = 50;
 
 /// The labels in use, kept from scrape to scrape.
@@ -127,7 +127,7 @@ impl QueueLabels {
     /// The counts under the label of the queue, which gets one if it has none.
     fn show(&mut self, counts: &QueueCounts) -> QueueFigures {
         if self.given.get(&counts.queue).is_some_and(|label| label.appeared != counts.appeared) {
-            // The label was of an earlier queue of that name, which is forgotten.
+            // The label belonged to an earlier queue of this name, which is forgotten.
             self.take_label(&counts.queue);
         }
         let is_first_scrape = self.scrapes == 1;
@@ -187,7 +187,8 @@ impl Scrape<'_> {
         (labelled, Others { figures: labels.others, ..self.others })
     }
 
-    /// Gives labels to queues without one, those with tasks first; the rest count to the others.
+    /// Gives labels to queues without one, queues with tasks first. The counts of the remaining queues go to
+    /// `{other}`.
     fn give_labels(&mut self) {
         let most = QUEUES_MAX.saturating_sub(self.labels.given_total).max(NEW_LABELS_MAX);
         self.make_room(self.with_tasks.len().min(most));
@@ -203,7 +204,7 @@ impl Scrape<'_> {
         }
     }
 
-    /// Takes labels from queues without tasks until `room` labels are free, or no such queue has one.
+    /// Takes labels from queues without tasks until `room` labels are free, or until no such queue has a label.
     fn make_room(&mut self, room: usize) {
         let free = QUEUES_MAX.saturating_sub(self.labelled.len());
         let wanted = room.saturating_sub(free);
@@ -259,8 +260,8 @@ mod tests {
             self.forgotten.add(&counts.figures);
         }
 
-        /// Makes one scrape and reads it as Prometheus does. Returns the increase since the last scrape: nothing for
-        /// a new series, the whole value for a series that has fallen, and everything in the very first scrape.
+        /// Makes one scrape and reads it as Prometheus does. Returns the increase since the last scrape. A new series
+        /// gives nothing, a series that has fallen gives its whole value, and the very first scrape gives everything.
         fn scrape(&mut self) -> u64 {
             let mut scrape = self.labels.scrape();
             self.queues.values().for_each(|counts| scrape.add(counts.clone()));
@@ -303,8 +304,8 @@ mod tests {
         }
     }
 
-    /// A bug that was found: an application used each queue once. Each queue showed 50 puts with its first sample and
-    /// never more, so a rate over all queues was 0.
+    /// A bug that was found: an application used each queue once. The first sample of each queue showed 50 puts, and
+    /// the later ones no more, so a rate over all queues was 0.
     #[test]
     fn the_first_counts_of_a_new_queue_are_in_a_rate() {
         let mut world = World::default();
@@ -331,7 +332,7 @@ mod tests {
             assert_eq!((new, world.shown.len()), (NEW_LABELS_MAX, QUEUES_MAX));
             (0..QUEUES_MAX).for_each(|n| world.put(&format!("{round}{n:04}"), 0, 0));
         }
-        // Forgotten queues free their labels, which are not given at once either.
+        // Forgotten queues free their labels. The freed labels are not given at once either.
         (0..QUEUES_MAX).for_each(|n| world.forget(&format!("a{n:04}")));
         world.scrape();
         assert!(world.shown.len() <= 150 + NEW_LABELS_MAX, "{}", world.shown.len());
@@ -366,8 +367,7 @@ mod tests {
         let mut world = World::default();
         (0..QUEUES_MAX).for_each(|n| world.put(&format!("m{n:04}"), 1, 1));
         assert_eq!((world.scrape(), world.others), (1_000, 0));
-        // By its name the queue comes before all others, and it has tasks; but all labels are in use by queues with
-        // tasks.
+        // By its name the queue comes before all others, and it has tasks. But queues with tasks use all the labels.
         world.put("a", 10, 1);
         assert_eq!((world.scrape(), world.others, world.shown.contains_key("a")), (10, 10, false));
         // An empty queue loses its label. The new label begins at 0, and the earlier counts of its queue stay in
@@ -378,7 +378,7 @@ mod tests {
         world.put("a", 4, 1);
         world.put("m0500", 2, 1);
         assert_eq!((world.scrape(), world.shown["a"], world.others), (6, 4, 15));
-        // Under its new label the queue begins at 0, and the counts it showed before do not count again.
+        // Under its new label the queue begins at 0, and the counts that it showed before are not counted again.
         world.put("m0001", 0, 0);
         world.put("m0500", 1, 1);
         assert_eq!((world.scrape(), world.shown["m0500"], world.others), (1, 0, 16));
@@ -396,7 +396,7 @@ mod tests {
         world.scrape();
         assert!(world.shown.contains_key("y") && world.shown.contains_key("z"));
         assert!(world.shown.contains_key("a00997") && !world.shown.contains_key("a00998"));
-        // Later queues get a label, too; the longest empty queues lose theirs first.
+        // Later queues get a label, too. The queues that have been empty the longest lose theirs first.
         world.put("a00000", 1, 1);
         world.scrape();
         world.put("a00000", 1, 0);
@@ -443,7 +443,7 @@ mod tests {
         (0..=QUEUES_MAX).for_each(|n| world.put(&format!("q{n:04}"), 2, 1));
         world.scrape();
         assert_eq!(world.others, 2);
-        // The queue was forgotten after the first page, which carries `forgotten`, and before its own page.
+        // The queue was forgotten after the first page and before its own page. The first page has `forgotten`.
         let missed = world.queues.remove("q1000").expect("it is there");
         assert_eq!((world.scrape(), world.others), (0, 2));
         world.forgotten.add(&missed.figures);

@@ -20,7 +20,7 @@ enum Deleting {
 }
 
 impl Session<'_> {
-    /// Deletes this job and those of the delete commands right behind this one.
+    /// Deletes this job, and the jobs of the delete commands that directly follow this one.
     pub(super) async fn deletes(&mut self, first: u64, wire: &mut Wire<'_>) -> Result<(), CommandError> {
         let mut ids = vec![first];
         while ids.len() < TOGETHER_MAX
@@ -34,7 +34,7 @@ impl Session<'_> {
         }
         let mut deletes = Vec::with_capacity(ids.len());
         for id in ids {
-            // A second delete of the same id finds nothing, once the first is answered.
+            // A second delete of the same id finds no job after the first is answered.
             deletes.push(match self.reserved.remove(id) {
                 Some(job) => {
                     let acked = self.door.caller.ack(Ack::new(&job.queue, [job.token]))?;
@@ -62,7 +62,7 @@ impl Session<'_> {
                 Ok(answers) if answers == [TokenAnswer::Acked] => return Ok(Reply::Deleted),
                 // The lease has ended: the job waits, or another connection has it.
                 Ok(answers) if answers == [TokenAnswer::Expired] => self.cancel(id)?,
-                // The owner took the task back, and may have put another under its key.
+                // The owner took the task back, and may have put another task under its key.
                 Ok(_) => return Ok(Reply::NotFound),
                 Err(why) => {
                     self.reserved.put_back(id, job);
@@ -106,7 +106,7 @@ impl Session<'_> {
     pub(super) async fn touch(&mut self, id: u64) -> Result<Reply<'static>, CommandError> {
         let Some(job) = self.reserved.get(id) else { return Ok(Reply::NotFound) };
         let extend = Extend { queue: job.queue.clone(), tokens: vec![job.token], lease_ms: None };
-        // The time begins anew at some moment between now and the answer. A warning that is too early does no harm.
+        // The time begins anew at a moment between now and the answer. A warning that is too early does no harm.
         let now = self.door.queue.now();
         if self.door.caller.extend(extend)?.await? == [TokenAnswer::Extended] {
             self.reserved.extended(id, now);

@@ -18,7 +18,7 @@ enum Said {
 }
 
 impl Session<'_> {
-    /// Puts this job and those that follow it at once, so that one commit covers them.
+    /// Puts this job, and the jobs that directly follow it, so that one commit covers them.
     pub(super) async fn puts(&mut self, first: Event, wire: &mut Wire<'_>) -> Result<(), CommandError> {
         self.producer.get_or_insert_with(|| Counted::new(&self.door.counters.producers));
         let mut bytes = 0;
@@ -41,7 +41,7 @@ impl Session<'_> {
                 }
                 Event::Command(_) => unreachable!("only puts are asked for"),
             });
-            // Other tasks have their turn, but the answers of these puts still leave together.
+            // Other tasks have their turn here. The answers of these puts still leave together.
             self.steps.did(0).await;
             next =
                 if said.len() < TOGETHER_MAX && bytes < PUT_BYTES_MAX { wire.next_if(is_put) } else { None };

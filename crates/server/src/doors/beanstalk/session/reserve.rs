@@ -17,14 +17,14 @@ use crate::service::caller::WaitEnd;
 
 /// The largest number of reserves that are carried out together.
 const RESERVES_MAX: usize = 64;
-/// The largest jobs that are given together, in total (bytes), unless it is only one: all of them wait for a client
-/// that reads slowly.
+/// The largest total size of jobs that are given together (bytes); a single job may be larger. All of them stay in
+/// memory while a client reads slowly.
 const GIVEN_BYTES_MAX: usize = 16 << 20;
-/// Instants are rounded up to the millisecond, so that nothing is early. A waiting client must not lose by it.
+/// Instants are rounded up to the millisecond, so that no task is early. A waiting client must not lose this time.
 const ROUNDED_UP: Duration = Duration::from_millis(2);
 
 impl Session<'_> {
-    /// Reserves a job, and one more for each reserve command right behind this one, if jobs are ready.
+    /// Reserves a job, and one more for each reserve command that directly follows this one, if jobs are ready.
     pub(super) async fn reserve(
         &mut self,
         timeout_s: Option<u32>,
@@ -82,8 +82,9 @@ impl Session<'_> {
         }
     }
 
-    /// Returns at least one job, or the answer that says why there is none. The wait ends when the client's time is
-    /// over, when one of its own jobs has little time left, or when the client sends nothing more.
+    /// Returns at least one job, or the answer that says why there is none. The wait ends in three cases: the
+    /// client's timeout is over, one of its reserved jobs has little time left, or the client has ended its side of
+    /// the connection.
     async fn wait_for(
         &mut self,
         max: usize,
@@ -103,10 +104,10 @@ impl Session<'_> {
         let leased = if wait.is_zero() {
             caller.lease(lease, wait, None, pending::<io::Result<()>>()).await?
         } else {
-            // One lease call asks for ready jobs and waits for later ones. A first call without a wait would be
-            // answered only after the commit under way, and the connection would be in the line only then. Jobs that
-            // are due when the wait ends are still given, for instance one whose delay is as long as the wait and
-            // that was put just before. Jobs that are ready when the client sends nothing more are given, too,
+            // One lease call asks for ready jobs and waits for later ones. A separate first call without a wait
+            // would be answered only after the commit under way, and only then would the connection begin to wait.
+            // Jobs that are due when the wait ends are still given. An example is a job that was put just before,
+            // with a delay as long as the wait. Jobs that are ready when the client ends its side are given, too,
             // whether or not the client still reads.
             let _waits = self.door.tubes.wait(&self.queues);
             let _waiting = Counted::new(&self.door.counters.waiting);
@@ -128,7 +129,7 @@ impl Session<'_> {
         (GIVEN_BYTES_MAX / longest).clamp(1, TOGETHER_MAX)
     }
 
-    /// Notes these jobs as reserved by the connection; they go back if it ends.
+    /// Notes that the connection has reserved these jobs. They go back if it ends.
     fn take(&mut self, leased: &[Leased]) {
         leased.iter().for_each(|one| self.reserved.insert(one));
     }

@@ -12,9 +12,9 @@ const LINE_BYTES_MAX: usize = 8 << 10;
 
 /// Follows the lines and the data of a chunked body, by RFC 9112 section 7.1.
 ///
-/// hyper decodes the body behind it, and refuses every other line end, a wrong end of a chunk, and malformed trailers.
-/// Stricter than hyper are: each line ends with CR LF, a trailer's too; a size has at most eight digits; and white
-/// space after a size needs an extension behind it.
+/// hyper decodes the body behind it. hyper itself refuses every other line end, a wrong end of a chunk, and malformed
+/// trailers. Three rules are stricter than hyper's: each line ends with CR LF, also in a trailer; a size has at most
+/// eight digits; and white space after a size needs an extension behind it.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Chunks {
     /// At the beginning of a line with a size.
@@ -33,12 +33,12 @@ impl Chunks {
         self == Self::End
     }
 
-    /// Follows `bytes` and returns how many of them belong to this body. An incomplete line at their end does not
-    /// count, and must be given again with more bytes behind it.
+    /// Follows `bytes` and returns how many of them belong to this body. An incomplete line at their end is not
+    /// counted. The caller must give it again, with more bytes behind it.
     ///
     /// # Errors
     /// `InvalidData` if the first line is malformed. If a later line is malformed, the bytes before it are returned
-    /// first, so that they are not lost. Cost: one search for each line, nothing for a byte of data.
+    /// first, so that they are not lost. The cost is one search for each line, and nothing for the bytes of data.
     pub(crate) fn follow(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let mut at = 0;
         while at < bytes.len() && !self.is_over() {
@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn extensions_and_trailers_have_a_limit() {
-        // Such a line has the given number of bytes, without its LF.
+        // A line of this kind has the given number of bytes, without its LF.
         let extended = |bytes: usize| format!("1;{}\r\nx\r\n", "e".repeat(bytes - 3));
         let trailer = |bytes: usize| format!("0\r\nX: {}\r\n\r\n", "y".repeat(bytes - 4));
         for (line, before) in [(&extended as &dyn Fn(usize) -> String, 0), (&trailer, 3)] {

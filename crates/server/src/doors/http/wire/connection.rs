@@ -58,8 +58,8 @@ pub(crate) async fn serve<S>(
             Ok::<_, Infallible>(answer.map(|body| AnswerBody::new(body, turn)))
         }
     });
-    // The framer limits the time of heads; hyper would answer a late one without a body. Without half-close, hyper
-    // would drop each call whose client ends its stream.
+    // The framer limits the time of heads; hyper would answer a late one without a body. Half-close is on, because
+    // otherwise hyper would drop the call of a client that ends its stream.
     let mut builder = http1::Builder::new();
     builder.header_read_timeout(None).half_close(true);
     let ended = {
@@ -67,7 +67,7 @@ pub(crate) async fn serve<S>(
         let mut stop = pin!(stopping.wait());
         let mut told = false;
         poll_fn(|cx| {
-            // The signal is visible a moment before the tasks that wait for it are woken.
+            // The signal can be seen a moment before the tasks that wait for it are woken.
             if !told && (stop.as_mut().poll(cx).is_ready() || stopping.is_given()) {
                 told = true;
                 connection.as_mut().graceful_shutdown();
@@ -272,8 +272,8 @@ mod tests {
             .into_bytes()
     }
 
-    /// A bug that was found: Python's `http.client` sends head and body separately. The connection was closed over
-    /// the body without a notice, and the next call failed.
+    /// A bug that was found: Python's `http.client` sends head and body separately. The server closed the connection
+    /// because of the unread body and did not announce it, so the next call failed.
     #[tokio::test(start_paused = true)]
     async fn a_body_after_a_refused_head_is_dropped_and_the_next_call_works() {
         for body_bytes in [1, 1_000, 64 << 10] {
@@ -342,7 +342,7 @@ mod tests {
     }
 
     /// A bug that was found: each refused call held its reserved permit for 100 ms. So a few hundred of them in a
-    /// second kept out the callers for whom it is reserved.
+    /// second took the permits from the callers for whom they are reserved.
     #[tokio::test(start_paused = true)]
     async fn with_a_reserved_permit_no_refused_body_is_read() {
         for head in [
@@ -359,8 +359,8 @@ mod tests {
         }
     }
 
-    /// A handler whose task still has the body when its answer has ended must not keep the connection: nothing would read
-    /// the body, and no other call could come.
+    /// A handler may still hold the body when its answer has ended. It must not keep the connection, because no task
+    /// would read the body, and no other call could come.
     #[tokio::test(start_paused = true)]
     async fn a_body_that_is_left_after_the_answer_ends_the_connection() {
         let (mut client, _stop) = connect(1 << 16);
@@ -372,7 +372,7 @@ mod tests {
         assert!(seconds <= 3, "{seconds}");
     }
 
-    /// A chunked body has no length in the head, so it is read up to the limit of a small rest.
+    /// The head does not tell the length of a chunked body. So the body is read up to the limit of a small rest.
     #[tokio::test(start_paused = true)]
     async fn an_endless_body_is_not_read() {
         let (mut client, _stop) = connect(1 << 20);

@@ -28,7 +28,7 @@ pub(crate) struct Timeouts {
     pub(crate) idle: Duration,
     /// The longest time without progress while an answer is written.
     pub(crate) write: Duration,
-    /// The time for a refused client to read its answer, before the socket is closed although the client still sends.
+    /// The time for a refused client to read its answer. After it the socket is closed, even if the client still sends.
     pub(crate) linger: Duration,
 }
 
@@ -49,15 +49,14 @@ impl Timeouts {
 /// The connection framer: a socket that passes on only requests with a well-formed head and body framing, one at a
 /// time.
 ///
-/// Reading from it returns the bytes of the socket unchanged. But a head comes whole or not at all, and the head of
-/// the next request comes only after the last answer is written. A refused head reads as the end of the stream, and
-/// [`part`](Self::part) then tells the client why. A body with malformed chunks reads as an error, which the route
-/// that reads the body answers.
+/// A reader gets the bytes of the socket unchanged. But a head comes whole or not at all, and the next head comes only
+/// after the last answer is written. A refused head reads as the end of the stream, and [`part`](Self::part) then tells
+/// the client why. A body with malformed chunks reads as an error; the route that reads the body answers it.
 ///
-/// The parser does not read while a call is under way and its body is read. So a client that ends its stream is
-/// noticed after the answer, or at once by [`poll_end`](Self::poll_end).
+/// The parser does not read between the end of a request's body and the end of its call. So the end of a client's
+/// stream is noticed after the answer, or at once by [`poll_end`](Self::poll_end).
 ///
-/// Memory: the bytes that were read and not passed on, at most the limit of a head and one read.
+/// Memory: the bytes that were read and not passed on. This is at most the limit of a head plus one read.
 ///
 /// Ground rules: the parser owns one clone, and the connection's task the other. Both are used by that task only; the
 /// lock is needed because the task moves between threads.
@@ -81,12 +80,12 @@ struct Framer<S> {
     wait: Wait,
     /// When the time of `wait` is over.
     deadline: Instant,
-    /// Fires at the deadline or before: to set it anew costs more than to look at the clock, so that happens when it
-    /// fires too early, and not with each request.
+    /// Fires at the deadline or earlier. Setting it anew costs more than reading the clock, so it is set anew only when
+    /// it fired too early, and not with each request.
     read_timer: Pin<Box<Sleep>>,
     write_timer: Option<Pin<Box<Sleep>>>,
-    /// Whether bytes of an answer are written and not yet flushed. The next head waits for that, so a client that reads
-    /// nothing cannot pile up answers.
+    /// Whether bytes of an answer are written and not yet flushed. The next head waits for the flush, so answers to a
+    /// client that does not read cannot pile up.
     unflushed: bool,
     /// Whether the parser wanted to read and has to wait for the flush.
     waits: bool,
@@ -173,7 +172,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Framer<S> {
     }
 
     async fn part(mut self, explain: impl FnOnce(&Fault) -> Vec<u8>) {
-        // The connection only waits until the client closes.
+        // The connection only waits until the client closes it.
         self.seat.idle();
         let (in_body, timeouts) = (!matches!(self.stage, Stage::Head(_)), self.timeouts());
         if let Some(Over::Fault(fault)) = &self.over {
@@ -181,8 +180,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Framer<S> {
         } else if in_body || !self.inbox.is_empty() {
             refuse(&mut self.socket, b"", timeouts).await;
         } else {
-            // Nothing was left unread. An error means that the client closed first. TLS has a last message, for which a
-            // client that reads nothing leaves no room.
+            // No byte was left unread. An error means that the client closed first. TLS sends a last message, which
+            // needs space in the socket. A client that does not read leaves no space.
             let _closed = timeout(timeouts.linger, self.socket.shutdown()).await;
         }
     }
@@ -194,7 +193,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Framer<S> {
     fn judge(&mut self) -> io::Result<()> {
         if let Stage::Head(scan) = &mut self.stage {
             match scan.look(&self.inbox) {
-                // Another connection has taken the permit of this one, which was idle.
+                // Another connection has taken the permit of this idle one.
                 Ok(Some(_)) if !self.seat.work() => self.over = Some(Over::Idle),
                 Ok(Some(head)) => {
                     self.inbox.drain(..head.skip);
@@ -229,7 +228,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Framer<S> {
         Ok(())
     }
 
-    /// The limit for a client of which more is needed.
+    /// The limit for a client that has to send more.
     fn needed(&self) -> Wait {
         match self.stage {
             Stage::Head(_) if self.inbox.is_empty() => Wait::FirstByte,
@@ -295,7 +294,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Framer<S> {
         }
     }
 
-    /// Gives up on a client that reads nothing of its answer.
+    /// Gives up a client that reads nothing of its answer.
     fn check_stall<T>(&mut self, cx: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if written.is_ready() {
             self.write_timer = None;
@@ -391,7 +390,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> hyper::rt::Write for Gate<S> {
         flushed
     }
 
-    /// Leaves that to [`part`](Self::part), which may have something to say before.
+    /// Leaves this to [`part`](Self::part), which may first have to send something.
     fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(Ok(()))
     }

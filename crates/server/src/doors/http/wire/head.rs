@@ -1,8 +1,8 @@
 //! The head of a request: the rules that are stricter than hyper's.
 //!
-//! hyper takes a bare LF for the end of a line, and `tests/http/smuggling.rs` shows how a request hides behind that. It
-//! also merges two lengths and takes two hosts. Some proxy reads each of these cases differently, and no client
-//! library sends them, so they are refused here. `httparse`, which hyper uses, splits the lines.
+//! hyper takes a bare LF for the end of a line; `tests/http/smuggling.rs` shows how a request can hide behind that. It
+//! also merges two lengths and takes two hosts. Some proxies read these cases differently, and no client library sends
+//! them, so they are refused here. `httparse`, which hyper uses, splits the lines.
 
 use axum::http::Uri;
 use httparse::{Error, Header, Request};
@@ -18,8 +18,8 @@ pub(crate) const FIELDS_BYTES_MAX: usize = 16 << 10;
 pub(crate) const FIELDS_MAX: usize = 100;
 /// The longest request line without its target (bytes): the method, two spaces and `HTTP/1.1`.
 const LINE_EXTRA_BYTES: usize = 64;
-/// The longest empty lines before a request that are skipped (bytes): two. RFC 9112 section 2.2 asks for at least
-/// one, because some old clients send one.
+/// The longest empty lines before a request that are skipped (bytes). This is two lines; RFC 9112 section 2.2 asks for
+/// at least one, because some old clients send one.
 const EMPTY_LINES_BYTES_MAX: usize = 4;
 
 /// The framing of a request's body.
@@ -42,7 +42,7 @@ pub(crate) struct Head {
     pub(crate) framing: Framing,
 }
 
-/// Finds the end of a head in bytes that arrive in pieces; looks at each byte once for the ends of lines.
+/// Finds the end of a head in bytes that arrive in pieces. It looks at each byte only once.
 #[derive(Default)]
 pub(crate) struct Scan {
     skip: usize,
@@ -55,10 +55,10 @@ pub(crate) struct Scan {
 impl Scan {
     /// Looks at the new bytes of `bytes`, which begin with the head and only grow.
     ///
-    /// `Ok(None)`: the head is incomplete and has no fault until now.
+    /// `Ok(None)`: the head is incomplete and has no fault so far.
     ///
     /// # Errors
-    /// A [`Fault`] as soon as it is certain, so that an endless head is refused at the limit.
+    /// A [`Fault`] as soon as it is certain. So an endless head is refused at the limit.
     pub(crate) fn look(&mut self, bytes: &[u8]) -> Result<Option<Head>, Fault> {
         while let Some(found) = memchr::memchr(b'\n', &bytes[self.scanned..]) {
             let end = self.scanned + found + 1;

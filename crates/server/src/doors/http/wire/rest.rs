@@ -37,7 +37,7 @@ pub(super) struct Unread {
     waits: bool,
 }
 
-/// The body of a request as a handler gets it. What the handler leaves of it returns to the turn.
+/// The body of a request as a handler gets it. The part that the handler does not read goes back to the turn.
 pub(super) struct Lent {
     unread: Option<Unread>,
     turn: Turn,
@@ -54,7 +54,7 @@ impl Left {
     /// Reads and drops the body, within limits of bytes and time. Returns whether all of it is read.
     pub(super) async fn read_away(self) -> bool {
         let Self::Unread(Unread { mut body, waits }) = self else { return false };
-        // A client that waits for `100 Continue` and gets another answer may still send its body, or not.
+        // A client that waits for `100 Continue` and gets another answer may or may not send its body.
         if waits || body.size_hint().lower() > REST_BYTES_MAX as u64 {
             return false;
         }

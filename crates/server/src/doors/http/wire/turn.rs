@@ -12,7 +12,7 @@ use hyper::body::{Frame, SizeHint};
 
 use super::rest::Left;
 
-/// The call under way on a connection: who handles it notes here what the connection must know.
+/// The call under way on a connection. The handler notes here what the connection must know.
 #[derive(Clone, Default)]
 pub(crate) struct Turn(Arc<Mutex<State>>);
 
@@ -22,7 +22,8 @@ struct State {
     watched: bool,
     /// The part of the request's body that the handler did not read.
     left: Option<Left>,
-    /// Whether the answer has ended. A body that is left later is dropped, which tells hyper to close the connection.
+    /// Whether the answer has ended. A body that comes back later is dropped, which tells hyper to close the
+    /// connection.
     is_over: bool,
 }
 
@@ -31,7 +32,7 @@ impl Turn {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether the call ends, too, when its client ends its stream.
+    /// Whether the end of the client's stream also ends the call.
     pub(super) fn is_watched(&self) -> bool {
         self.lock().watched
     }
@@ -61,7 +62,7 @@ impl Turn {
         self.lock().left.take()
     }
 
-    /// The answer ends, with the part of the request's body that the handler did not read until now.
+    /// The answer ends. The handler has not read this part of the request's body.
     fn end(&self) -> Option<Left> {
         let mut state = self.lock();
         state.is_over = true;
@@ -69,7 +70,7 @@ impl Turn {
     }
 }
 
-/// Watches the client until it is dropped.
+/// Watches the client until the result is dropped.
 pub(crate) struct Watch(Turn);
 
 impl Drop for Watch {
