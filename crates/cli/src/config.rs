@@ -12,7 +12,7 @@ use toml::de::{DeTable, DeValue};
 use crate::cli::Cli;
 use crate::commands::serve::Serve;
 
-/// The command line parser with each empty environment variable ignored: an empty variable counts as one that is not set.
+/// The command line parser. It ignores empty environment variables, which count as not set.
 pub(crate) fn without_empty_variables(command: Command) -> Command {
     let is_empty = |option: &Arg| {
         option.get_env().is_some_and(|name| std::env::var_os(name).is_some_and(|value| value.is_empty()))

@@ -24,7 +24,7 @@ const OF_TESTS: [&str; 7] = [
     "TICKWHEEL_REQUIRE_ALL",
 ];
 
-/// Names that other programs use, and the variable of this program with the same meaning.
+/// Names that other programs use, each with the variable of this program that has the same meaning.
 const OTHER_WORDS: [(&str, &str); 12] = [
     ("ADDR", "TICKWHEEL_LISTEN"),
     ("ADDRESS", "TICKWHEEL_LISTEN"),
@@ -40,8 +40,8 @@ const OTHER_WORDS: [(&str, &str); 12] = [
     ("SECRET", TOKEN_VARIABLE),
 ];
 
-/// Words of variables about access to the server. If such a variable were ignored, the server would be open although
-/// its owner believes that it is not.
+/// Words in names of variables about access to the server. If such a variable was ignored, the server would be open although its owner
+/// believes that it is not.
 const OF_ACCESS: [&str; 11] =
     ["TOKEN", "TOKENS", "TLS", "SSL", "CERT", "CERTIFICATE", "KEY", "CA", "AUTH", "SECRET", "PASSWORD"];
 
@@ -147,7 +147,7 @@ fn is_of_one_port(name: &str) -> bool {
 fn judge(name: String, known: &BTreeSet<String>) -> Unknown {
     let upper = name.to_ascii_uppercase();
     let (nearest, is_near) = nearest(&upper, known);
-    // A name that is not near to a known one may have any meaning, for example TICKWHEEL_HOME.
+    // A name that is not similar to a known one may have any meaning, for example TICKWHEEL_HOME.
     let is_of_access = of_access(&upper) || is_near && of_access(&nearest);
     Unknown { name, nearest, is_of_access }
 }
@@ -156,8 +156,8 @@ fn of_access(name: &str) -> bool {
     name.split('_').any(|word| OF_ACCESS.contains(&word))
 }
 
-/// The known name with the smallest edit distance to `name`, and whether it is near: the distance is at most 2, or one name has all words
-/// of the other.
+/// The known name with the smallest edit distance to `name`, and whether it is similar. It is similar if the distance is at most 2, or if
+/// one name has all words of the other.
 fn nearest(name: &str, known: &BTreeSet<String>) -> (String, bool) {
     let own = name.strip_prefix(PREFIX).unwrap_or(name);
     if let Some((_, meant)) = OTHER_WORDS.iter().find(|(word, _)| *word == own) {
@@ -174,7 +174,7 @@ fn nearest(name: &str, known: &BTreeSet<String>) -> (String, bool) {
     (nearest.clone(), !is_far)
 }
 
-/// The edit distance: the smallest number of bytes to insert, remove, replace, or swap with the byte beside them.
+/// The edit distance: the smallest number of bytes to insert, remove, replace, or swap with the next byte.
 fn changes(from: &[u8], to: &[u8]) -> usize {
     let mut rows: Vec<Vec<usize>> = vec![(0..=to.len()).collect()];
     for (i, a) in from.iter().enumerate() {

@@ -34,7 +34,7 @@ pub(crate) struct Figures {
 #[derive(Clone, PartialEq, Debug, Default)]
 struct Histogram(Vec<(f64, f64)>);
 
-/// Rates per second and latenesses between two looks.
+/// Rates per second and latenesses between two readings.
 #[derive(Serialize, Clone, PartialEq, Debug)]
 pub(crate) struct Rates {
     #[serde(flatten)]
@@ -102,7 +102,7 @@ impl Figures {
         )
     }
 
-    /// The lines to show before there are rates: the lateness since the server's start.
+    /// The lines to show while there are no rates yet: the lateness since the server's start.
     pub(crate) fn first_lines(&self) -> [String; 2] {
         let since_start = Rates::between(&Self::default(), self, Duration::from_secs(1));
         let line = format!("since the server was started:  {}", self.line(&since_start));

@@ -69,7 +69,7 @@ pub(crate) struct Log<W> {
 }
 
 impl<W: Write> Write for Log<W> {
-    /// Takes a whole line with one call.
+    /// Takes a whole line in one call.
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         let text = String::from_utf8_lossy(line);
         // Only the last line end ends the line. An earlier line end is part of a field, and without an escape the text after it would look
@@ -109,7 +109,7 @@ fn coloured(text: &str) -> String {
 pub(crate) fn filter(text: &str) -> Result<String, String> {
     // An empty variable counts as one that is not set, as in a shell.
     let text = if text.is_empty() { FILTER_DEFAULT } else { text };
-    // The filter takes a bare word that is not a level for the name of a module, and then all other modules log nothing.
+    // The filter treats a bare word that is not a level as the name of a module. All other modules then log nothing.
     let bare = text.split(',').map(str::trim).find(|part| {
         let is_level = part.parse::<LevelFilter>().is_ok();
         !is_level && !part.contains(['=', ':', '[']) && !part.starts_with("tickwheel")

@@ -19,10 +19,10 @@ use ureq::Agent;
 
 /// The longest time that a collector may take for a batch of spans.
 const EXPORT_TIME_MAX: Duration = Duration::from_secs(10);
-/// The longest time that the end of the server waits for the last spans.
+/// The longest time that a stopping server waits for the last spans to be sent.
 const CLOSE_TIME_MAX: Duration = Duration::from_secs(5);
 
-/// Sends spans in batches, in a thread of its own. If the collector is too slow, spans are dropped, so that requests never wait for their
+/// Sends spans in batches, in a thread of its own. If the collector is too slow, spans are dropped, so that no request waits for its
 /// tracing.
 pub(crate) struct Export(SdkTracerProvider);
 
@@ -59,8 +59,8 @@ pub(crate) fn check(url: &str) -> Result<()> {
     Ok(())
 }
 
-/// Begins to send to the collector at this URL, such as `http://127.0.0.1:4318`. A collector that does not answer is noticed with the first
-/// spans only.
+/// Begins to send to the collector at this URL, such as `http://127.0.0.1:4318`. A collector that does not answer is noticed only when the
+/// first spans are sent.
 ///
 /// # Errors
 /// The URL is not HTTP.

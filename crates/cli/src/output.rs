@@ -177,7 +177,7 @@ pub(crate) fn reader_left(error: &anyhow::Error) -> bool {
     })
 }
 
-/// The largest number of characters of a payload in a table: enough to recognize the payload, and the other columns still fit.
+/// The largest number of characters of a payload in a table. It is enough to recognize the payload, and the other columns still fit.
 const PAYLOAD_CHARS_MAX: usize = 60;
 
 /// A payload as a cell of a table.

@@ -1,5 +1,5 @@
-//! Makes text of other sources safe for a terminal: characters that could control the terminal, change the reading direction or hide are
-//! escaped.
+//! Makes text from other sources safe for a terminal. Characters are escaped if they could control the terminal, change the reading
+//! direction, or be invisible.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -20,7 +20,7 @@ pub(crate) fn is_hidden(c: char) -> bool {
             | '\u{e0000}'..='\u{e007f}')
 }
 
-/// The text on one line: hidden characters stand as `\u{202e}`, a line end as `\n`.
+/// The text on one line. Hidden characters are written as `\u{202e}`, and a line end as `\n`.
 pub(crate) fn one_line(text: &str) -> String {
     text.chars().flat_map(|c| if is_hidden(c) { c.escape_default().collect() } else { vec![c] }).collect()
 }
@@ -54,7 +54,7 @@ pub(crate) fn json(text: &str) -> Cow<'_, str> {
 mod tests {
     use super::*;
 
-    /// One character of each range, and both ends of the ranges of direction marks.
+    /// One character of each range, and both ends of each range of direction marks.
     const HIDDEN: [char; 19] = [
         '\0',
         '\u{7}',

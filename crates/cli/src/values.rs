@@ -1,4 +1,4 @@
-//! Values on the command line: each value is checked when it is parsed, and the error says what to write instead.
+//! Values on the command line. Each value is checked when it is parsed, and the error says what to write instead.
 
 use tickwheel_api::{
     ATTEMPTS_MAX, CADENCE_MS_MAX, CADENCE_MS_MIN, HISTORY_KEEP_MS_MAX, LEASE_MS_MAX, LEASE_MS_MIN,
@@ -193,7 +193,7 @@ pub(crate) fn job_bytes(text: &str) -> Result<u32, String> {
     bytes.ok_or_else(|| format!("it takes a number of bytes from 1 to {JOB_BYTES_MAX}"))
 }
 
-/// A value for a setting, or its default again.
+/// A value for a setting, or the word that restores its default.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Setting<T> {
     To(T),

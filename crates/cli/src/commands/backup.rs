@@ -57,7 +57,7 @@ pub(crate) struct Backup {
 
 /// The time between two requests for the state of a backup.
 const LOOK_AGAIN: Duration = Duration::from_millis(200);
-/// The number of consecutive requests that may fail before the command gives up: a server that restarts is away for a moment.
+/// The number of consecutive requests that may fail before the command gives up. A server that restarts does not answer for a moment.
 const SILENT_LOOKS_MAX: u32 = 25;
 
 impl Backup {

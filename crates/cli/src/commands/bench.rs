@@ -22,7 +22,7 @@ const PART: u64 = 1_000;
 const LEAD: Duration = Duration::from_secs(3);
 /// The longest span (ms).
 const SPAN_MS_MAX: u64 = 60_000;
-/// The longest wait of a worker for a task (ms): no span is longer.
+/// The longest wait of a worker for a task (ms). It is as long as the longest span.
 const WAIT_MS: u64 = 60_000;
 /// The limit for the lateness of a task. A longer lateness means that another worker took a task.
 const LATE_MAX: Duration = Duration::from_secs(60);
@@ -134,7 +134,7 @@ impl Bench {
         Ok(figures)
     }
 
-    /// The number of tasks per second that all clients handle together. Each client takes one part after the other until none is left.
+    /// The number of tasks per second that all clients handle together. Each client takes parts, one after the other, until none is left.
     fn rate(
         &self,
         what: &'static str,

@@ -75,7 +75,7 @@ struct Line {
     p999_ms: f64,
     max_ms: f64,
     /// The first server's rate divided by this server's rate in the same round: the smallest ratio, the median and the largest. `None` for
-    /// the first server.
+    /// the first server itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     ratio: Option<[f64; 3]>,
 }

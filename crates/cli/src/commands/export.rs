@@ -156,7 +156,7 @@ impl Export {
     }
 }
 
-/// Whether the server would refuse the same request at any later time, too.
+/// Whether the server would refuse the same request later, too.
 fn is_for_good(error: &ClientError) -> bool {
     error.problem().is_some_and(|problem| matches!(problem.status, 400..=428 | 430..=499))
 }

@@ -129,7 +129,7 @@ impl Import {
         let mut words = Words::new(&["tickwheel", "import"]);
         match self.file.as_os_str() == "-" {
             true => words = Words::new(&[]),
-            // With a folder before it, a file name that begins with a dash cannot be taken for an option.
+            // Without a folder before it, a file name that begins with a dash could be taken for an option.
             false if self.file.as_os_str().as_encoded_bytes().starts_with(b"-") => {
                 words.word(&format!("./{}", self.file.display()));
             }

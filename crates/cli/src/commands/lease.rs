@@ -60,8 +60,8 @@ impl Lease {
     }
 }
 
-/// The reason why no task came: the queue is paused, or its limits hold ready tasks back. `None` if neither is known; a token with the
-/// right to lease may lack the right to read the queue.
+/// The reason why no task came: the queue is paused, or its limits hold ready tasks back. `None` if neither is known, because a token
+/// that may lease tasks may lack the right to read the queue.
 fn held_up(client: &Client, queue: &str) -> Option<String> {
     let seen = client.queue(queue).ok()?;
     let until = seen.paused_until_ms.map(|ms| format!(" until {}", time::format(ms))).unwrap_or_default();

@@ -227,7 +227,7 @@ impl Put {
         let cadence = match self.cadence {
             Cadence { cron: Some(cron), .. } => {
                 let tz = self.tz.unwrap_or_else(|| "UTC".to_owned());
-                // The server would refuse it with the same words; this check needs no call.
+                // The server would refuse it with the same words. This check needs no call.
                 Cron::parse(&cron, &tz).map_err(|error| anyhow!("{error}; {}", error.hint()))?;
                 CadenceBody::Cron { cron, tz }
             }

@@ -365,7 +365,7 @@ impl Serve {
     }
 
     async fn serve(self) -> Result<()> {
-        // The signals are taken before anything is opened, so that an early signal also stops the server.
+        // The program takes over the signals before it opens anything, so that an early signal also stops the server.
         let (mut stop, mut again) = (Stop::listen()?, Stop::listen()?);
         let mut usr1 = signal(SignalKind::user_defined1()).context("listen for signals")?;
         let config = self.settled().context("failed to start")?;
@@ -392,7 +392,7 @@ impl Serve {
         let told_twice = async {
             again.wait().await;
             let first = Instant::now();
-            // A shell and a supervisor may both pass the same stop on.
+            // A shell and a supervisor may both forward the same stop signal.
             while first.elapsed() < ONE_STOP {
                 again.wait().await;
             }
@@ -507,7 +507,7 @@ mod tests {
         serve: Serve,
     }
 
-    /// The address of the door that these options ask for, independent of the environment of the test run.
+    /// The address of the door that these options ask for. It does not depend on the environment of the test run.
     fn door(has_tokens: bool, listen: Option<&str>, client_ca: Option<&str>) -> Option<String> {
         let mut alone = Alone::try_parse_from(["serve"]).expect("it needs no options");
         alone.serve.beanstalk = listen.map(|listen| values::beanstalk(listen).expect("a place"));

@@ -8,7 +8,7 @@ use tickwheel_api::CancelOutcome;
 
 /// Observations of each order, by the number of the order. All clients write into the ledger.
 ///
-/// The lock is held for a few stores; no call runs under it.
+/// The lock is held only while the ledger is written. No call runs under it.
 pub(super) struct Ledger {
     pages: Mutex<Vec<Page>>,
     in_flight: AtomicUsize,

@@ -45,7 +45,7 @@ pub(super) fn number_of(key: &str) -> Option<usize> {
     key.strip_prefix("order:")?.parse().ok()
 }
 
-/// All orders, equal in every run: of a hundred, 82 are paid in time, 8 too late, 10 never.
+/// All orders, the same in every run. Of a hundred, 82 are paid in time, 8 too late and 10 never.
 pub(super) fn orders() -> Vec<Order> {
     let mut chance = Chance(0x7469_636b);
     let step = OPEN_FOR / u32::try_from(ORDERS).expect("a few thousand");
@@ -62,7 +62,7 @@ pub(super) fn orders() -> Vec<Order> {
         .collect()
 }
 
-/// Pseudo-random numbers, equal in every run (splitmix64).
+/// Pseudo-random numbers (splitmix64), the same in every run.
 struct Chance(u64);
 
 impl Chance {

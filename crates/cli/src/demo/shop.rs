@@ -79,7 +79,7 @@ fn pay(client: &Client, order: Order, ledger: &Ledger) {
     }
 }
 
-/// Repeats a call until it is answered; each call here has the same effect the second time. `None`: the demo is over.
+/// Repeats a call until it is answered. Each of these calls may be repeated without a further effect. `None`: the demo is over.
 pub(super) fn insist<T>(ledger: &Ledger, mut call: impl FnMut(usize) -> Result<T, ClientError>) -> Option<T> {
     for attempt in 0.. {
         match ledger.call(|| call(attempt)) {

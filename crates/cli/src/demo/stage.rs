@@ -30,8 +30,8 @@ const KILL_AT: Duration = Duration::from_millis(4_500);
 const KILL_PATIENCE: Duration = Duration::from_millis(200);
 /// The time of the last planned event, counted from the opening of the shop: the last order, its close, and a late payment for it.
 const PLAN: Duration = Duration::from_millis(10_200);
-/// The end of the demo, counted from the opening of the shop, even if something is missing. The rest of 20 s is for the start and the
-/// report.
+/// The end of the demo, counted from the opening of the shop. The demo ends then even if an event is missing. The rest of the 20 s is
+/// for the start and the report.
 const END: Duration = Duration::from_millis(17_000);
 /// The interval at which the stage checks the progress.
 const LOOK: Duration = Duration::from_millis(20);
@@ -119,7 +119,7 @@ fn moment_with_calls(ledger: &Ledger) -> usize {
 }
 
 fn is_over(opening: Instant, clients: &[JoinHandle<()>], ledger: &Ledger) -> bool {
-    // A cancelled or acked task must not come again: the workers stay for a while after the last order to notice that.
+    // A cancelled or acked task must not come again. The workers stay for a while after the last order, so that they would notice it.
     let settled = || clients.iter().all(JoinHandle::is_finished) && ledger.counts().open == 0;
     opening.elapsed() >= END || (opening.elapsed() >= OPEN_FOR + CLOSE_AFTER + 2 * MINUTE && settled())
 }

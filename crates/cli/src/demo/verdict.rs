@@ -13,9 +13,10 @@ pub(super) struct Verdict {
     pub(super) paid_in_time: usize,
     /// Closed; the customer never paid.
     pub(super) closed_unpaid: usize,
-    /// Closed; the payment came too late, and was answered so.
+    /// Closed. The payment came too late, and the server said so.
     pub(super) closed_paid_late: usize,
-    /// Cancelled after a delivery that began before the cancel: the lease of that delivery ended first, usually because of the kill.
+    /// Cancelled after a delivery that began before the cancel. The lease of that delivery ended before the cancel, usually because of
+    /// the kill.
     pub(super) cancelled_after_crash: usize,
     /// Neither cancelled nor delivered: a broken promise.
     pub(super) lost: usize,

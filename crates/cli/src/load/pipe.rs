@@ -14,7 +14,7 @@ const SILENCE_MAX: Duration = Duration::from_secs(60);
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 const READ_BYTES: usize = 64 << 10;
 
-/// An answer, with the parts that the load needs.
+/// An answer. It has only the parts that the load generator needs.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Reply {
     Inserted(u64),
@@ -137,7 +137,7 @@ impl Pipe {
         self.reply_unless(&AtomicBool::new(false))?.context("wait for an answer")
     }
 
-    /// Waits for the next answer; `None`: `over` became true before the answer came.
+    /// Waits for the next answer. `None`: `over` became true before the answer came.
     pub(super) fn reply_unless(&mut self, over: &AtomicBool) -> Result<Option<Reply>> {
         let begun = Instant::now();
         loop {

@@ -47,7 +47,7 @@ pub(crate) fn greet(address: &str) -> Result<()> {
 /// There is no server, an answer is unexpected, or none came for a minute.
 pub(crate) fn measure(address: &str, tube: &str, plan: &Plan) -> Result<Round> {
     let (start, zero) = (Barrier::new(plan.connections), Instant::now());
-    // Set when a thread failed: a worker must not wait for jobs that another thread cannot put.
+    // True when a thread has failed. Without it, a worker could wait for jobs that another thread cannot put.
     let failed = AtomicBool::new(false);
     let work = |connection: usize| -> Result<(Duration, Vec<u32>)> {
         let own = format!("{tube}-{connection}");
@@ -120,7 +120,7 @@ fn puts(pipe: &mut Pipe, plan: &Plan, jobs: u64) -> Result<(Duration, Vec<u32>)>
 /// Runs cycles of put, reserve and delete, at most `depth` at one time.
 fn cycles(pipe: &mut Pipe, plan: &Plan, jobs: u64) -> Result<Vec<u32>> {
     let mut left = jobs;
-    // The start of each cycle under way: answers come in this order.
+    // The start times of the cycles under way. Answers come in this order.
     let mut sent: VecDeque<Instant> = VecDeque::new();
     let mut micros = Vec::new();
     while left > 0 && sent.len() < plan.depth {

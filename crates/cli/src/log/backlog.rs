@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 /// Memory of a line besides its text (bytes).
 const OF_EACH: usize = 64;
 
-/// The importance of a line. Less important lines are left out to make room for more important ones.
+/// The importance of a line. Less important lines are left out, so that more important ones fit.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum Importance {
     /// Lines for each call, and lines below level `info`.
@@ -60,7 +60,7 @@ pub(super) struct Batch {
     pub(super) text: Vec<u8>,
     /// The number of lines in the text.
     pub(super) lines: Lost,
-    /// The number of lines that were left out since the batch before.
+    /// The number of lines that were left out since the previous batch.
     pub(super) lost: Lost,
 }
 
@@ -72,7 +72,7 @@ impl Backlog {
         Self { bytes_max, bytes: 0, came: 0, lines: Default::default(), lost: Lost::default() }
     }
 
-    /// Takes a line. If it does not fit, waiting lines of less importance are left out, the newest first. If that does not free enough
+    /// Takes a line. If it does not fit, waiting lines of less importance are left out, the newest first. If that frees too little
     /// memory, `line` itself is left out.
     pub(super) fn push(&mut self, importance: Importance, line: Vec<u8>) {
         let bytes = line.len() + OF_EACH;

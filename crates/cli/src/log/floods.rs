@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// The features that make two lines alike.
+/// The features that two lines of one kind share.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Kind {
     pub(crate) target: String,
@@ -15,7 +15,7 @@ pub(crate) struct Kind {
     pub(crate) share: String,
     /// The subject of the line as text: `token="ops" address="192.0.2.7"`.
     pub(crate) about: String,
-    /// The place in the source that writes the line. Lines of one event may come from several places and say different things.
+    /// The place in the source code that writes the line. Lines of one event may come from several places and have different meanings.
     pub(crate) site: &'static str,
 }
 
@@ -65,7 +65,7 @@ impl Seen {
 /// Otherwise it is only counted.
 const MUCH_WORSE: u64 = 2;
 
-/// The subject of the one kind that stands for all kinds of an event and share beyond `kinds_max`.
+/// The subject of the kind that stands for all further kinds of an event and share, beyond `kinds_max`.
 const OTHERS: &str = "others";
 
 impl Floods {
@@ -206,8 +206,7 @@ mod tests {
         assert_eq!(written, 3, "another token has kinds of its own");
     }
 
-    /// In a random sequence no line is lost, none is reported twice, and a flood of new kinds writes a bounded number
-    /// of lines.
+    /// A random sequence of lines. No line is lost, none is reported twice, and a flood of new kinds writes a bounded number of lines.
     #[test]
     fn each_line_is_written_or_counted_and_few_are_written() {
         let mut state = 0x9e37_79b9_7f4a_7c15_u64;
@@ -244,8 +243,8 @@ mod tests {
                     .flat_map(|(_, times)| times.clone())
                     .collect();
                 times.sort_unstable();
-                // In a window, each separate kind writes one line, and all other kinds together write one; a time span across the edge of
-                // two windows may have twice that.
+                // In a window, each separate kind writes one line, and all other kinds together write one. A time span that touches two
+                // windows may have twice that number.
                 let most = times
                     .iter()
                     .map(|from| times.iter().filter(|at| *at >= from && **at - *from < WINDOW).count())

@@ -1,8 +1,8 @@
 //! A layer that limits repeated log lines: it checks each line before it is written.
 //!
-//! Among the server's own lines, only those that a client can cause are limited: [`events::LIMITED`] lists them. Lines of other crates
+//! Among the server's own lines, only those that a client can cause are limited; [`events::LIMITED`] lists them. Lines of other crates
 //! below `warn` are not written, because they may have the bytes of whole requests. Other lines of other crates are limited by the place in
-//! the source that writes them.
+//! the source code that writes them.
 
 use std::fmt::{self, Write};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -48,7 +48,7 @@ fn is_own(target: &str) -> bool {
 
 impl<S: Subscriber> Layer<S> for Limiter {
     fn enabled(&self, metadata: &Metadata<'_>, _: Context<'_, S>) -> bool {
-        // The `trace` lines of an HTTP client have the headers of its requests, and these have the credentials of a collector.
+        // The `trace` lines of an HTTP client have the headers of its requests. These headers may have the credentials of a collector.
         is_own(metadata.target()) || *metadata.level() <= Level::WARN
     }
 
@@ -174,7 +174,7 @@ impl Line {
         if self.limited.share == Some(name) {
             value.clone_into(&mut self.share);
         }
-        // The value is quoted: clients choose names, and one could look like another field.
+        // The value is quoted, because clients choose names and a name could look like another field.
         self.about(name, format_args!("{value:?}"));
     }
 

@@ -1,4 +1,5 @@
-//! Writes the log to stderr, in a thread of its own. If the reader of stderr stalls, for example a full pipe, only this thread waits.
+//! Writes the log to stderr in a thread of its own. If the reader of stderr stalls (for example, a pipe is full), only this thread
+//! waits.
 
 use std::io::{self, Write};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -78,7 +79,7 @@ impl Outlet {
         state.is_idle()
     }
 
-    /// Writes the lines that come, for ever.
+    /// Writes lines when they come, for ever.
     fn write(&self, mut to: impl Write) {
         self.state().writer = Some(thread::current().id());
         loop {
@@ -186,10 +187,10 @@ mod tests {
 
     use super::*;
 
-    /// Longer than any step of these tests takes.
+    /// A time longer than any step of these tests.
     const LONG: Duration = Duration::from_secs(30);
 
-    /// A reader that waits for an order for each batch: to take it, or to fail.
+    /// A reader that gets an order for each batch: take it, or fail. It waits for the order.
     struct Reader {
         is_here: Sender<String>,
         takes: Receiver<bool>,

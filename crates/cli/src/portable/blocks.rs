@@ -30,7 +30,7 @@ pub(crate) struct Blocks<W> {
 const WRITE: &str = "write the export";
 
 impl<W: Write> Blocks<W> {
-    /// Writes blocks to `out`. With `cursor`, `out` has the blocks up to this cursor already.
+    /// Writes blocks to `out`. With `cursor`, `out` already has the blocks up to this cursor.
     pub(crate) fn new(out: W, cursor: Option<String>) -> Self {
         Self { out, block: Vec::new(), scanned: 0, line: 0, cursor, end: None, tasks: 0, in_block: 0 }
     }
@@ -82,7 +82,7 @@ impl<W: Write> Blocks<W> {
         self.cursor.as_deref()
     }
 
-    /// The counts of the `end` line, once it came.
+    /// The counts of the `end` line, after it came.
     pub(crate) fn end(&self) -> Option<ExportEnd> {
         self.end
     }

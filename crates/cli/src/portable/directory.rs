@@ -15,8 +15,8 @@ pub(crate) enum Clock {
     Virtual,
 }
 
-/// Opens the queue of a directory with the clock that the directory belongs to. Fails if a server uses the directory, because the server
-/// holds its lock.
+/// Opens the queue of a directory, with the kind of clock that the directory was made with. Fails if a server uses the directory,
+/// because the server holds its lock.
 ///
 /// # Errors
 /// The directory does not exist, or cannot be opened.
@@ -35,7 +35,7 @@ pub(crate) fn open_or_make(directory: &Path, clock: Clock) -> Result<Queue> {
     if let Some(warning) = tickwheel_queue::warning_of_others(directory) {
         say(&format!("warning: {warning}"));
     }
-    // The directory knows the time of its virtual clock.
+    // The directory stores the time of its virtual clock.
     let by = |clock| match clock {
         Clock::Real => Queue::options(),
         Clock::Virtual => Queue::options().virtual_clock_at(Timestamp::EPOCH),
@@ -54,7 +54,7 @@ pub(crate) fn open_or_make(directory: &Path, clock: Clock) -> Result<Queue> {
 /// Runs a queue operation to its end.
 ///
 /// # Errors
-/// The system refuses what the runtime needs.
+/// The system does not give what the runtime needs.
 pub(crate) fn wait_for<T>(work: impl Future<Output = T>) -> Result<T> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     Ok(runtime.context("failed to start")?.block_on(work))

@@ -90,7 +90,7 @@ impl Write for Unfinished {
     }
 }
 
-/// Removes the file of an export that wrote nothing, so that the next export begins from the start. True if there was such a file.
+/// Removes the file of an export that wrote nothing, so that the next export begins at the start. True if there was such a file.
 ///
 /// # Errors
 /// The system refuses.
@@ -130,7 +130,7 @@ fn options() -> OpenOptions {
     options
 }
 
-/// The offset of the end of the last complete cursor line, and its cursor.
+/// The offset of the end of the last complete cursor line, and the cursor in it.
 fn last_cursor(file: &mut File) -> io::Result<Option<(u64, String)>> {
     const WORD: &[u8] = b"{\"cursor\":";
     let length = file.seek(SeekFrom::End(0))?;
@@ -141,7 +141,7 @@ fn last_cursor(file: &mut File) -> io::Result<Option<(u64, String)>> {
         file.seek(SeekFrom::Start(from))?;
         let mut piece = vec![0; usize::try_from(read).expect("1 MiB at most")];
         file.read_exact(&mut piece)?;
-        // A line may lie in two pieces. So the beginning of the later piece, up to its first line end, is appended to the earlier piece.
+        // Two pieces may share a line. So the beginning of the later piece, up to its first line end, is appended to the earlier piece.
         piece.extend_from_slice(&tail);
         let mut end = piece.len();
         while let Some(at) = piece[..end].iter().rposition(|byte| *byte == b'\n') {

@@ -11,7 +11,7 @@ use tickwheel_queue::{Body, Cancel, Key, Put, QueueName, Tag, Timestamp};
 /// memory.
 const LINE_BYTES_MAX: usize = 64 << 20;
 
-/// The hint for a payload that a server would refuse, too.
+/// The hint for a payload that a server would also refuse.
 const NOT_PORTABLE_HINT: &str = "write numbers beyond 64-bit floats as strings, whole characters, and each member once; \
     or replay with --lax-json";
 
@@ -35,7 +35,7 @@ pub(super) struct Line {
 }
 
 pub(super) enum Op {
-    /// The number of the line is the task's only tag, see [`line_of`].
+    /// The number of the line is the only tag of the task, see [`line_of`].
     Put {
         put: Box<Put>,
         due_at: Timestamp,
@@ -112,8 +112,8 @@ impl<R: BufRead> Lines<R> {
 
 /// The number of the line that put the task.
 ///
-/// The queue keeps the order of calls for each key, but not between keys: a put with a key that the queue has to look up may take effect
-/// after a later put with a known key. A replay has to write deliveries in the order of the file, so it sorts by this number.
+/// The queue keeps the order of calls for each key, but not between keys. A put with a key that the queue has to look up may take effect
+/// after a later put with a known key. A replay has to write deliveries in the order of the file, so it sorts them by this number.
 pub(super) fn line_of(body: &Body) -> u64 {
     body.tags
         .first()
@@ -121,7 +121,7 @@ pub(super) fn line_of(body: &Body) -> u64 {
         .expect("every put of a replay has its line as a tag")
 }
 
-/// The due time of the task. The put carries it as an instant, so that its meaning does not depend on the queue's clock.
+/// The due time of the task. The put has it as an instant, so that it does not depend on the queue's clock.
 fn due_at(at: Timestamp, due: Due) -> Result<Timestamp> {
     let due_at = match due {
         Due::Now => Some(at),

@@ -16,14 +16,14 @@ use super::lines::{Line, Lines, Op, line_of};
 use super::summary::Summary;
 use crate::output::STDOUT;
 
-/// The largest number of calls under way: the queue's thread always has work, and memory does not grow with the file.
+/// The largest number of calls under way. With this number the queue's thread always has work, and memory does not grow with the file.
 const CALLS_MAX: usize = 8_192;
-/// The number of lines after which the clock moves even if no line needs it, so that deliveries are written while lines are read.
+/// The number of lines after which the clock is moved even if no line needs it. So deliveries are written while lines are read.
 const LINES_BEHIND_MAX: usize = 4_096;
 /// The approximate number of tasks that fire together at the end. The limit keeps few deliveries in memory at a time.
 const STRETCH_TASKS: usize = 4_096;
-/// 50 years (ms), half of the limit for due times. A put that is due later may be refused, depending on the exact time, so the clock is
-/// moved before such a put.
+/// 50 years (ms), half of the limit for due times. A put that is due later than that may be refused, depending on the exact time. So the
+/// clock is moved before such a put.
 const FAR_MS: u64 = 50 * 365 * 86_400_000;
 
 /// Plays the operations of `input` and writes each delivery to `out`, in the order of firing.
@@ -33,7 +33,7 @@ const FAR_MS: u64 = 50 * 365 * 86_400_000;
 /// payload that only some JSON readers accept is not valid, as in a put to a server.
 pub(crate) fn play(input: impl BufRead, out: impl Write, is_lax: bool) -> Result<Summary> {
     let mut lines = Lines::new(input, is_lax);
-    // The clock starts at the instant of the first line, because virtual time never runs backwards.
+    // The clock starts at the instant of the first line, because virtual time never goes back.
     let Some(first) = lines.next()? else { return Ok(Summary::default()) };
     let queue =
         Queue::options().virtual_clock_at(first.at).open_memory().context("open a queue in memory")?;
@@ -55,11 +55,11 @@ pub(crate) fn play(input: impl BufRead, out: impl Write, is_lax: bool) -> Result
 
 /// The state between the file and the queue.
 ///
-/// Waiting for the queue's thread at each line would take longer than all its work. So the player sends lines before the queue's clock
-/// reaches them, as long as the result is the same: puts carry their instant, and the queue records on each task when it became ready. The
-/// delivery of a task can change only the result of a later line about the same task. The player moves the clock in three cases: before a
-/// line whose task may have fired, which [`dues`](Self::dues) says; before a put whose result depends on the exact time; and after
-/// [`LINES_BEHIND_MAX`] lines.
+/// If the player waited for the queue's thread at each line, that would take longer than all the work of the thread. So the player sends
+/// lines before the queue's clock reaches them, as long as the result is the same: puts carry their instant, and the queue records on each
+/// task when it became ready. The delivery of a task can change only the result of a later line about the same task. The player moves the
+/// clock in three cases: before a line whose task may have fired, which [`dues`](Self::dues) says; before a put whose result depends on
+/// the exact time; and after [`LINES_BEHIND_MAX`] lines.
 struct Player<W> {
     queue: Queue,
     out: W,
@@ -67,7 +67,8 @@ struct Player<W> {
     at: Timestamp,
     /// Lines since the clock was moved.
     behind: usize,
-    /// The due times of tasks that were put and not cancelled. They decide only when the clock is moved; the queue decides what fires.
+    /// The due times of tasks that were put and not cancelled. They only decide when the clock is moved. The queue decides which tasks
+    /// fire.
     dues: HashMap<(QueueName, Key), Timestamp>,
     /// Operations whose answers were not checked yet, oldest first.
     calls: VecDeque<Call>,
@@ -116,7 +117,7 @@ impl<W: Write> Player<W> {
             Op::Put { put, due_at } => self.put(line.number, task, *put, due_at)?,
             Op::Cancel(cancel) => {
                 if self.dues.remove(&task).is_none() {
-                    // Either the task has fired or it is unknown; the queue's history decides which. Entries of the history expire, so the
+                    // The task has fired, or it never existed; the queue's history decides which. Entries of the history expire, so the
                     // history at this point must not depend on the speed of the queue's thread.
                     self.settle(0)?;
                 }
@@ -185,7 +186,7 @@ impl<W: Write> Player<W> {
             acks.push(self.queue.ack(Ack::new(&queue, leased.iter().map(|task| task.token))));
             fired.extend(leased.into_iter().map(|task| (queue.clone(), task)));
         }
-        // The order in which tasks became ready, across queues; for equal times, the order of the file.
+        // The order in which tasks became ready, over all queues. For equal times, the order of the file.
         fired.sort_by_cached_key(|(_, task)| (task.ready_at, task.due_at, line_of(&task.body)));
         for (queue, task) in fired {
             self.write(&queue, &task)?;
@@ -253,7 +254,7 @@ impl<W: Write> Player<W> {
         }
     }
 
-    /// Checks that neither the player nor the queue has a pending task. A pending task here would mean missing deliveries.
+    /// Checks that neither the player nor the queue has a pending task. A pending task would mean that deliveries are missing.
     fn check_nothing_is_left(&self) -> Result<()> {
         let ours = self.dues.len();
         ensure!(ours == 0, "{ours} tasks were never delivered; this is a mistake of tickwheel");

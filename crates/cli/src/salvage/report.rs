@@ -351,7 +351,7 @@ impl LossRow {
         format!("{file}, bytes {from} {to} ({unit}): {what}")
     }
 
-    /// The effects of the loss, a sentence each.
+    /// The effects of the loss, one sentence each.
     fn effects(&self) -> Vec<String> {
         let tasks = match self.tasks_max {
             Some(0) => "no task is affected".to_owned(),

@@ -29,17 +29,17 @@ pub(crate) enum Event {
     Resized,
     /// A signal with this number asks the program to end.
     Stopped(u8),
-    /// The named thread ended, so it sends no more events.
+    /// The thread with this name ended, so it sends no more events.
     Ended(&'static str),
 }
 
-/// The time after an ESC in which the rest of its sequence must come: 50 ms. Terminals send the whole sequence at once, and a person does
-/// not press two keys within this time.
+/// The time after an ESC within which the rest of its sequence must come: 50 ms. Terminals send the whole sequence at once, and a person
+/// does not press two keys within this time.
 const ESCAPE_WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 /// The time from a signal to the forced end of the process: 1 s. The drawing thread can block for ever on a terminal that takes no output.
 const STOP_WAIT: Duration = Duration::from_secs(1);
 
-/// Reports the end of a thread, also after a panic.
+/// Reports the end of a thread, even if it is a panic.
 struct Ending(Sender<Event>, &'static str);
 
 impl Drop for Ending {
@@ -62,7 +62,7 @@ pub(crate) fn look_repeatedly(client: Client, every: Duration, events: Sender<Ev
     });
 }
 
-/// Reports the result of a request. Results that come before the event is taken share one event.
+/// Reports the result of a request. If several results come before the event is taken, they share one event.
 fn tell_look(look: Result<Seen>, newest: &Newest, events: &Sender<Event>) -> Result<(), SendError<Event>> {
     if newest.put(look) { events.send(Event::Looked(newest.clone())) } else { Ok(()) }
 }
@@ -82,7 +82,7 @@ pub(crate) fn read_keys(input: OwnedFd, events: Sender<Event>) {
     });
 }
 
-/// Waits for keys. The result is empty after an interrupted wait, and after only a part of an escape sequence.
+/// Waits for keys. The result is empty if the wait was interrupted, or if only a part of an escape sequence came.
 ///
 /// # Errors
 /// The terminal is gone.
@@ -111,7 +111,7 @@ pub(crate) struct Signals {
 }
 
 impl Signals {
-    /// Takes the signals over: from now on they do not end the process by themselves.
+    /// Takes over the signals: from now on they do not end the process by themselves.
     ///
     /// # Errors
     /// The system refuses.

@@ -15,8 +15,8 @@ pub(crate) enum Key {
 }
 
 /// Decodes bytes to keys. A terminal sends one byte for a letter and an escape sequence for an arrow (`ESC [ A`). A sequence may come in
-/// parts. A single ESC byte is either the Esc key or the beginning of a sequence; only the time until the next byte shows which. So the
-/// caller tells the decoder when no byte follows ([`end`](Self::end)).
+/// parts. A single ESC byte is either the Esc key or the beginning of a sequence, and only the time until the next byte shows which. So
+/// the caller tells the decoder when no byte follows ([`end`](Self::end)).
 #[derive(Default, Debug)]
 pub(crate) struct Decoder {
     /// The beginning of an incomplete sequence.

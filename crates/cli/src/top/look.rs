@@ -45,7 +45,8 @@ impl Seen {
 }
 
 /// A slot for the newest result of a request, until it is taken. The thread that takes results can block on a terminal that takes no
-/// output, and the results of an hour would fill the memory. So a new result replaces one that was not taken.
+/// output. If results were collected meanwhile, those of an hour would fill the memory. So a new result replaces one that was not
+/// taken.
 #[derive(Clone, Default)]
 pub(crate) struct Newest(Arc<Mutex<Option<Result<Seen>>>>);
 

@@ -15,7 +15,7 @@ pub(crate) enum Column {
     Dead,
 }
 
-/// The sorting of queues. Counts are sorted from the largest, names from A. `reversed` inverts either order.
+/// The sort order of queues. Counts are sorted from the largest, names from A. `reversed` inverts either order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Order {
     pub(crate) column: Column,
@@ -54,12 +54,14 @@ impl Column {
 }
 
 impl Order {
-    /// Sorts by the column to the right, in that column's usual direction. After the last column comes the first.
+    /// Sorts by the next column to the right, in that column's usual direction. The first column comes after the
+    /// last.
     pub(crate) fn right(self) -> Self {
         Self { column: self.column.moved(1), reversed: false }
     }
 
-    /// Sorts by the column to the left, in that column's usual direction. Before the first column comes the last.
+    /// Sorts by the next column to the left, in that column's usual direction. The last column comes after the
+    /// first.
     pub(crate) fn left(self) -> Self {
         Self { column: self.column.moved(Column::ALL.len() - 1), reversed: false }
     }
@@ -69,7 +71,7 @@ impl Order {
         Self { reversed: !self.reversed, ..self }
     }
 
-    /// The sign in the head of the column: whether small values or large ones come first.
+    /// The sign in the head of the column. It shows whether small or large values come first.
     pub(crate) fn sign(self) -> char {
         if (self.column == Column::Name) == self.reversed { '▼' } else { '▲' }
     }

@@ -21,7 +21,7 @@ pub(crate) struct Content<'a> {
     pub(crate) every_ms: u64,
     /// Whether there is a keyboard.
     pub(crate) has_keys: bool,
-    /// Replaces the first line while the server does not answer.
+    /// The text of the first line while the server does not answer.
     pub(crate) trouble: Option<&'a str>,
     pub(crate) figures: &'a [String],
     /// The queues, sorted.
@@ -76,7 +76,7 @@ impl Content<'_> {
         Extent { queues: self.queues.len(), rows }
     }
 
-    /// The lines above the list. A low screen shows the list rather than the figures.
+    /// The lines above the list. On a screen with few rows the list is shown, and not the figures.
     fn above(&self, size: Size) -> Vec<String> {
         let first = self.trouble.map_or_else(|| self.first_line(), str::to_owned);
         let figures: Vec<String> = self.figures.iter().flat_map(|line| wrapped(line, size.columns)).collect();
@@ -149,9 +149,9 @@ fn wrapped(line: &str, columns: usize) -> Vec<String> {
     lines
 }
 
-/// The control text that draws the lines over the picture before. Each row is cleared separately, because clearing the whole screen would
-/// flicker. A row is cleared before it is written, because some terminals clear the last character of a full row that is cleared after it.
-/// The cursor ends below the last line.
+/// The control text that draws the lines over the previous picture. Each row is cleared separately, because clearing the whole screen
+/// would flicker. A row is cleared before it is written: some terminals would otherwise clear the last character of a full row. The cursor
+/// ends below the last line.
 pub(crate) fn picture(lines: &[String], size: Size) -> String {
     let none = String::new();
     let rows = lines.iter().chain(std::iter::repeat(&none)).take(size.rows);

@@ -1,4 +1,4 @@
-//! The terminal: its settings and screen are changed for the duration of a watch and restored afterwards.
+//! The terminal. Its settings and its screen are changed for the duration of a watch and restored afterwards.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Write};
@@ -60,7 +60,7 @@ impl Terminal {
         self.write(ENTER)
     }
 
-    /// Gives the terminal back, if it is taken. Errors are ignored: a terminal that is gone needs nothing.
+    /// Gives the terminal back, if it is taken. Errors are ignored, because a terminal that is gone needs nothing.
     pub(crate) fn leave(&self) {
         if self.is_taken.swap(false, Ordering::SeqCst) && self.keyboard.is_some() {
             // The settings are restored before anything is written, because writing may block.

@@ -19,7 +19,7 @@ pub(crate) enum Step {
     Draw,
     /// Sort the queues, and draw.
     Sort,
-    /// Clear the screen, on which another program may have written, and draw.
+    /// Clear the screen, because another program may have written on it, and draw it again.
     Clear,
     /// Stop until a shell continues the process.
     Suspend,
@@ -68,7 +68,7 @@ impl View {
         Step::Draw
     }
 
-    /// Sorts by another order and scrolls to the top, because the person wants to see the queues that are first in the new order.
+    /// Sorts by another order and scrolls to the top, because a person wants to see the first queues of the new order.
     fn sort(&mut self, order: Order) -> Step {
         (self.order, self.first) = (order, 0);
         Step::Sort

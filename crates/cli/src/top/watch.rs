@@ -81,7 +81,7 @@ struct Watch {
     /// The last state that the server answered with. Its queues are in the order of the view.
     seen: Seen,
     figures: Vec<String>,
-    /// Replaces the first line while the server does not answer.
+    /// The text of the first line while the server does not answer.
     trouble: Option<String>,
     /// The number of pictures with rates that were drawn.
     count: u64,
@@ -99,8 +99,8 @@ impl Watch {
         watch
     }
 
-    /// Draws until something ends the watch, and restores the terminal also after an error. A drop would come too late, because the panic
-    /// hook and the thread of the signals share the terminal until the process ends.
+    /// Draws until the watch ends, and restores the terminal also after an error. A drop would come too late, because the panic hook and
+    /// the thread of the signals share the terminal until the process ends.
     fn run(&mut self, events: &Receiver<Event>) -> Result<End> {
         let end = self.draw().and_then(|()| match self.plan.times {
             Some(0) => Ok(End::Counted),
@@ -253,7 +253,7 @@ mod tests {
         let (_sender, events) = channel();
         assert!(watch.run(&events).is_err(), "nothing was drawn");
         drop(watch);
-        // This test's copy stands for the copies of the panic hook and of the signals' thread.
+        // This copy in the test stands for the copies of the panic hook and of the signals' thread.
         assert_eq!(settings(), before);
         drop(terminal);
     }

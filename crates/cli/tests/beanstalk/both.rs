@@ -22,7 +22,7 @@ fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// Runs one client's script, and returns the last answer.
+/// Runs the script of one client, and returns the last answer.
 fn say(door: &Door, said: &[&str]) -> String {
     let script: String = said.iter().map(|said| format!("A> {said}\nA<\n")).collect();
     let heard = lead(&door.address, &script);
@@ -51,7 +51,8 @@ fn a_job_is_a_task_at_both_doors() {
     let id = put.task.id;
     let watched = ["watch close", "ignore default", "reserve"];
     assert_eq!(say(&door, &watched), format!("A< RESERVED {id} 2 {{}}"));
-    // The worker was gone with its connection; the server notices a moment later.
+    // The worker's connection is closed, and the worker with it. The server notices this a moment
+    // later.
     let task = || http.get("close", "order:2").expect("it is there");
     until("it is ready again", || task().state == TaskState::Ready);
     assert_eq!(task().attempt, 1);

@@ -1,9 +1,9 @@
 //! Conversations: the lines that clients send and the answers that they must get, as text.
 //!
-//! Client A sends `A> put 0 0 10 2\r\nhi` with CR LF behind it, and `A>> ` without. `A< INSERTED 1` is its next answer.
-//! `A|` is a further line of figures in the same answer. `A. close` closes the connection, `A. end` closes its sending
-//! side, and `A< (closed)` is the end of the answers. `#` begins a remark. A star stands for a value that differs from
-//! run to run.
+//! `A> put 0 0 10 2\r\nhi` is sent by client A with CR LF after it, and `A>> ` without. `A< INSERTED 1` is its next
+//! answer. `A|` is a further line of figures in the same answer. `A. close` closes the connection, `A. end` closes its
+//! sending side, and `A< (closed)` is the end of the answers. `#` begins a remark. A star stands for a value that
+//! differs from run to run.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -97,7 +97,7 @@ impl Client {
         let mut lines: Vec<&str> =
             text.strip_suffix('\n').expect("figures end with a line end").split('\n').collect();
         if lines.iter().skip(1).all(|line| line.starts_with("- ")) {
-            // Beanstalkd lists tubes in the order of their making, this server by name.
+            // Beanstalkd lists tubes in the order of their creation. This server lists them by name.
             lines[1..].sort_unstable();
         }
         for line in lines {
@@ -125,7 +125,7 @@ pub(crate) fn lead(address: &str, script: &str) -> String {
         let (name, rest) = line.split_at(ends);
         let client = clients.entry(name.to_owned()).or_insert_with(|| Client::open(address));
         if rest.starts_with('|') {
-            // The answer was read with the line before.
+            // The answer was read together with the previous line.
             continue;
         }
         if let Some(said) = rest.strip_prefix(">>") {

@@ -10,7 +10,7 @@ use crate::door::Door;
 const LIVES: u64 = 6;
 const WORKERS: u64 = 4;
 
-/// The jobs whose state a client knows, and those that it cannot know.
+/// The jobs whose state a client knows, and the jobs whose state it cannot know.
 #[derive(Default)]
 struct Known {
     put: BTreeSet<u64>,
@@ -67,7 +67,7 @@ fn no_answered_put_is_lost_and_no_deleted_job_comes_back() {
                 thread::spawn(move || live(&address, worker * 1_000 + life))
             })
             .collect();
-        // The kill comes once enough was done, independent of the time.
+        // The kill comes when enough calls were made, independent of the time.
         let mut watch = Client::open(&address);
         let begun = Instant::now();
         while watch.ask("peek-buried").expect("it runs") == "NOT_FOUND" {

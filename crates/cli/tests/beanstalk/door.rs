@@ -16,7 +16,7 @@ pub(crate) struct Door {
 }
 
 impl Door {
-    /// Starts this server with further options beside its addresses.
+    /// Starts this server with further options in addition to its addresses.
     pub(crate) fn ours(options: &[&str]) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tickwheel"));
         for (name, _) in std::env::vars_os() {
@@ -44,7 +44,7 @@ impl Door {
     /// Starts beanstalkd, if it is installed. If the test run requires all components, a missing one is a failure.
     #[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
     pub(crate) fn beanstalkd() -> Option<Self> {
-        // The port is free: another program is not expected to take it in the meantime.
+        // The port is free. No other program is expected to take it in the meantime.
         let free = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("a port");
         let command = Command::new("beanstalkd")
             .args(["-l", "127.0.0.1", "-p", &free.port().to_string()])

@@ -1,4 +1,4 @@
-//! Workers that send nothing: their jobs come back nevertheless.
+//! Workers that send nothing. Their jobs are given back all the same.
 
 use std::time::{Duration, Instant};
 
@@ -27,6 +27,6 @@ fn every_job_of_a_silent_holder_comes_back_in_time() {
     }
     let took = taken.elapsed();
     assert!(took >= Duration::from_millis(900), "not before their time, but after {took:?}");
-    // Beanstalkd may take as long as a worker is silent, which here is for ever.
+    // Beanstalkd may wait until the worker sends a command. This worker never does.
     assert!(took < Duration::from_secs(5), "{took:?}");
 }

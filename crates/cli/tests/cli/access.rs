@@ -27,7 +27,7 @@ fn log_of_start(data: &Path) -> String {
     std::io::BufRead::read_line(&mut std::io::BufReader::new(child.stdout.take().expect("piped")), &mut line)
         .expect("its first line");
     assert!(line.starts_with("listening "), "{line:?}: {}", fs::read_to_string(&log).expect("UTF-8"));
-    // Its log is written by a thread of its own, so a kill could lose the line.
+    // A thread of its own writes the log, so a kill could lose the line.
     rustix::process::kill_process(Pid::from_child(&child), Signal::TERM).expect("it runs");
     child.wait().expect("its end");
     fs::read_to_string(log).expect("UTF-8")

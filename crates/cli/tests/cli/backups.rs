@@ -1,4 +1,4 @@
-//! Backups of a running server, each proved by a restore.
+//! Backups of a running server. A restore proves each of them.
 
 use std::path::Path;
 

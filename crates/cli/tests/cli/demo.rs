@@ -9,7 +9,8 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::server::tickwheel;
 
-/// The demo promises 20 s. The test may run beside others on a small computer, so it allows twice that.
+/// The demo promises 20 s. The test may run at the same time as others on a small computer, so it
+/// allows twice that.
 const TIME_MAX: Duration = Duration::from_secs(40);
 
 #[test]

@@ -155,7 +155,7 @@ fn a_start_and_a_stop_are_told_with_what_was_found() {
     assert_eq!(started["version"], env!("CARGO_PKG_VERSION"));
 }
 
-/// The text form has the same names. A server that only works writes no other lines.
+/// The text form has the same names. A server that runs without trouble writes no other lines.
 #[test]
 fn work_writes_no_lines() {
     let server = Logged::start(&[], &[]);
@@ -293,7 +293,7 @@ fn a_start_that_fails_is_an_event_too() {
     assert!(lines[0]["error"].as_str().is_some_and(|why| why.contains("--insecure")), "{lines:?}");
 }
 
-/// Refusals are counted. An act that was carried out has its line, however often it comes.
+/// Refusals are counted. An act that was carried out has its own line, also if there are many acts.
 #[test]
 fn a_flood_of_refusals_is_counted_and_acts_are_not() {
     let server = with_tokens(&[]);
@@ -316,8 +316,8 @@ fn a_flood_of_refusals_is_counted_and_acts_are_not() {
     assert!(about.contains("address=\"127.0.0.1\"") && about.contains("status=401"), "{about}");
 }
 
-/// Regression: a token with few rights invented names until the table of kinds was full, and the acts of all others
-/// were only counted.
+/// Regression: a token with few rights invented names until the table of kinds was full. After that, the acts of all
+/// other callers were only counted.
 #[test]
 fn a_flood_of_one_token_hides_no_act_of_another() {
     let directory = tempfile::tempdir().expect("a directory");
@@ -364,8 +364,8 @@ fn an_act_that_begins_a_job_names_it() {
     assert_eq!((&act["result"], &act["name"]), (&"begun".into(), &id.into()), "{act}");
 }
 
-/// Regression: the last line said that puts are accepted again, although the server drained for the second time within
-/// a minute.
+/// Regression: the last line said that puts are accepted again. But the server was draining, for the second time
+/// within a minute.
 #[test]
 fn each_change_of_state_has_its_line() {
     let server =
@@ -414,7 +414,8 @@ fn the_access_log_has_a_line_for_each_call_even_if_the_log_is_quiet() {
     assert!(!text.contains("marker"), "{text}");
 }
 
-/// Calls with a secret, a payload or a key in each part, good and bad, at every level of the log.
+/// Calls with a secret, a payload or a key in each part of the request. The calls are good and bad, and run at every
+/// level of the log.
 #[test]
 fn no_secret_payload_or_key_is_in_the_log_at_any_level() {
     let server = with_tokens(&["--access-log", "--log", "trace", "--slow-commit", "1ms"]);
@@ -464,7 +465,7 @@ fn no_secret_payload_or_key_is_in_the_log_at_any_level() {
     }
 }
 
-/// Regression: at `trace` the HTTP client writes each request that it sends, and so the credentials of the collector.
+/// Regression: at `trace` the HTTP client writes each request that it sends, with the credentials of the collector.
 #[test]
 fn the_credentials_of_a_collector_are_in_no_line() {
     let collector = TcpListener::bind("127.0.0.1:0").expect("a port");
@@ -497,8 +498,8 @@ fn the_credentials_of_a_collector_are_in_no_line() {
     assert!(found.is_empty(), "{found:#?}");
 }
 
-/// Over HTTP, pauses and redrives need `admin`. So they have audit lines in the beanstalkd door, too, without any
-/// secret even at `trace`.
+/// Over HTTP, pauses and redrives need `admin`. So they have audit lines in the beanstalkd door, too. These lines have
+/// no secret, not even at `trace`.
 #[test]
 fn acts_of_clients_of_beanstalkd_are_audited_and_their_jobs_are_in_no_line() {
     let server = Logged::start(
@@ -539,8 +540,8 @@ fn acts_of_clients_of_beanstalkd_are_audited_and_their_jobs_are_in_no_line() {
     assert!(!text.contains("marker"), "{text}");
 }
 
-/// Regression: the reader of the log stalled, its pipe was full, and each thread that logged waited for it, and so did
-/// the server.
+/// Regression: the reader of the log stalled, and its pipe was full. Each thread that logged waited for it, and so the
+/// whole server waited.
 #[test]
 fn a_reader_of_the_log_that_stands_still_does_not_stop_the_server() {
     const CALLS: usize = 6_000;
@@ -557,12 +558,12 @@ fn a_reader_of_the_log_that_stands_still_does_not_stop_the_server() {
     socket.set_read_timeout(Some(Duration::from_secs(30))).expect("set");
     let mut answers = BufReader::new(socket.try_clone().expect("a second one"));
     let mut call = |method: &str, target: &str| {
-        // The request goes out in one piece: a second one would wait until the first is confirmed.
+        // The request is sent in one piece. A second piece would wait until the first is confirmed.
         let request = format!("{method} {target} HTTP/1.1\r\nHost: {address}\r\nContent-Length: 0\r\n\r\n");
         socket.write_all(request.as_bytes()).expect("sent");
         status_of(&mut answers)
     };
-    // An answer comes only after its line was handed over, so a log that blocks would stop one of these calls.
+    // An answer comes only after its line was handed over. So a log that blocks would stop one of these calls.
     for n in 0..CALLS {
         assert_eq!(call("GET", &format!("/v1/queues/{}", "q".repeat(100))), 200, "call {n}");
     }
@@ -594,7 +595,7 @@ fn a_reader_of_the_log_that_stands_still_does_not_stop_the_server() {
     assert_eq!(acts, 2, "acts are written although calls are left out");
     assert!(!told.iter().any(|line| line["target"] == "audit" && line["event"] == "lines_lost"));
 
-    // The reader stalls again, and the server ends nevertheless.
+    // The reader stalls again, and the server ends all the same.
     for n in 0..CALLS {
         assert_eq!(call("GET", &format!("/v1/queues/{}", "q".repeat(100))), 200, "call {n}");
     }

@@ -1,4 +1,5 @@
-//! Every command of `docs/operations.md` runs against a real server, with each trouble that a test can prepare.
+//! Every command of `docs/operations.md` runs against a real server that has the trouble of its section, if a test can
+//! make this trouble.
 
 use std::io::Write;
 
@@ -10,7 +11,7 @@ struct Block {
     section: String,
     /// The number of its first line on the page.
     line: usize,
-    /// This block replaces the block before it, and does not follow it.
+    /// This block is an alternative to the block before it, and does not follow it.
     instead: bool,
     /// The expected exit code.
     exit: i32,
@@ -24,8 +25,8 @@ fn page() -> String {
     std::fs::read_to_string(path).expect("the page")
 }
 
-/// The blocks of the page. The comment before a block gives its attributes: whether it replaces the block before, its
-/// exit code if not 0, and texts of its output: `<!-- instead | exit: 1 | shows: "a" | "b" -->`.
+/// The blocks of the page. The comment before a block gives its attributes: whether it is an alternative to the block
+/// before, its exit code if it is not 0, and texts of its output: `<!-- instead | exit: 1 | shows: "a" | "b" -->`.
 fn blocks() -> Vec<Block> {
     let text = page();
     let (mut blocks, mut section, mut before) = (Vec::new(), "", "");
@@ -71,8 +72,8 @@ fn expected(comment: &str) -> (bool, i32, Vec<String>) {
     (instead, exit, shows)
 }
 
-/// The state that every section starts from: due tasks that no worker takes, one far task, a whole backup, and one that
-/// a crash left unfinished.
+/// The state in which every section starts: due tasks that no worker takes, one far task, a whole backup, and a backup
+/// that a crash left unfinished.
 fn prepare(unit: &Unit) {
     unit.does(
         "for n in 1 2 3; do tickwheel put mail \"hello:$n\"; done
@@ -84,7 +85,7 @@ fn prepare(unit: &Unit) {
     );
 }
 
-/// Makes the trouble of a section. `false`: this computer does not allow it.
+/// Makes the trouble of a section. `false`: this is not possible on this computer.
 fn trouble(section: &str, unit: &mut Unit) -> bool {
     match section {
         "Down" => {
@@ -156,7 +157,7 @@ fn every_command_of_the_page_does_what_the_page_says() {
     let blocks = blocks();
     assert!(blocks.len() >= 20, "{} blocks", blocks.len());
     for of_section in blocks.chunk_by(|a, b| a.section == b.section) {
-        // One path runs through the section, and one more for each block that replaces another.
+        // One path goes through the section, and one more for each block that is an alternative to another.
         ways(of_section).iter().for_each(|way| go(way));
     }
 }
@@ -206,8 +207,8 @@ fn commands_of_the_text(page: &str) -> Vec<&str> {
     pieces.filter(|piece| piece.contains(' ') || piece.starts_with("--")).collect()
 }
 
-/// Commands in the text and its tables, outside the blocks: each `tickwheel` command runs as it is written, and each
-/// option must be known to a command of this program.
+/// Commands in the text and its tables, outside the blocks. Each `tickwheel` command runs as it is written, and this
+/// program must know each option.
 #[test]
 fn every_command_in_the_text_and_its_tables_is_known() {
     // Commands of other programs, whose output depends on the computer, and a text that this program prints.
@@ -222,7 +223,7 @@ fn every_command_in_the_text_and_its_tables_is_known() {
         if piece.starts_with("tickwheel ") || piece.starts_with("systemctl ") {
             let command = piece.replace("QUEUE", "mail").replace("FILE", "/var/backups/tickwheel/file");
             let output = unit.run(&command);
-            // A command that resumes an interrupted export finds none here.
+            // A command that resumes an interrupted export finds no such export here.
             let may_fail = piece.contains("--resume") && output.status.code() != Some(2);
             assert!(output.status.success() || may_fail, "{command}\n{}", both(&output));
             typed += 1;
@@ -241,7 +242,7 @@ fn every_command_in_the_text_and_its_tables_is_known() {
     assert!(typed >= 3 && options >= 4, "{typed} commands, {options} options");
 }
 
-/// A block without an expected output could print anything.
+/// Without an expected output, the output of a block would not be checked.
 #[test]
 fn the_blocks_say_what_they_show() {
     for Block { section, shows, script, .. } in blocks() {

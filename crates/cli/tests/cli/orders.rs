@@ -1,7 +1,8 @@
-//! A shop's orders through `replay`, compared with a second computation: directly from the rows, without the engine.
+//! A shop's orders through `replay`. The result is compared with a second computation, which works directly on the
+//! rows, without the engine.
 //!
-//! The real orders are data and not part of the project: `TICKWHEEL_ORDERS_CSV` names the file. Generated ones of the
-//! same shape, with all edges, are always played.
+//! The real orders are data and not part of the project; `TICKWHEEL_ORDERS_CSV` names their file. Generated orders of
+//! the same form, with all edge cases, are always played.
 
 use std::collections::BTreeMap;
 
@@ -159,7 +160,7 @@ fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
 }
 
 fn civil_from_days(days: i64) -> (i64, i64, i64) {
-    // A search, not a formula, so that it is the inverse of the function above by construction.
+    // The function searches and uses no formula, so it is the inverse of the function above by construction.
     let mut year = 1970 + days / 366;
     while days_from_civil(year + 1, 1, 1) <= days {
         year += 1;
@@ -171,7 +172,7 @@ fn civil_from_days(days: i64) -> (i64, i64, i64) {
     (year, month, days - days_from_civil(year, month, 1) + 1)
 }
 
-/// Rows in random order: most paid in time, some late, some never, and each edge many times.
+/// Rows in random order. Most are paid in time, some late, some never, and each edge case occurs many times.
 fn generated(count: usize, seed: u64) -> String {
     let mut state = seed;
     let mut below = |bound: i64| {
@@ -185,7 +186,7 @@ fn generated(count: usize, seed: u64) -> String {
     );
     let spelt = |ms: Option<i64>| ms.map_or_else(String::new, |ms| rfc3339(ms)[..19].replace('T', " "));
     for number in 0..count {
-        // Many orders fall into few seconds: purchases, approvals and deliveries coincide.
+        // Many orders fall into few seconds, so purchases, approvals and deliveries happen at the same time.
         let bought = start + below(4_000) * SECOND;
         let paid = match below(10) {
             0..5 => Some(bought + edges[number % edges.len()]),

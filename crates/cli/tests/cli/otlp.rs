@@ -10,7 +10,7 @@ use tickwheel_client::blocking::Client;
 
 use crate::server::Server;
 
-/// A collector that takes posts until a connection without data, and returns all of them.
+/// A collector that takes posts until a connection without data comes. Returns all posts.
 fn collector() -> (String, thread::JoinHandle<Vec<u8>>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let url = format!("http://{}", listener.local_addr().expect("it listens"));
@@ -56,7 +56,7 @@ fn the_spans_of_a_request_and_of_a_delivery_arrive() {
     traced.put("close", "order:1", &PutBody::default(), PutQuery::default(), None).expect("taken");
     assert_eq!(client.lease("close", &LeaseBody::default()).expect("leased").len(), 1);
     assert!(server.stop(Signal::TERM).success());
-    // No more spans are posted: a connection without data ends the collector.
+    // No more spans are posted. A connection without data ends the collector.
     drop(std::net::TcpStream::connect(url.strip_prefix("http://").expect("its own")).expect("it listens"));
     let all = taken.join().expect("no panic");
     for word in ["tickwheel", "PUT /v1/queues/{q}/tasks/{key}", "deliver close", "POST /v1/queues/{q}/lease"]

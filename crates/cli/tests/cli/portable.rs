@@ -102,7 +102,7 @@ fn an_export_is_imported_over_http_offline_and_crosswise() {
         told(&output)
     );
     assert!(fails(&["export", "--data", &source]).contains("lock"), "a server runs on it");
-    // The export to stdout is the same.
+    // The export to stdout has the same content.
     let stdout = succeeds(&["export", "--server", &server.url]).stdout;
     let stdout = String::from_utf8(stdout).expect("UTF-8");
     let in_file = fs::read_to_string(&a).expect("a file");
@@ -177,7 +177,7 @@ fn a_bad_line_and_a_cut_file_are_named_by_their_numbers() {
         assert!(refused.contains("line 501: the body: is not JSON"), "{refused}");
         assert!(refused.contains("all lines before line 501 are in, and none after"), "{refused}");
         assert!(refused.contains("498 added"), "{refused}");
-        // The printed command leads to the same place; the bad line was mended meanwhile.
+        // The printed command continues at the same line. The bad line was corrected meanwhile.
         fs::write(&bad, &text).expect("written");
         let done = succeeds(&way_on(&refused).iter().map(String::as_str).collect::<Vec<_>>());
         assert!(told(&done).contains("203 added"), "{}", told(&done));
@@ -204,7 +204,7 @@ fn a_bad_line_and_a_cut_file_are_named_by_their_numbers() {
     assert!(!folder.path("t3").exists(), "nothing is made of what is no export");
 }
 
-/// The resume command has each option that decides source and target, and never a token.
+/// The resume command has each option that determines source and target, and never a token.
 #[test]
 fn the_way_on_has_all_that_was_given() {
     let folder = Folder::new();
@@ -292,7 +292,7 @@ fn an_export_that_was_interrupted_goes_on_and_is_whole() {
     assert!(fs::read(&other).expect("a file") == text);
 }
 
-/// The server is killed during an import and restarted: with `skip`, a second import leaves each task there exactly
+/// The server is killed during an import and restarted. A second import with `skip` leaves each task there exactly
 /// once.
 #[test]
 fn an_import_whose_server_was_killed_is_run_again_with_skip() {
@@ -338,7 +338,7 @@ fn peak_mib(told: &str) -> f64 {
     number.parse().expect("a number")
 }
 
-/// 240 MB of payloads pass through, and neither side holds more than some pages of them.
+/// 240 MB of payloads are copied, and neither side holds more than some pages of them.
 #[test]
 fn neither_side_holds_what_passes_through() {
     let folder = Folder::new();
@@ -390,7 +390,7 @@ fn a_directory_keeps_its_clock() {
             .expect("JSON");
     assert_eq!(head["export"]["virtual_clock"], true);
     assert_eq!(plain(Path::new(&again)), plain(Path::new(&all)));
-    // A directory of the other clock is not changed without `--other-clock`.
+    // A directory with the other kind of clock is not changed without `--other-clock`.
     let other = folder.text("other");
     drop(serve(Path::new(&other)));
     let told = fails(&["import", &all, "--data", &other]);

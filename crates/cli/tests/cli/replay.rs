@@ -82,7 +82,7 @@ fn a_put_moves_a_live_task_and_makes_a_new_one_after_it_fired() {
     assert_eq!(fired, ["a 10:15:00.000", "b 10:16:00.000", "b 10:17:00.000"]);
 }
 
-/// A task that is due at or before its own line fires right after that line: a cancel in the next line is too late.
+/// A task that is due at or before its own line fires right after that line. So a cancel in the next line is too late.
 #[test]
 fn a_put_that_is_due_already_fires_before_the_next_line_of_its_instant() {
     let past = r#"{"at":"2017-10-02T10:00:00Z","op":"put","queue":"q","key":"past","due_at":"2016-01-01T00:00:00Z"}"#;
@@ -127,7 +127,7 @@ fn after_the_last_line_the_clock_runs_until_nothing_is_pending() {
     assert!(err.contains("2 fired"), "{err}");
 }
 
-/// A delivery long before the next line is acked at its own time: a lease would not last until that line.
+/// A delivery long before the next line is acked at its own time, because a lease would not last until that line.
 #[test]
 fn lines_may_be_years_apart() {
     let (fired, err) = fired_by(&[
@@ -192,7 +192,8 @@ fn a_bad_line_ends_it_with_its_number() {
     assert!(directory.code == 1 && directory.err.contains("directory"), "{}", directory.err);
 }
 
-/// Deliveries before a bad line are written. Of two bad lines the first is named, even if the second is found earlier.
+/// Deliveries before a bad line are written. If there are two bad lines, the error names the first, even if the second
+/// is found earlier.
 #[test]
 fn before_a_bad_line_everything_is_as_it_should_be() {
     let ran = replay(&[

@@ -8,10 +8,10 @@ use serde_json::Value;
 use crate::run::{Ran, run};
 use crate::server::Server;
 
-/// A harmless text that the rogue replaces by [`ESCAPES`] in each answer. Both have the same length (bytes).
+/// A harmless text. The rogue replaces it by [`ESCAPES`] in each answer. Both have the same length (bytes).
 const MARKER: &str = "marker-of-what-a-rogue-replaces-by-evil";
-/// A clear screen, a mark that turns the direction, a C1 control, DEL, a character without width, and a byte order
-/// mark, as JSON escapes.
+/// As JSON escapes: a clear screen, a mark that changes the direction, a C1 control, DEL, a character without
+/// width, and a byte order mark.
 const ESCAPES: &str = "\\u001b[2J\\u202e\\u009b\\u007f\\u200b\\ufeff";
 const EVIL: &str = "\u{1b}[2J\u{202e}\u{9b}\u{7f}\u{200b}\u{feff}";
 
@@ -59,7 +59,7 @@ fn answer(mut caller: TcpStream, real: &str) -> std::io::Result<()> {
     caller.write_all(String::from_utf8_lossy(&answer).replace(MARKER, ESCAPES).as_bytes())
 }
 
-/// Whether a terminal would not show the character as itself. This is a second implementation, independent of the
+/// Whether a terminal would not show the character as itself. This second implementation does not depend on the
 /// program's.
 fn is_evil(c: char) -> bool {
     let code = u32::from(c);
@@ -194,7 +194,7 @@ fn no_problem_of_a_rogue_server_drives_a_terminal() {
             for mut caller in listener.incoming().flatten() {
                 let text = text.clone();
                 std::thread::spawn(move || {
-                    // The request is read first: otherwise its caller would see a broken connection and no answer.
+                    // The request is read first. Otherwise its caller would see a broken connection and no answer.
                     let mut request = [0; 65_536];
                     let _read = caller.read(&mut request);
                     let _gone = caller.write_all(text.as_bytes());

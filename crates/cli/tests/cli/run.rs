@@ -25,7 +25,8 @@ pub(crate) fn run_with(words: &[&str], stdin: &str) -> Ran {
     let mut child = command.spawn().expect("run tickwheel");
     let mut pipe = child.stdin.take().expect("piped");
     let text = stdin.to_owned();
-    // The writer has its own thread: the program may fill the pipe of its output before it has read all input.
+    // The writer has its own thread, because the program may fill the pipe of its output before it has read
+    // all input.
     let writer = std::thread::spawn(move || drop(pipe.write_all(text.as_bytes())));
     let output = child.wait_with_output().expect("run tickwheel");
     writer.join().expect("the writer only writes");

@@ -19,7 +19,7 @@ pub(crate) const LEAVE: &str = "\x1b[?1049l";
 /// A program on a terminal of 24 lines and 160 columns, wide enough for every line. Dropping it kills the program.
 pub(crate) struct Screen {
     keyboard: File,
-    /// The side of the program, which keeps the terminal and its settings alive after the program.
+    /// The program's side of the terminal. It keeps the terminal and its settings after the program has ended.
     program: OwnedFd,
     child: Child,
     output: Receiver<Vec<u8>>,
@@ -83,7 +83,7 @@ impl Screen {
         resize(&self.keyboard, rows, columns);
     }
 
-    /// Stops the output: the terminal takes no more.
+    /// Stops the output: the terminal takes no more bytes.
     pub(crate) fn stop_output(&self) {
         tcflow(&self.program, Action::OOff).expect("it is a terminal");
     }
@@ -100,8 +100,8 @@ impl Screen {
         self.wait(|shown| shown.rsplit("\x1b[H").next().filter(|last| is_there(last)).map(str::to_owned))
     }
 
-    /// Waits for the text that the program writes after its last picture, behind the return to the usual screen, and
-    /// returns it.
+    /// Waits for the text that the program writes after its last picture, when it has left the alternate screen, and
+    /// returns the text.
     #[track_caller]
     pub(crate) fn wait_for_farewell(&mut self, is_whole: impl Fn(&str) -> bool) -> String {
         self.wait(|shown| {

@@ -59,7 +59,7 @@ fn a_directory_of_a_virtual_clock_is_refused_by_a_normal_server() {
     assert!(normal.err.contains("virtual"), "{}", normal.err);
 }
 
-/// A kill needs no repair: the next server on the directory has everything that was acknowledged.
+/// A kill needs no repair. The next server on the directory has everything that was acknowledged.
 #[test]
 fn after_a_kill_tasks_are_there_again() {
     let directory = tempfile::tempdir().expect("a temporary directory");
@@ -72,7 +72,7 @@ fn after_a_kill_tasks_are_there_again() {
     assert_eq!(seen.lines().len(), 1);
 }
 
-/// Sends a request and returns the whole answer; the server closes the connection after it.
+/// Sends a request and returns the whole answer, after which the server closes the connection.
 fn ask(mut socket: impl Read + Write, host: &str) -> String {
     let head = format!("GET /v1/queues HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
     socket.write_all(head.as_bytes()).expect("sent");

@@ -13,7 +13,7 @@ pub(crate) fn tickwheel(words: &[&str]) -> Command {
             command.env_remove(name);
         }
     }
-    // Its usual port could serve only one server of this computer.
+    // With its usual port, only one server could run on this computer.
     command.env("TICKWHEEL_BEANSTALK", "off").args(words).stdin(Stdio::null());
     command
 }
@@ -53,7 +53,7 @@ impl Server {
         line.split_whitespace().next().and_then(|kib| kib.parse::<u64>().ok()).expect("a number") << 10
     }
 
-    /// Kills with SIGKILL; the process is gone when this returns.
+    /// Kills the server with SIGKILL. The process is gone when this returns.
     pub(crate) fn kill(mut self) {
         self.child.kill().expect("kill the server");
         self.child.wait().expect("wait for the server");
@@ -69,7 +69,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // The process is gone already after a kill or a stop.
+        // After a kill or a stop the process is gone already.
         let _gone = self.child.kill();
         let _status = self.child.wait();
     }

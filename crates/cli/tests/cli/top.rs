@@ -8,7 +8,7 @@ use crate::client::World;
 use crate::run::run_with;
 use crate::screen::Screen;
 
-/// Starts a server with the queues `q00` to `q29`, each with one task more than the one before.
+/// Starts a server with the queues `q00` to `q29`. Each has one task more than the previous one.
 fn thirty_queues() -> World {
     let world = World::new();
     let client = Client::new(&world.server.url).expect("a client");

@@ -1,4 +1,5 @@
-//! A server as an operator has it: a unit that is started and stopped, its log, its directory, a place for backups.
+//! A server as an operator has it: a unit that is started and stopped, its log, its directory, and a directory for
+//! backups.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -7,7 +8,7 @@ use std::process::{Command, Output, Stdio};
 
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 
-/// A script in the place of systemd's commands. `@ROOT@` is the folder of all files.
+/// A script that replaces systemd's commands. `@ROOT@` is the folder of all files.
 const SYSTEMCTL: &str = r#"#!/bin/sh
 set -u
 root='@ROOT@'
@@ -85,7 +86,7 @@ impl Unit {
         self.path("lib/tickwheel")
     }
 
-    /// Runs an operator's commands, with the paths of a real host replaced by this one's.
+    /// Runs an operator's commands. The paths of a real host are replaced by those of this one.
     pub(crate) fn run(&self, script: &str) -> Output {
         let at = |name: &str| self.path(name).to_str().expect("UTF-8").to_owned();
         let script = script
@@ -146,7 +147,8 @@ impl Unit {
         self.run(&attach).status.success()
     }
 
-    /// Moves the wall clock an hour ahead, which the server doubts. False if the library for it is missing.
+    /// Moves the wall clock an hour ahead, which the server does not believe. False if the library for it is
+    /// missing.
     pub(crate) fn with_a_clock_that_jumps(&self) -> bool {
         let folders = fs::read_dir("/usr/lib").into_iter().flatten().flatten();
         let library = folders.map(|folder| folder.path().join("faketime/libfaketimeMT.so.1"));
@@ -164,7 +166,7 @@ impl Unit {
         true
     }
 
-    /// From now on no file of the server can be written.
+    /// From now on writes to the server's files fail.
     pub(crate) fn end_writes(&self) {
         let limit = Rlimit { current: Some(0), maximum: None };
         prlimit(Some(self.pid().expect("it runs")), Resource::Fsize, limit).expect("limited");

@@ -1,5 +1,5 @@
-//! Backups of a server under load, some of them interrupted by SIGKILL. Each whole one is restored and compared with
-//! everything that was acknowledged.
+//! Backups of a server under load, some of them interrupted by SIGKILL. Each whole backup is restored and compared
+//! with everything that was acknowledged.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -24,30 +24,30 @@ use crate::server::{Home, Server};
 const QUEUE: &str = "backups";
 /// The queue of tasks that are leased and then acked or given up.
 const WORKED: &str = "worked";
-/// Leases last longer than the test: a task that is kept stays leased until a kill.
+/// Leases last longer than the test, so a task that is kept stays leased until a kill.
 const LEASE_MS: u64 = 12 * 3_600_000;
-/// The number of tasks there between two changes of a schedule and a setting.
+/// The number of tasks that this queue gets between two changes of a schedule and a setting.
 const RULES_EVERY: u64 = 10;
-/// The number of kills in a row that may miss the second half of a copy.
+/// The largest number of consecutive kills that may come outside of the second half of a copy.
 const KILLS_MAX: u32 = 30;
 const WRITERS: u64 = 3;
 /// Tasks are due after the end of the test.
 const FAR_MS: i64 = 86_400_000;
-/// One task of this number is cancelled again.
+/// Every task whose number is a multiple of this is cancelled again.
 const CANCEL_EVERY: u64 = 4;
-/// One round of this number is killed half way.
+/// Every round whose number is a multiple of this is killed half-way.
 const KILL_EVERY: u64 = 5;
-/// The number of tasks before the first round, and their size (bytes): their copy takes a while.
+/// The number of tasks before the first round, and their size (bytes). Their copy takes a while.
 const BEFORE: u64 = 5_000;
 const LARGE: usize = 1_000;
-/// The size of a task that is put during a backup (bytes), and the pause of its client before the next. Without the
-/// pause the load of many rounds would make a directory whose copy takes minutes.
+/// The size of a task that is put during a backup (bytes), and the pause of its client before the next one. Without
+/// the pause, the load of many rounds would make a directory that takes minutes to copy.
 const SMALL: usize = 20;
 const PAUSE: Duration = Duration::from_millis(5);
-/// The time limit: a backup of these directories takes some seconds.
+/// The time limit. A backup of these directories takes some seconds.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// The last answer about each name: its instant, and the fact that holds since then.
+/// The last answer about each name: its instant, and the fact that is true since then.
 type Told = BTreeMap<String, (i64, Fact)>;
 
 /// The fact about a task, a schedule or a setting after an answered call.
@@ -92,7 +92,7 @@ fn a_backup_under_load_has_everything_acknowledged_before_its_instant() {
     let mut server = start(&home, &backups);
     fill(&server, &told);
     for round in 0..rounds {
-        // The last of each five rounds, or the last of all if there are fewer.
+        // The last round of each five, or the last of all if there are fewer.
         if round % KILL_EVERY == (KILL_EVERY - 1).min(rounds - 1) {
             server = kill_half_way(server, &home, &backups, &told, round, &mut totals);
         }
@@ -154,7 +154,7 @@ fn fill(server: &Server, told: &Mutex<Told>) {
     });
 }
 
-/// Runs `work` while clients put and cancel, each key once, and record each answer with its instant.
+/// Runs `work` while clients put and cancel tasks. They use each key once, and record each answer with its instant.
 fn under_load<T>(server: &Server, told: &Mutex<Told>, round: u64, work: impl FnOnce() -> T) -> T {
     let ended = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -232,7 +232,7 @@ fn work_once(client: &Client, told: &Mutex<Told>, round: u64, n: u64) -> Result<
     Ok(())
 }
 
-/// Has the server make a backup and waits until it is whole.
+/// Makes the server write a backup and waits until it is whole.
 fn whole(server: &Server) -> BackupBody {
     let client = Client::new(&server.url).expect("the server's own URL");
     let mut backup = client.begin_backup().expect("it is begun");
@@ -246,8 +246,8 @@ fn whole(server: &Server) -> BackupBody {
     backup
 }
 
-/// SIGKILL in the middle of a copy: no directory that looks whole is left, and the next start removes the part. A kill
-/// counts if the part on disk has at least half of the bytes and not all of them. Otherwise it is repeated.
+/// SIGKILL in the middle of a copy. No directory that looks whole is left, and the next start removes the part. A kill
+/// counts if the part on disk has at least half of the bytes and not all of them. Otherwise the kill is repeated.
 fn kill_half_way(
     mut server: Server,
     home: &Home,
@@ -274,7 +274,7 @@ fn kill_half_way(
     panic!("round {round}: none of {KILLS_MAX} kills met a copy half way: no test of it");
 }
 
-/// Kills the server once its backup seems to be half way. Returns whether it was.
+/// Kills the server when its backup seems to be half done. Returns whether it was.
 fn kill_once(server: Server, backups: &Path, round: &str) -> bool {
     let before = names(backups);
     let client = Client::new(&server.url).expect("the server's own URL");
@@ -298,7 +298,7 @@ fn kill_once(server: Server, backups: &Path, round: &str) -> bool {
     let left: Vec<String> = names(backups).into_iter().filter(|name| !before.contains(name)).collect();
     let part = format!("{}.unfinished", backup.name);
     if !left.contains(&part) {
-        // The kill came too late. A backup that is there must be whole.
+        // The kill came too late. If there is a backup, it must be whole.
         assert!(left.iter().all(|name| *name == backup.name), "round {round}: {left:?} is neither");
         for name in left {
             std::fs::remove_dir_all(backups.join(name)).expect("removed");

@@ -11,8 +11,8 @@ use tickwheel_client::{ClientError, Outcome};
 use crate::history::{Answer, Call, Delivery, History, Key, any_of, queue_of};
 use crate::payload::{number_of, payload_of};
 
-/// The duration of all leases (ms), longer than any test: no lease ends by itself, so the end of one has only one
-/// reason.
+/// The duration of all leases (ms). It is longer than any test, so no lease runs out by itself. If a lease ends,
+/// there is only one possible reason.
 const LEASE_MS: u64 = 3_600_000;
 
 /// A client of one server.
@@ -35,7 +35,7 @@ pub(crate) struct Leased {
 pub(crate) enum Silence {
     /// No server listens.
     Gone,
-    /// The server answered with this status, which leaves the outcome open.
+    /// The server answered with this status, so the outcome is unknown.
     Refused(u16),
 }
 

@@ -1,4 +1,4 @@
-//! A wall clock that jumps while the monotonic one goes on, by libfaketime; and a process that is frozen.
+//! A wall clock that jumps while the monotonic clock goes on (by libfaketime); and a process that is frozen.
 
 use std::fs;
 use std::path::PathBuf;
@@ -50,7 +50,7 @@ impl Jumper {
 
     /// From now on the server's clock is ahead of the test's clock by this offset.
     fn show(&self, offset_ms: i64) {
-        // The file changes in one step: the server may read it at any moment.
+        // The file changes in one step, because the server may read it at any moment.
         let next = self.offset.with_extension("next");
         fs::write(&next, format!("{:+.3}\n", offset_ms as f64 / 1_000.0)).expect("write the offset");
         fs::rename(next, &self.offset).expect("move the offset");
@@ -59,8 +59,8 @@ impl Jumper {
     /// Moves the clock as [`Self::show`] does, and waits until the server noticed the step and believes it.
     fn jump(&self, server: &Server, offset_ms: i64) {
         let before = steps(server);
-        // Delivery times are checked on receipt against the believed clock: during the step, against the later of the
-        // two.
+        // Delivery times are checked on receipt against the believed clock. During the step, they are checked against
+        // the later of the two clocks.
         let believed = self.stage.history.wall_ms() - wall_ms();
         self.stage.history.set_wall_offset_ms(believed.max(offset_ms));
         self.show(offset_ms);
@@ -86,7 +86,7 @@ fn offset_ms(server: &Server) -> i64 {
     ready(&server.url).1["clock"]["offset_ms"].as_i64().expect("a number")
 }
 
-/// The keys that are delivered within this time.
+/// The keys of the tasks that are delivered within this time.
 fn come(caller: &Caller<'_>, wait_ms: u64) -> Vec<Key> {
     let mut leased = caller.lease("0", 100, wait_ms).expect("leases go on");
     leased.sort_by(|a, b| a.key.cmp(&b.key));
@@ -119,8 +119,8 @@ fn a_jump_back_makes_nothing_early_and_nothing_unready() {
     assert_eq!(offset_ms(&server), 0);
     wait_for("both steps in the log", || (jumper.stage.home.lines("clock_stepped").len() == 2).then_some(()));
     if is_long() {
-        // The way back is a step forward of nearly an hour, and has to stand: the clock was right for a shorter time
-        // than it was wrong.
+        // The return is a step forward of nearly an hour. It is believed only after a wait, because the clock was right
+        // for a shorter time than it was wrong.
         jumper.show(0);
         let begun = Instant::now();
         jumper.stage.history.set_wall_offset_ms(0);
@@ -134,15 +134,15 @@ fn a_jump_back_makes_nothing_early_and_nothing_unready() {
     jumper.stage.restart_and_judge("a jump back");
 }
 
-/// An hour back and at once forward again. A step forward of an hour has to stand for a minute, but this one returns to
-/// the right clock.
+/// An hour back and at once forward again. A step forward of an hour is usually believed only after a minute, but this
+/// one returns to the right clock.
 #[test]
 fn a_glitch_back_makes_nothing_late() {
     let Some(mut jumper) = Jumper::new() else { return };
     let server = jumper.start();
     let caller = Caller::new(&server.url, &jumper.stage.history);
     caller.put(&key("before"), wall_ms() + 3_000, 1).expect("put");
-    // The clock is right for three seconds, so a glitch may last that long.
+    // The clock was right for three seconds, so a glitch may last three seconds.
     assert_eq!(come(&caller, 10_000), [key("before")]);
     caller.put(&key("soon"), wall_ms() + 1_000, 1).expect("put");
     jumper.jump(&server, -HOUR_MS);
@@ -185,14 +185,14 @@ fn a_jump_ahead_of_more_than_five_minutes_has_to_stand() {
         assert_eq!(steps(&server), 2, "to believe it is no further step");
         assert!(lines("clock_believed").contains("by_ms="));
     } else {
-        // The jump ends before it is believed, and has had no effect.
+        // The jump ends before the server believes it, and has had no effect.
         jumper.show(0);
         wait_for("the clock to be right", || (offset_ms(&server) == 0).then_some(()));
         assert_eq!(come(&caller, 1_500), Vec::<Key>::new());
         assert!(lines("clock_gone_back").contains("by_ms="));
     }
     server.kill();
-    // After a restart the server has no earlier clock to compare with: the due time alone decides.
+    // After a restart the server has no earlier reading to compare with, so only the due time counts.
     jumper.stage.ledger.crash();
     jumper.show(10 * MINUTE_MS);
     jumper.stage.history.set_wall_offset_ms(10 * MINUTE_MS);
@@ -201,7 +201,7 @@ fn a_jump_ahead_of_more_than_five_minutes_has_to_stand() {
     assert!(!jumper.stage.ledger.is_live("0:in-5-min") || is_long(), "it was due, and came");
 }
 
-/// The first delivery within a good minute.
+/// The first delivery within a little more than a minute.
 fn wait_for_a_minute(caller: &Caller<'_>) -> Vec<Key> {
     let begun = Instant::now();
     loop {
@@ -222,7 +222,7 @@ fn a_frozen_server_goes_on_where_it_was() {
     caller.put(&key("meanwhile"), wall_ms() + 400, 1).expect("put");
     thread::scope(|scope| {
         let frozen = scope.spawn(|| {
-            // The freeze needs a length, so this is the test's only wait for a time.
+            // The freeze must last for a certain time. This is the test's only wait for a time.
             thread::sleep(Duration::from_millis(200));
             server.signal(Signal::STOP);
             thread::sleep(Duration::from_millis(1_200));

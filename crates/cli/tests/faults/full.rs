@@ -1,4 +1,4 @@
-//! A disk that is really full: a small file system of its own.
+//! A disk that is really full. It is a small file system of its own.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -20,13 +20,13 @@ use crate::stage::{HOUR_MS, Stage, key};
 const MIB: usize = 1 << 20;
 /// The disk holds some log files, their reserve, and the tasks of the test.
 const DISK: &str = "size=192m";
-/// The time within which puts are accepted after space is back. The test only waits for it: nothing else must be
-/// necessary.
+/// The time within which puts are accepted after space is back. The test only waits this time, because nothing else
+/// may be necessary.
 const ROOM_TIME_MAX: Duration = Duration::from_secs(1);
 /// The size of another program's file on the disk (bytes).
 const BALLAST: usize = 64 * MIB;
 
-/// Growth is refused, everything else goes on, nothing is lost, and the server notices by itself when there is space
+/// Growth is refused, all other calls work, nothing is lost, and the server notices by itself when there is space
 /// again.
 #[test]
 fn a_full_disk_refuses_growth_and_nothing_else() {
@@ -49,8 +49,8 @@ fn a_full_disk_refuses_growth_and_nothing_else() {
     }
     let mut batches = fill(&caller, 0);
 
-    // Now no space is left at all, not even the server's reserve. A checkpoint under way may still free log files:
-    // their space is prepared for the next ones or free for all, so it is filled too.
+    // Now there is no space left, not even the server's reserve. A checkpoint under way may still free log files.
+    // Their space is prepared for the next log files or is free, so it is filled, too.
     let mut second = Ballast::of(&stage.home.data, "ballast-2", usize::MAX);
     let mut rounds = 1;
     wait_for("growth to be refused for good", || {
@@ -71,7 +71,7 @@ fn a_full_disk_refuses_growth_and_nothing_else() {
         assert!(matches!(caller.cancel(one), Ok(Answer::Cancelled)), "a cancel needs no room");
     }
     assert!(matches!(caller.get(&far[20]), Ok(Answer::Live { .. })));
-    // Acks and cancels let a checkpoint give files back, so the room that came since is taken again.
+    // Acks and cancels let a checkpoint free files, so the new space is filled again.
     let said = wait_for("the server to say that it is short of room", || {
         rounds += 1;
         batches += fill(&caller, batches);
@@ -95,14 +95,14 @@ fn a_full_disk_refuses_growth_and_nothing_else() {
         (200, &"ok".into(), &serde_json::json!([])),
         "{said}"
     );
-    // A checkpoint that frees log files makes space between two rounds of filling; each such time is logged once as
-    // well.
+    // A checkpoint that frees log files makes space between two rounds of filling. Each such moment is logged once,
+    // too.
     let (full, again) = (stage.home.lines("disk_full").len(), stage.home.lines("disk_room_again").len());
     assert!((1..=rounds).contains(&full), "{full} lines of a full disk in {rounds} rounds");
     assert_eq!(full, again, "each full disk ended with a line");
 
-    // The disk is filled once more, and the server killed. It may refuse to start without space; with space it has
-    // everything.
+    // The disk is filled once more, and the server is killed. It may refuse to start without space. With space it
+    // must have everything.
     let more = fill(&caller, batches);
     let third = Ballast::of(&stage.home.data, "ballast-3", usize::MAX);
     for one in &far[20..30] {
@@ -118,8 +118,8 @@ fn a_full_disk_refuses_growth_and_nothing_else() {
     ));
 }
 
-/// An import stops before the line that does not fit: the lines before it are in and survive a kill, and the import
-/// resumes there when there is space.
+/// An import stops before the line that does not fit. The lines before it are stored and survive a kill. When there
+/// is space, the import resumes at that line.
 #[test]
 fn an_import_that_finds_the_disk_full_stops_before_a_line_and_goes_on_from_it() {
     if !has("a full disk in an import", &[Need::Program("mount"), Need::Mounting]) {

@@ -1,5 +1,5 @@
-//! A disk with a journal: one file in a FUSE file system of the test, for a loop device. Each write and each flush is
-//! recorded in order. So the test can make the disk as it would be after a power failure at any moment.
+//! A disk with a journal. It is one file in a FUSE file system of the test, for a loop device. Each write and each
+//! flush is recorded in order. So the test can make the disk as it would be after a power failure at any moment.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -13,7 +13,7 @@ use fuser::{
     ReplyWrite, Request, WriteFlags,
 };
 
-/// The size of the disk (bytes): a few log files and a checkpoint of tests.
+/// The size of the disk (bytes), enough for a few log files and a checkpoint of the tests.
 pub(crate) const DISK_BYTES: u64 = 192 << 20;
 pub(crate) const BLOCK: usize = 4_096;
 /// The name of the one file.
@@ -39,7 +39,7 @@ pub(crate) enum Entry {
     Mark,
 }
 
-/// The content of a disk by blocks; a missing block is zeroes.
+/// The content of a disk by blocks. A missing block has zeroes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Image {
     pub(crate) blocks: BTreeMap<u64, Box<[u8]>>,

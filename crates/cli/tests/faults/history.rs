@@ -1,4 +1,4 @@
-//! The calls and answers of the clients, kept by the process that is not killed.
+//! The calls and answers of the clients. The process that keeps them is not killed.
 
 use std::fmt;
 use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
@@ -8,7 +8,7 @@ use std::time::SystemTime;
 /// A task's key; its queue is part of it.
 pub(crate) type Key = Arc<str>;
 
-/// The end of a key that stands for every key of its queue: the one of a lease whose answer was lost.
+/// The end of a key that stands for every key of its queue. It is for a lease whose answer was lost.
 pub(crate) const ANY: &str = ":*";
 
 /// The queue of a key: its part before the first colon.
@@ -37,7 +37,7 @@ pub(crate) enum Call {
     Ack(Delivery),
     /// A get, or a line of a list.
     Get,
-    /// The key's share of a lease call.
+    /// The part of a lease call that concerns the key.
     Lease,
 }
 
@@ -73,7 +73,7 @@ pub(crate) enum Answer {
         version: u64,
     },
     Delivered(Delivery),
-    /// A definite refusal, or a call that was never sent: without any effect.
+    /// A definite refusal, or a call that was never sent. It has no effect.
     Refused,
 }
 
@@ -96,7 +96,7 @@ pub(crate) struct Open(usize);
 pub(crate) struct History {
     now: Box<dyn Fn() -> u64 + Send + Sync>,
     ops: Mutex<Vec<Op>>,
-    /// Broken promises that one answer alone proves.
+    /// Broken promises that a single answer proves.
     broken: Mutex<Vec<String>>,
     deliveries: AtomicU64,
     in_flight: AtomicUsize,
@@ -147,7 +147,7 @@ impl History {
         self.ops()[open.0].answer = Some((at, answer));
     }
 
-    /// Records a call that is known only by its answer: a line of a list, a task of a lease.
+    /// Records a call that is known only from its answer: a line of a list, a task of a lease.
     pub(crate) fn saw(&self, key: &Key, call: Call, sent: u64, answer: Answer) {
         let at = self.now();
         self.ops().push(Op { key: Arc::clone(key), call, sent, answer: Some((at, answer)) });

@@ -18,7 +18,8 @@ pub(crate) struct Injection {
 }
 
 impl Injection {
-    /// Injects into a running server, such as `fdatasync:error=EIO:when=3`; the count begins now, for each thread.
+    /// Injects a fault into a running server, such as `fdatasync:error=EIO:when=3`. The count begins now, for each
+    /// thread.
     pub(crate) fn into_running(server: Pid, inject: &str, directory: &Path) -> Self {
         wait_until_quiet(server);
         let trace = directory.join("trace");
@@ -30,7 +31,8 @@ impl Injection {
         let mut line = String::new();
         said.read_line(&mut line).expect("read what strace says");
         assert!(line.contains("attached"), "strace: {line}");
-        // strace prints more when threads come and go. This thread reads it away, because strace must not block.
+        // strace prints more when threads start and end. This thread reads its output, because strace must not
+        // block.
         std::thread::spawn(move || said.read_to_string(&mut String::new()));
         Self { strace, trace }
     }
@@ -42,7 +44,7 @@ impl Injection {
         });
     }
 
-    /// Detaches from the server and returns the calls that were seen, one a line.
+    /// Detaches from the server and returns the calls that were seen, one per line.
     pub(crate) fn end(mut self) -> String {
         self.let_go();
         std::fs::read_to_string(&self.trace).expect("read the trace")
@@ -50,7 +52,7 @@ impl Injection {
 
     fn let_go(&mut self) {
         let id = i32::try_from(self.strace.id()).ok().and_then(Pid::from_raw).expect("a process id");
-        // strace ended by itself if the server did.
+        // If the server ended, strace has ended by itself.
         let _ended = kill_process(id, Signal::INT);
         let _status = self.strace.wait();
     }
@@ -62,8 +64,8 @@ impl Drop for Injection {
     }
 }
 
-/// The words in front of a server's command line that inject from its first call on. The server stays a child of the
-/// test.
+/// The words before a server's command line. They inject faults from its first call on. The server stays a child of
+/// the test.
 pub(crate) fn from_the_start<'a>(inject: &'a str, trace: &'a str) -> [&'a str; 10] {
     ["strace", "-D", "-f", "-qq", "-e", CALLS, "-e", inject, "-o", trace]
 }

@@ -1,4 +1,4 @@
-//! The judgement whether an order of all calls exists that explains all answers.
+//! The check that an order of all calls exists which explains all answers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,13 +12,13 @@ pub(crate) struct Ledger {
 }
 
 impl Ledger {
-    /// Takes calls in. Returns one line for each key whose answers no order explains.
+    /// Takes calls. Returns one line for each key whose answers no order explains.
     pub(crate) fn take_in(&mut self, ops: Vec<Op>) -> Vec<String> {
         let mut by_key: BTreeMap<Key, Vec<Op>> = BTreeMap::new();
         for op in ops {
             by_key.entry(op.key.clone()).or_default().push(op);
         }
-        // Leases whose answer was lost: the first of each queue stands for all.
+        // Leases whose answer was lost. The first of each queue stands for all of them.
         let lost: BTreeMap<Key, Op> = by_key
             .extract_if(.., |key, _| key.ends_with(ANY))
             .map(|(key, ops)| (key, ops[0].clone()))
@@ -72,7 +72,7 @@ impl Ledger {
         worlds.is_some_and(|worlds| worlds.iter().all(|world| matches!(world, World::Live(_))))
     }
 
-    /// Ended keys are not kept: one that comes back is as wrong as one that never existed.
+    /// Ended keys are not kept: if one comes back, that is as wrong as a key that never existed.
     fn put(&mut self, key: Key, worlds: BTreeSet<World>) {
         if worlds.iter().any(|world| matches!(world, World::Live(_))) {
             self.worlds.insert(key, worlds);
@@ -85,7 +85,8 @@ fn ended() -> BTreeSet<World> {
 }
 
 /// All possible states of the key after these calls. Each call takes effect at some moment between its sending and its
-/// answer; one without an answer, at any later moment or never. The result is empty if no order explains the answers.
+/// answer. A call without an answer takes effect at any later moment or never. The result is empty if no order
+/// explains the answers.
 fn explain(before: &BTreeSet<World>, ops: &[Op]) -> BTreeSet<World> {
     assert!(ops.len() <= 64, "{} calls about {}: too many to order", ops.len(), ops[0].key);
     let answered = (0..ops.len()).filter(|&i| ops[i].answer.is_some()).fold(0_u64, |all, i| all | 1 << i);
@@ -96,7 +97,7 @@ fn explain(before: &BTreeSet<World>, ops: &[Op]) -> BTreeSet<World> {
         if done & answered == answered {
             ends.insert(world);
         }
-        // The first of the remaining answers: a call that was sent after it comes after it.
+        // The first of the remaining answers. A call that was sent after it comes later in the order.
         let left = |i: &usize| done & (1 << i) == 0;
         let first = (0..ops.len()).filter(left).filter_map(|i| ops[i].answer.map(|(at, _)| at)).min();
         for i in (0..ops.len()).filter(left) {
@@ -122,7 +123,7 @@ fn story(key: &Key, before: &BTreeSet<World>, ops: &[Op]) -> String {
     format!("UNEXPLAINED: {key}, before: {before:?}\n{}", lines.join("\n"))
 }
 
-/// The history up to the number `cut`: later calls were not sent, later answers did not come.
+/// The history up to the number `cut`. Later calls count as not sent, and later answers as not received.
 pub(crate) fn until(ops: &[Op], cut: u64) -> Vec<Op> {
     let mut kept: Vec<Op> = ops.iter().filter(|op| op.sent < cut).cloned().collect();
     for op in &mut kept {

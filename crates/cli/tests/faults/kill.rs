@@ -18,10 +18,10 @@ use crate::server::{Home, Starting};
 
 /// The range of the time from the start of the load to the kill (ms): from the first calls to many commits.
 const LIFE_MS: (u64, u64) = (20, 330);
-/// The longest time from a start to a kill that is to meet the recovery (ms).
+/// The longest time from a start to a kill that should happen during the recovery (ms).
 const RECOVERY_MS: u64 = 80;
 const DEPTH: u64 = 3;
-/// One round of this number also recovers a copy of the directory.
+/// In every round whose number is a multiple of this, a copy of the directory is recovered, too.
 const TWIN_EVERY: u64 = 10;
 
 #[derive(Debug, Default)]
@@ -114,7 +114,7 @@ fn recover(home: &Home, random: &mut Random, totals: &mut Totals) {
     let mut depth = 0;
     for _ in 0..random.below(DEPTH + 1) {
         let starting = Starting::of(&mut home.command(&[]));
-        // Short waits are as likely as long ones: a recovery of little data is over soon.
+        // Short waits are as likely as long ones, because a recovery of little data is over soon.
         let longest = 1 << random.below(7);
         thread::sleep(Duration::from_millis(1 + random.below(longest.min(RECOVERY_MS))));
         totals.kills += 1;

@@ -13,7 +13,7 @@ use crate::readback::QUEUES;
 
 const WRITERS: u64 = 4;
 const WORKERS: u64 = 2;
-/// From this number of live tasks on, tasks are cancelled in batches, so that a readback stays short.
+/// From this number of live tasks on, tasks are cancelled in batches, so that a readback does not take long.
 const LIVE_MAX: usize = 2_500;
 /// Due times after the end of the test (ms), around a minute, an hour and a day.
 const FAR_MS: [i64; 10] = [
@@ -44,15 +44,15 @@ pub(crate) struct Load<'a> {
     pub(crate) large: u64,
     /// Keys that are live at the start.
     pub(crate) live: &'a [Key],
-    /// Set to end the clients although the server lives.
+    /// Set to end the clients while the server still runs.
     pub(crate) stop: &'a AtomicBool,
     /// Leases without an ack: a worker tries some of their tokens.
     pub(crate) kept: &'a Mutex<Vec<Leased>>,
 }
 
 impl Load<'_> {
-    /// Runs until the server is gone or takes no more, or the load is stopped. `meanwhile` runs beside it and may ask
-    /// whether all writers have ended.
+    /// Runs until the server is gone or takes no more, or until the load is stopped. `meanwhile` runs at the same
+    /// time and may ask whether all writers have ended.
     pub(crate) fn run(&self, caller: &Caller<'_>, meanwhile: impl FnOnce(&dyn Fn() -> bool)) {
         thread::scope(|scope| {
             let mut writers = Vec::new();
@@ -155,7 +155,7 @@ impl<'a> Writer<'a> {
         self.put(&key, due_ms)
     }
 
-    /// A due time soon (0.3 to 5.3 s, some rounds away) or far.
+    /// A due time that is soon (0.3 to 5.3 s, some rounds away) or far.
     fn due_ms(&mut self) -> i64 {
         let far = FAR_MS[usize::try_from(self.random.below(FAR_MS.len() as u64)).expect("small")];
         match self.random.below(3) {
@@ -190,8 +190,8 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Puts a quarter of a megabyte, so that files fill and checkpoints come. Removes the third batch before it, and
-    /// some of earlier rounds.
+    /// Puts a quarter of a megabyte, so that files fill and checkpoints happen. Removes the batch that was put three
+    /// batches before, and some batches of earlier rounds.
     fn large(&mut self) -> Said<()> {
         let old = self.load.live.iter().filter(|key| key.contains(":b") && self.random.below(WRITERS) == 0);
         let mut old: Vec<Key> = old.take(40).cloned().collect();
@@ -230,7 +230,7 @@ impl<'a> Writer<'a> {
         let due_ms = wall_ms() + 8 + self.below(20);
         self.put(&key, due_ms)?;
         let until = due_ms - 3 + self.below(5);
-        // The cancel is meant to meet the due time, so this is the load's only wait for a time.
+        // The cancel should come at the due time. This is the load's only wait for a time.
         thread::sleep(Duration::from_millis(u64::try_from(until - wall_ms()).unwrap_or_default()));
         let answer = self.caller.cancel(&key)?;
         let definite = matches!(answer, Answer::Cancelled | Answer::Leased | Answer::Done);
@@ -272,7 +272,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Puts a task. Each put of a round has its own number, so that payloads tell them apart.
+    /// Puts a task. Each put of a round has its own number, so that the payloads differ.
     fn put(&mut self, key: &Key, due_ms: i64) -> Said<()> {
         self.made += 1;
         let number = u32::try_from(self.writer).expect("small") << 24 | self.made;

@@ -17,9 +17,10 @@ const MIB: u64 = 1 << 20;
 const PAYLOAD_BYTES: usize = 200;
 const BATCH: u64 = 500;
 
-/// Far tasks under a memory limit: the server takes them all, and the next server finds them all under the same limit.
+/// Far tasks under a memory limit. The server takes them all, and the next server finds them all under the same limit.
 ///
-/// With `TICKWHEEL_LONG=1` there are a million under 256 MiB: more than would fit with each payload and key in memory.
+/// With `TICKWHEEL_LONG=1` there are a million tasks under 256 MiB. They would not fit with each payload and key in
+/// memory.
 #[test]
 fn far_tasks_fit_under_a_ceiling() {
     if !has("a ceiling of memory", &[Need::Groups(Group::parent())]) {
@@ -54,7 +55,7 @@ fn far_tasks_fit_under_a_ceiling() {
     ));
 }
 
-/// The limit works: a server that cannot fit under it is killed, and everything that it acknowledged is there.
+/// The limit works. A server that does not fit under it is killed, and everything that it acknowledged is there.
 #[test]
 fn a_server_over_its_ceiling_is_killed_and_loses_nothing() {
     if !has("a ceiling of memory", &[Need::Groups(Group::parent())]) {
@@ -67,7 +68,7 @@ fn a_server_over_its_ceiling_is_killed_and_loses_nothing() {
     let Ok(server) = Starting::of(&mut home.command(&group.wrapper())).ready() else {
         return;
     };
-    // Payloads of near tasks are in memory, so the loop ends.
+    // Payloads of near tasks are in memory, so the memory runs out and the loop ends.
     let ended = loop {
         match fill(&server.url, acknowledged, acknowledged + BATCH) {
             Ok(()) => acknowledged += BATCH,
@@ -139,7 +140,7 @@ impl Group {
     fn new(name: &str, limit_bytes: u64) -> Self {
         let parent = Path::new(Self::parent());
         let limit = if Self::parent() == Self::V1 { "memory.limit_in_bytes" } else { "memory.max" };
-        // The controller may be switched on already. If the test may not switch it on, writing the limit fails below.
+        // The controller may be on already. If the test may not switch it on, writing the limit fails below.
         let _on = fs::write(parent.join("cgroup.subtree_control"), "+memory");
         let directory = parent.join(format!("{name}-{}", std::process::id()));
         fs::create_dir(&directory).expect("make a control group");

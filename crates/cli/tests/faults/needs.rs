@@ -1,4 +1,4 @@
-//! Requirements of a test on the computer, and messages about missing ones.
+//! The requirements of a test on the computer, and messages about the missing ones.
 
 use std::process::{Command, Stdio};
 
@@ -8,7 +8,7 @@ pub(crate) fn say(text: &str) {
     eprintln!("{text}");
 }
 
-/// Whether all needs are met; otherwise a clear message says what was not tested. A missing program is a failure with
+/// Whether all needs are met. If not, a clear message says what was not tested. A missing program is a failure with
 /// `TICKWHEEL_REQUIRE_ALL=1`. Any other missing need is a failure if the long tests are asked for.
 pub(crate) fn has(what: &str, needs: &[Need]) -> bool {
     let missing: Vec<&Need> = needs.iter().filter(|need| !need.is_there()).collect();

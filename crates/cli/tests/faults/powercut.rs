@@ -1,4 +1,4 @@
-//! Power cuts: the possible states of a server's disk after one, at any moment of a load, on ext4.
+//! Power cuts: the possible states of a server's disk after a power cut, at any moment of a load, on ext4.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -27,7 +27,7 @@ const NEEDS: [Need; 5] = [
     Need::Program("losetup"),
     Need::Program("mkfs.ext4"),
 ];
-/// The percentage of large calls, and the duration: enough for a checkpoint, or a little of everything.
+/// The percentage of large calls, and the duration. They are enough for a checkpoint, or for a few calls of each kind.
 const HEAVY: (u64, Duration) = (25, Duration::from_secs(4));
 const LIGHT: (u64, Duration) = (LARGE, Duration::from_millis(800));
 /// The number of states that are checked for each load.
@@ -37,18 +37,18 @@ const STATES_OF_A_LOAD: u64 = 20;
 struct Recording {
     entries: Vec<Entry>,
     ops: Vec<Op>,
-    /// The entry from which on the server was ready.
+    /// The index of the event from which on the server was ready.
     from: u64,
-    /// Moments at which a file was half made, such as a checkpoint.
+    /// Moments at which a file was half written, such as a checkpoint.
     half_made: Vec<u64>,
     /// 1 if a checkpoint came during the load.
     checkpoints: u64,
 }
 
 impl Recording {
-    /// A moment after the start. One of three is drawn from the moments with a half-made file. Two of each three, by
-    /// `nth`, are moved back to the end of a write that no flush has covered. They are chosen by count, because chance
-    /// alone leaves too few of them among eight.
+    /// A moment after the start. A third of them is drawn from the moments with a half-written file. Two of each
+    /// three, by `nth`, are moved back to the end of a write that no flush has covered. They are chosen by their
+    /// number, because chance alone leaves too few of them among eight.
     fn moment(&self, nth: u64, random: &mut Random) -> u64 {
         let length = self.entries.len() as u64;
         let mut moment = self.from + 1 + random.below(length - self.from - 1);
@@ -108,7 +108,7 @@ fn nothing_acknowledged_is_lost_by_a_power_cut() {
     assert!(with_loose * 2 >= states, "too few states had anything to lose");
 }
 
-/// The harness finds errors: a server whose syncs never reach the disk loses acknowledged tasks.
+/// The test finds errors: a server whose syncs never reach the disk loses acknowledged tasks.
 #[test]
 fn a_server_without_its_syncs_is_found_out() {
     if !has(
@@ -172,7 +172,7 @@ fn watch(shard: &Path, journal: &Journal, over: &AtomicBool) -> Vec<u64> {
     half_made
 }
 
-/// Checks states of the disk at moments of the load. Returns the broken promises of all of them.
+/// Checks states of the disk at moments of the load. Returns the broken promises of all states.
 fn cut(recording: &Recording, seed: u64, states: u64, totals: &mut Totals) -> Vec<String> {
     let mut random = Random::new(seed);
     let length = recording.entries.len() as u64;
@@ -200,7 +200,8 @@ fn cut(recording: &Recording, seed: u64, states: u64, totals: &mut Totals) -> Ve
     broken
 }
 
-/// Applies all, none or some of the writes that no flush covered, in any order, and of some only the first sectors.
+/// Applies all, none or some of the writes that no flush covered, in any order. Of some writes it applies only the
+/// first sectors.
 fn with_some(durable: &Image, loose: &[Entry], random: &mut Random, totals: &mut Totals) -> Image {
     let is_write = |entry: &&Entry| matches!(entry, Entry::Write { .. } | Entry::Zero { .. });
     let mut loose: Vec<&Entry> = loose.iter().filter(is_write).collect();

@@ -18,8 +18,8 @@ pub(crate) struct Readback {
     pub(crate) live: Vec<Key>,
 }
 
-/// Reads everything from a restarted server without other callers, and judges it together with all calls before.
-/// `earlier` are the calls since the ledger was last complete. Due tasks are leased and acked, but for every eighth
+/// Reads everything from a restarted server without other callers, and judges it together with all earlier calls.
+/// `earlier` has the calls since the ledger was last complete. Due tasks are leased and acked, except every eighth
 /// one, which is returned in `kept`.
 pub(crate) fn read_back(
     caller: &Caller<'_>,
@@ -41,8 +41,8 @@ pub(crate) fn read_back(
     Readback { broken, live: ledger.maybe_live().cloned().collect() }
 }
 
-/// The number of keys asked for one by one after each start; of more keys every second, third and so on is asked for.
-/// The lists have all.
+/// The number of keys that are asked for one by one after each start. If there are more keys, only every second,
+/// third and so on is asked for. The lists have all keys.
 const ASKED_MAX: usize = 2_000;
 
 /// Lists everything, and asks for each of these keys.

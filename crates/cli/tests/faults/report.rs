@@ -1,4 +1,4 @@
-//! Pages of a server that the client has no call for.
+//! Pages of a server for which the client has no call.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;

@@ -7,12 +7,12 @@ use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// The place of a server: its data and its log.
+/// A directory with the data and the log of a server.
 #[derive(Clone, Debug)]
 pub(crate) struct Home {
     /// The data directory; absolute.
     pub(crate) data: PathBuf,
-    /// The file for stderr of all servers of this home, one after the other.
+    /// The file for the stderr of all servers of this home. They write to it one after the other.
     pub(crate) log: PathBuf,
 }
 
@@ -34,7 +34,7 @@ impl Home {
         Self { data: directory.join("data"), log: directory.join("server.log") }
     }
 
-    /// The server's command line behind `wrapper`: a program that runs it, or nothing.
+    /// The server's command line after `wrapper`, which is a program that runs it, or nothing.
     pub(crate) fn command(&self, wrapper: &[&str]) -> Command {
         let program = env!("CARGO_BIN_EXE_tickwheel");
         let mut words =
@@ -65,7 +65,7 @@ impl Home {
         }
     }
 
-    /// The name of the checkpoint from which a recovery would start, under the present naming of files.
+    /// The name of the checkpoint from which a recovery would start, as files are named today.
     pub(crate) fn newest_checkpoint(&self) -> Option<String> {
         let files = std::fs::read_dir(self.data.join("shard-0000")).ok()?;
         let names = files.flatten().filter_map(|file| file.file_name().into_string().ok());
@@ -107,7 +107,8 @@ impl Starting {
         Ok(Server { url: url.to_owned(), child })
     }
 
-    /// Kills with SIGKILL; the process is gone when this returns. True if the server was ready before.
+    /// Kills the server with SIGKILL. The process is gone when this returns. True if the server was
+    /// ready before.
     pub(crate) fn kill(mut self) -> bool {
         kill(self.child.as_mut().expect("taken by `ready` only"));
         let mut said = String::new();
@@ -135,12 +136,12 @@ impl Server {
         kill_process(self.pid(), signal).expect("send the signal");
     }
 
-    /// Kills with SIGKILL; the process is gone when this returns.
+    /// Kills the server with SIGKILL. The process is gone when this returns.
     pub(crate) fn kill(mut self) {
         kill(&mut self.child);
     }
 
-    /// Waits for the end of the process, which another cause brings about.
+    /// Waits for the end of the process, which has another cause than this call.
     pub(crate) fn ended(mut self) -> ExitStatus {
         self.child.wait().expect("wait for the server")
     }
@@ -153,7 +154,7 @@ impl Drop for Server {
 }
 
 fn kill(child: &mut Child) {
-    // The process is gone already after a kill or an end of its own.
+    // After a kill, or an end by itself, the process is gone already.
     let _gone = child.kill();
     let _status = child.wait();
 }

@@ -45,7 +45,7 @@ impl Stage {
         self.directory.path()
     }
 
-    /// Runs load until the server takes no more or is gone, and for `life` at most.
+    /// Runs load until the server takes no more or is gone, for at most `life`.
     pub(crate) fn load(&mut self, server: &Server, life: Duration) {
         self.round += 1;
         let stop = AtomicBool::new(false);

@@ -1,5 +1,5 @@
-//! Writes and syncs that fail, fall short, are slow or kill the server. A failed write is not acknowledged, and
-//! acknowledged ones stay.
+//! Writes and syncs that fail, are incomplete, are slow or kill the server. A failed write is not acknowledged, and
+//! acknowledged writes stay.
 
 use std::os::unix::process::ExitStatusExt;
 use std::sync::atomic::AtomicBool;
@@ -18,7 +18,7 @@ use crate::stage::{HOUR_MS, Stage, key};
 
 const STRACE: [Need; 2] = [Need::Program("strace"), Need::Tracing];
 
-/// One sync fails and all later ones would succeed: nothing is acknowledged any more, but reads are still answered.
+/// One sync fails, and all later ones would succeed. No call is acknowledged any more, but reads are still answered.
 #[test]
 fn after_a_failed_sync_nothing_is_acknowledged() {
     if !has("a failing sync", &STRACE) {
@@ -82,8 +82,8 @@ fn read_only_after(inject: &str) {
     stage.restart_and_judge(inject);
 }
 
-/// The kernel takes two bytes of a write: the server writes the rest. (strace does not write those two bytes, so the
-/// file is then damaged, and the server has to refuse it by name.)
+/// The kernel takes two bytes of a write, and the server writes the rest. (strace does not write those two bytes, so
+/// the file is then damaged, and the server has to refuse it by name.)
 #[test]
 fn a_short_write_is_gone_on_with_and_damage_is_refused() {
     if !has("a short write", &STRACE) {
@@ -138,8 +138,8 @@ fn a_death_at_a_sync_loses_nothing() {
     }
 }
 
-/// No answer comes before its sync: if each sync takes 300 ms, so does each put. Calls under way at a kill then took
-/// effect or did not.
+/// No answer comes before its sync. So if each sync takes 300 ms, each put takes as long. Calls that were under way
+/// at a kill took effect or did not.
 #[test]
 fn answers_wait_for_a_slow_sync() {
     if !has("a slow sync", &STRACE) {
@@ -175,7 +175,8 @@ fn answers_wait_for_a_slow_sync() {
     stage.restart_and_judge("a kill amid slow syncs");
 }
 
-/// A disk that does not answer cannot keep a server from ending: the second signal does not wait for it.
+/// A disk that does not answer cannot keep a server from ending, because the second signal does not wait for the
+/// disk.
 #[test]
 fn a_second_signal_ends_a_stop_that_waits_for_the_disk() {
     if !has("a disk that does not answer", &STRACE) {
@@ -188,7 +189,7 @@ fn a_second_signal_ends_a_stop_that_waits_for_the_disk() {
     wait_for("a lease", || caller.lease("0", 1, 1_000).ok().filter(|leased| !leased.is_empty()));
     let injection = Injection::into_running(server.pid(), "fdatasync:delay_enter=12000000", stage.path());
     server.signal(Signal::TERM);
-    // The lease is on its way to the disk, so the two signals are not one stop.
+    // The lease is being written to the disk, so the two signals do not count as one stop.
     injection.wait_for_call("pwrite64");
     // strace keeps the syncing thread, and so the process, until its delay is over.
     wait_for("the server to give up", || {
@@ -203,8 +204,8 @@ fn a_second_signal_ends_a_stop_that_waits_for_the_disk() {
     assert!(matches!(caller.get(&key("held")), Ok(Answer::Live { .. })));
 }
 
-/// The N-th call of each kind fails, from the server's very start on. The server may refuse to start or to go on, and
-/// the next one has everything.
+/// The N-th call of each kind fails, beginning with the start of the server. The server may refuse to start or to go
+/// on. The next server has everything.
 #[test]
 fn whichever_call_fails_nothing_is_lost() {
     if !has("each call's failing", &STRACE) {

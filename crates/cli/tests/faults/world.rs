@@ -1,5 +1,5 @@
-//! The possible states of a key, and the effect of each answer on them. A dozen lines for each verb, without code of
-//! the product.
+//! The possible states of a key, and the effect of each answer on them. It has a dozen lines for each verb, and no
+//! code of the product.
 
 use crate::history::{Answer, Call, Delivery};
 
@@ -17,7 +17,7 @@ pub(crate) enum World {
 pub(crate) struct Live {
     pub(crate) due_ms: i64,
     pub(crate) number: u32,
-    /// `None` if no answer has told it yet.
+    /// `None` if no answer has shown it yet.
     pub(crate) version: Option<u64>,
     pub(crate) held: Held,
 }
@@ -56,7 +56,7 @@ impl World {
             {
                 Some(self)
             }
-            // The server remembers an end for a while only.
+            // The server remembers an end only for some time.
             (Call::Patch { .. } | Call::Cancel | Call::Get, Answer::NotFound, Self::Absent | Self::Done) => {
                 Some(self)
             }
@@ -102,7 +102,7 @@ impl World {
         }
     }
 
-    /// The state of the key after the server died: leases die with it.
+    /// The state of the key after the server died. Its lease has ended.
     pub(crate) fn after_crash(self) -> Self {
         match self {
             Self::Live(live) => Self::Live(Live { held: Held::No, ..live }),
@@ -116,8 +116,8 @@ impl World {
 }
 
 impl Live {
-    /// Whether the token of this delivery is valid for the task: its lease runs, or a crash ended it and no other
-    /// worker has the task.
+    /// Whether the token of this delivery is valid for the task. It is valid while its lease runs, or if a crash
+    /// ended the lease and no other worker has the task.
     fn is_of(self, delivery: Delivery) -> bool {
         let same = (delivery.due_ms, delivery.number) == (self.due_ms, self.number);
         same && (self.held == Held::No || self.held == Held::By(delivery.serial))
