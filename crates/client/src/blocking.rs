@@ -10,10 +10,12 @@ use tokio::runtime::{Builder, Handle, Runtime};
 
 use crate::{ClientError, Retries};
 
-/// A client whose calls block their thread until they are answered. Several threads may share one, or clones of it, and call at one time.
+/// A client whose calls block their thread until they are answered. Several threads may share one client, or its clones, and call at the
+/// same time.
 ///
-/// A blocking client is a [`crate::Client`] with a small runtime of its own, which runs on the threads that call, and on no other. The effect of
-/// a call, its time limit and its repetition are the same. Inside of an async runtime it works, too, and blocks that runtime's thread.
+/// A blocking client is a [`crate::Client`] with a small runtime of its own. This runtime runs only on the threads that call. The effect of
+/// a call, its time limit and its repetition are those of the async client. The client also works inside of an async runtime, and blocks
+/// that runtime's thread.
 ///
 /// ```no_run
 /// use tickwheel_api::{Due, LeaseBody, PayloadBody, PutBody, PutQuery};
@@ -55,21 +57,21 @@ impl Client {
         self
     }
 
-    /// Sends calls again where that is safe; blocks in between.
+    /// Sends calls again where that is safe, and blocks in between.
     #[must_use]
     pub fn with_retries(mut self, retries: Retries) -> Self {
         self.client = self.client.with_retries(retries);
         self
     }
 
-    /// Traces each task that is put from now on by this: see [`crate::Client::with_trace`].
+    /// Gives this trace to each task that is put from now on: see [`crate::Client::with_trace`].
     #[must_use]
     pub fn with_trace(mut self, trace: TraceContext) -> Self {
         self.client = self.client.with_trace(trace);
         self
     }
 
-    /// Trusts a server over TLS by these roots, in PEM: see [`crate::Client::with_roots`].
+    /// Trusts these root certificates (PEM) for a server over TLS: see [`crate::Client::with_roots`].
     ///
     /// # Errors
     ///
@@ -95,7 +97,7 @@ impl Client {
         if Handle::try_current().is_err() {
             return runtime.block_on(call);
         }
-        // This thread runs another runtime, and tokio forbids to enter a second one, so a new thread waits for the call.
+        // This thread runs another runtime, and tokio forbids entering a second one. So a new thread waits for the call.
         thread::scope(|scope| {
             let waiting = thread::Builder::new().spawn_scoped(scope, || runtime.block_on(call));
             waiting.map_err(no_runtime)?.join().unwrap_or_else(|panic| resume_unwind(panic))
@@ -107,7 +109,7 @@ fn no_runtime(source: io::Error) -> ClientError {
     ClientError::NoRuntime { source }
 }
 
-/// The runtime of a client and its clones. Its end waits for nothing, not even for the look-up of a name: the last client may be dropped inside
+/// The runtime of a client and its clones. Its end does not wait, not even for the look-up of a name: the last client may be dropped inside
 /// of another runtime, where waiting is forbidden.
 #[derive(Debug)]
 struct Own(Option<Runtime>);

@@ -1,4 +1,4 @@
-//! A call as a value: what is sent, whether it may be sent again, and how its answer is read.
+//! A call as a value: the request, whether it may be sent again, and how its answer is read.
 
 use std::time::Duration;
 
@@ -10,17 +10,17 @@ use tickwheel_api::etag;
 
 use crate::ClientError;
 
-/// 30 s for one call: a healthy server answers in milliseconds, one on a busy disk in a few seconds.
+/// The time limit of a call: 30 s. A healthy server answers in milliseconds, a server on a busy disk in a few seconds.
 pub(crate) const CALL_TIMEOUT: Duration = Duration::from_secs(30);
-/// 10 minutes for a call that may change millions of tasks before it is answered.
+/// The time limit of a call that may change millions of tasks before it is answered: 10 minutes.
 pub(crate) const LONG_TIMEOUT: Duration = Duration::from_secs(600);
 
-/// Whether a call is sent again if its answer was lost, so that it may have had its effect.
+/// Whether a call is sent again if its answer was lost, so that the call may have had its effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Repeat {
-    /// Yes: twice is as good as once.
+    /// Yes: sending it twice has the same effect as sending it once.
     Safe,
-    /// No. It is sent again only if the server has seen nothing of it, or has said that it did nothing.
+    /// No. It is sent again only if the server has received nothing of it, or has said that the call had no effect.
     Unsent,
 }
 
@@ -32,13 +32,14 @@ pub(crate) struct Request {
     pub(crate) path: String,
     pub(crate) headers: Vec<(HeaderName, String)>,
     pub(crate) body: Bytes,
-    /// The longest time until the whole answer is there.
+    /// The longest time until the whole answer has arrived.
     pub(crate) timeout: Duration,
     pub(crate) repeat: Repeat,
 }
 
 impl Request {
-    /// A request without a body. Of all methods only a `GET` is safe to repeat by itself.
+    /// A request without a body. It is repeated after a lost answer only if the method is `GET`; for other methods the
+    /// call has to allow this itself.
     pub(crate) fn new(method: Method, path: impl Into<String>) -> Self {
         let repeat = if method == Method::GET { Repeat::Safe } else { Repeat::Unsent };
         let (headers, body) = (Vec::new(), Bytes::new());
@@ -53,7 +54,8 @@ impl Request {
         Self::new(Method::POST, path)
     }
 
-    /// Twice is as good as once, unless a version is asked for: the second would be refused, for the first made another.
+    /// The call may be repeated, unless it names a version. In that case the second attempt would be refused, because
+    /// the first one made a new version.
     pub(crate) fn safe_to_repeat(mut self) -> Self {
         let has_version = self.headers.iter().any(|(name, _)| name == IF_MATCH);
         self.repeat = if has_version { Repeat::Unsent } else { Repeat::Safe };
@@ -111,7 +113,7 @@ impl Request {
         self.end(|answer| read(answer?))
     }
 
-    /// The result, a refusal or an error included, is read by this.
+    /// Reads the result, which may be a refusal or an error.
     pub(crate) fn end<T>(
         self,
         end: impl FnOnce(Result<Answer, ClientError>) -> Result<T, ClientError> + Send + 'static,
@@ -162,7 +164,7 @@ impl Answer {
     }
 }
 
-/// Declares calls of both faces: documentation, arguments, answer, and the [`Call`] that is sent.
+/// Declares calls of both APIs, async and blocking: documentation, arguments, answer, and the [`Call`] that is sent.
 macro_rules! calls {
     ($($(#[$doc:meta])* fn $name:ident($($argument:ident: $type:ty),* $(,)?) -> $answer:ty $call:block)*) => {
         $(fn $name($($argument: $type),*) -> crate::call::Call<$answer> $call)*

@@ -10,14 +10,14 @@ use crate::error::Secret;
 use crate::exchange::Exchange;
 use crate::{ClientError, Retries};
 
-/// Where a server listens unless it is told otherwise.
+/// The address at which a server listens by default.
 pub const SERVER_URL_DEFAULT: &str = "http://127.0.0.1:8463";
 
-/// An async client of one server, for programs on tokio with its I/O and time. Cloning is cheap, and clones share the open
-/// connections, which belong to the runtime that first called.
+/// An async client of one server, for programs on tokio with its I/O and time. Cloning is cheap. Clones share the open connections, which
+/// belong to the runtime that made the first call.
 ///
-/// Every method sends one request and returns what the server said, or a [`ClientError`]. Queue names and keys are given as they are; the
-/// client percent-encodes them.
+/// Every method sends one request and returns the answer of the server, or a [`ClientError`]. Queue names and keys are given without
+/// encoding; the client percent-encodes them.
 #[derive(Clone)]
 pub struct Client {
     pub(crate) exchange: Exchange,
@@ -25,7 +25,7 @@ pub struct Client {
 
 impl Client {
     /// A client of the server at this URL, such as [`SERVER_URL_DEFAULT`] or `http://[::1]:8463`, or at this unix socket, such as
-    /// `unix:/run/tickwheel/http`. Nothing is sent yet.
+    /// `unix:/run/tickwheel/http`. No request is sent yet.
     ///
     /// # Errors
     ///
@@ -48,15 +48,15 @@ impl Client {
         self
     }
 
-    /// Traces each task that is put from now on by this: the trace comes back with the task, to the worker that leases it.
+    /// Gives this trace to each task that is put from now on. The worker that leases the task gets the trace with it.
     #[must_use]
     pub fn with_trace(mut self, trace: TraceContext) -> Self {
         self.exchange.trace = Some(trace);
         self
     }
 
-    /// Trusts a server over TLS whose certificate comes from one of these roots, in PEM, or is one of them. Without this the roots of
-    /// Mozilla are trusted, as of the day this was built.
+    /// Trusts a server over TLS if its certificate was signed by one of these roots (PEM), or is one of them. Without this call, the
+    /// roots of Mozilla are trusted, as they were when this program was built.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! How a connection comes about: over TCP, TLS or a unix socket, within 5 s.
+//! How a connection is made: over TCP, TLS or a unix socket, within 5 s.
 
 use std::io;
 use std::sync::Arc;
@@ -17,7 +17,8 @@ use crate::connection::{Connection, Stream};
 use crate::endpoint::Endpoint;
 use crate::error::untrusted;
 
-/// 5 s to reach a server, the look-up of its name and the handshake included: one that takes longer is down or far away.
+/// The time limit for reaching a server: 5 s, with the look-up of its name and the handshake. A server that takes longer
+/// is down or far away.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Opens connections to one server.
@@ -28,14 +29,14 @@ pub(crate) struct Connector {
 }
 
 impl Connector {
-    /// Trusts the roots of Mozilla, as of the day this was built.
+    /// Trusts the roots of Mozilla, as they were when this program was built.
     pub(crate) fn new(endpoint: Endpoint) -> Self {
         let roots = || webpki_roots::TLS_SERVER_ROOTS.iter().cloned().collect();
         let tls = (endpoint.scheme == "https").then(|| trusting(roots()));
         Self { endpoint, tls }
     }
 
-    /// Trusts these roots in place of the usual ones.
+    /// Trusts these roots instead of the usual ones.
     pub(crate) fn with_roots(endpoint: Endpoint, pem: &[u8]) -> Result<Self, ClientError> {
         if endpoint.socket.is_some() {
             return Err(ClientError::NoTls { address: endpoint.address });
@@ -53,7 +54,7 @@ impl Connector {
         &self.endpoint
     }
 
-    /// Opens a connection. No error of it has an effect on the server.
+    /// Opens a connection. If this fails, the server has received no call.
     pub(crate) async fn connect(&self) -> Result<Connection, ClientError> {
         let stream: Box<dyn Stream> = match &self.endpoint.socket {
             #[cfg(unix)]
@@ -74,7 +75,7 @@ impl Connector {
         Connection::new(stream).await.map_err(|error| self.unreachable(error))
     }
 
-    /// Connects, and makes the handshake of TLS if need be.
+    /// Connects, and does the TLS handshake if the URL asks for it.
     async fn connect_tcp(&self) -> Result<Box<dyn Stream>, ClientError> {
         let tcp =
             TcpStream::connect(&self.endpoint.address).await.map_err(|error| self.unreachable(error))?;

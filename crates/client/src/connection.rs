@@ -1,7 +1,7 @@
-//! One connection to a server, and the calls that go over it one after the other.
+//! One connection to a server. It carries calls one after the other.
 //!
-//! The future that reads and writes is polled by the call itself, and no task is spawned: a call that is dropped closes its connection, and a
-//! connection that is kept costs nothing between two calls.
+//! The call itself polls the future that reads and writes, and no task is spawned. So a call that is dropped closes its connection, and a
+//! kept connection costs nothing between two calls.
 
 use std::future::{Future, poll_fn, ready};
 use std::io;
@@ -17,7 +17,7 @@ use hyper::rt::ReadBufCursor;
 use hyper::{Request, Response};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// 16 KiB read at once: a whole answer, mostly.
+/// The number of bytes to read at once: 16 KiB. This is usually a whole answer.
 const READ_BYTES: usize = 16 << 10;
 
 /// A socket, with or without TLS.
@@ -28,7 +28,7 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 pub(crate) struct Connection {
     requests: SendRequest<Full<Bytes>>,
     work: http1::Connection<Socket, Full<Bytes>>,
-    /// The work has ended and must not be polled again.
+    /// The future has ended and must not be polled again.
     ended: bool,
     /// A byte of the current request was written.
     sent: Arc<AtomicBool>,
@@ -42,17 +42,17 @@ impl Connection {
         Ok(Self { requests, work, ended: false, sent })
     }
 
-    /// Whether a request may be sent: the last answer is read to its end, and the server has not closed the connection.
+    /// Whether a request may be sent: the last answer has been read to its end, and the server has not closed the connection.
     ///
-    /// Nothing has read the socket since the last call. The yield lets the runtime ask the system which sockets have news; without it the
-    /// runtime of the blocking API would not know that the server has left.
+    /// Nothing has read the socket since the last call. The yield lets the runtime ask the system which sockets are ready. Without it, the
+    /// runtime of the blocking API would not notice that the server has closed the connection.
     pub(crate) async fn is_open(&mut self) -> bool {
         tokio::task::yield_now().await;
         self.drive(ready(())).await;
         !self.ended && self.requests.is_ready()
     }
 
-    /// Whether it has ended, as far as was seen.
+    /// Whether the connection is known to have ended.
     pub(crate) fn has_ended(&self) -> bool {
         self.ended || self.requests.is_closed()
     }
@@ -64,7 +64,7 @@ impl Connection {
         self.drive(answer).await
     }
 
-    /// Whether the server may have a part of the last request.
+    /// Whether the server may have received a part of the last request.
     pub(crate) fn has_sent(&self) -> bool {
         self.sent.load(Ordering::Relaxed)
     }
@@ -73,7 +73,7 @@ impl Connection {
     pub(crate) async fn next(&mut self, body: &mut Incoming) -> hyper::Result<Option<Bytes>> {
         loop {
             let frame = self.drive(poll_fn(|cx| Pin::new(&mut *body).poll_frame(cx))).await.transpose()?;
-            // Trailers say nothing that a call asks for.
+            // The trailers are dropped, because no call needs them.
             match frame.map(|frame| frame.into_data()) {
                 Some(Err(_)) => {}
                 Some(Ok(bytes)) => return Ok(Some(bytes)),
@@ -82,19 +82,19 @@ impl Connection {
         }
     }
 
-    /// Reads and writes until that is there.
+    /// Reads and writes until the other future is ready.
     async fn drive<T>(&mut self, wanted: impl Future<Output = T>) -> T {
         let mut wanted = pin!(wanted);
         poll_fn(|cx| {
             self.poll_work(cx);
-            // An answer may be there though the connection has ended.
+            // There may be an answer even if the connection has ended.
             wanted.as_mut().poll(cx)
         })
         .await
     }
 
     fn poll_work(&mut self, cx: &mut Context<'_>) {
-        // The error that ends it reaches the call that waits, too.
+        // The call that waits also gets the error that ends the connection.
         self.ended = self.ended || Pin::new(&mut self.work).poll(cx).is_ready();
     }
 }

@@ -1,4 +1,4 @@
-//! Where a server is: its URL, and paths below it.
+//! The address of a server: its URL, and paths below it.
 
 use crate::ClientError;
 use std::path::PathBuf;
@@ -16,23 +16,23 @@ pub(crate) struct Endpoint {
     pub(crate) socket: Option<PathBuf>,
 }
 
-/// How the address of a unix socket begins, as in `serve --listen`.
+/// The prefix of a unix socket's address, as in `serve --listen`.
 const UNIX: &str = "unix:";
 
 impl Endpoint {
-    /// The host of a request. A unix socket has none, and every server takes `localhost`.
+    /// The host of a request. A unix socket has no host, and every server accepts `localhost`.
     pub(crate) fn host(&self) -> &str {
         if self.socket.is_some() { "localhost" } else { &self.address }
     }
 
-    /// The host alone, as a certificate names it.
+    /// The host alone, as it is in a certificate.
     pub(crate) fn name(&self) -> &str {
         let host = self.address.rsplit_once(':').map_or(&*self.address, |(host, _)| host);
         host.trim_start_matches('[').trim_end_matches(']')
     }
 }
 
-/// Reads a server's URL. Without a port it is 80, or 443 over TLS, as in every URL.
+/// Reads a server's URL. The default port is 80, or 443 over TLS, as in every URL.
 pub(crate) fn endpoint_of(url: &str) -> Result<Endpoint, ClientError> {
     let bad = |why| ClientError::BadUrl { url: shown(url), why };
     if let Some(path) = url.strip_prefix(UNIX) {
@@ -75,8 +75,8 @@ pub(crate) fn endpoint_of(url: &str) -> Result<Endpoint, ClientError> {
     Ok(Endpoint { scheme, address: format!("{host}:{port}"), socket: None })
 }
 
-/// `host:port` in two, an IPv6 address in its brackets. The colons of one without brackets would be its
-/// port's.
+/// Splits `host:port`. An IPv6 address must be in brackets, because its colons could not be told from
+/// that of the port.
 fn host_and_port(authority: &str) -> Option<(&str, Option<&str>)> {
     let host_bytes = match authority.strip_prefix('[') {
         Some(inner) => inner.find(']')? + 2,
@@ -93,7 +93,8 @@ fn host_and_port(authority: &str) -> Option<(&str, Option<&str>)> {
 
 /// A queue name or key as one segment of a path.
 ///
-/// `.` and `..` alone are encoded, too: bare, a proxy on the way would take them for steps in the path.
+/// `.` and `..` alone are encoded, too. A proxy on the way would otherwise treat them as steps in the
+/// path.
 fn segment(name: &str) -> String {
     match name {
         "." | ".." => name.replace('.', "%2E"),
@@ -106,7 +107,7 @@ pub(crate) fn queue_root(queue: &str) -> String {
     format!("/v1/queues/{}", segment(queue))
 }
 
-/// The path of something below a queue.
+/// The path of a resource below a queue.
 pub(crate) fn queue_path(queue: &str, below: &str) -> String {
     format!("/v1/queues/{}/{below}", segment(queue))
 }

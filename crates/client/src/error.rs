@@ -1,4 +1,4 @@
-//! Why a call of the client did not give what was asked for.
+//! The reasons why a call of the client failed.
 
 use std::error::Error;
 use std::fmt;
@@ -10,23 +10,23 @@ use tokio_rustls::rustls::CertificateError;
 
 use crate::call::Repeat;
 
-/// The knowledge about a call that failed: [`ClientError::outcome`].
+/// The known effect of a failed call: [`ClientError::outcome`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// The server has seen nothing of the call, which had no effect.
+    /// The server has received nothing of the call, so the call had no effect.
     NotSent,
-    /// The server has answered, and its problem says what it did: a problem with a status below 500 had no effect.
+    /// The server has answered. Its problem says whether the call had an effect; with a status below 500 it had none.
     Answered,
-    /// The call may have taken effect or not: it was sent, and no whole answer came, or the server does not know either. Look before it is
-    /// sent again, or send it with [`Retries`](crate::Retries), which repeat what is safe to repeat.
+    /// The call may have taken effect or not. It was sent and no whole answer came, or the server itself does not know. Check the state
+    /// before the call is sent again, or use [`Retries`](crate::Retries), which repeat only what is safe to repeat.
     Unknown,
 }
 
-/// Why a call failed. Whether it may have taken effect differs: [`outcome`](Self::outcome) says it, and so does each variant.
+/// Why a call failed. [`outcome`](Self::outcome) says whether the call may have taken effect, and so does each variant.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ClientError {
-    /// The URL is not one of a server. Nothing was sent.
+    /// The URL is not that of a server. Nothing was sent.
     #[error(
         "`{url}` is not the URL of a server: {why}; write for example `http://127.0.0.1:8463` or `unix:/run/tickwheel/http`"
     )]
@@ -39,7 +39,7 @@ pub enum ClientError {
     /// A text has no certificates. Nothing was sent.
     #[error("there are no certificates in it, or they are malformed; expected PEM with `BEGIN CERTIFICATE`")]
     BadCertificates,
-    /// Roots were given for a unix socket, at which nothing is encrypted. Nothing was sent.
+    /// Roots were given for a unix socket, which uses no encryption. Nothing was sent.
     #[error(
         "there is no TLS at {address}, which is a socket of this machine; leave the root certificates out"
     )]
@@ -47,20 +47,20 @@ pub enum ClientError {
         /// The `unix:PATH` of the server.
         address: String,
     },
-    /// The call is none that HTTP can carry: a key or a name is too long for a path, or the token has a byte that no header may have. Nothing
+    /// HTTP cannot carry the call: a key or a name is too long for a path, or the token has a byte that is not allowed in a header. Nothing
     /// was sent.
     #[error("the call cannot be sent: {source}; look at its names and at the token")]
     Unsendable {
         /// Why not.
         source: hyper::http::Error,
     },
-    /// The system gave the blocking client no way to wait for the network. Nothing was sent.
+    /// The system did not allow the blocking client to wait for the network. Nothing was sent.
     #[error("failed to prepare for the network: {source}; close files or threads that are not needed")]
     NoRuntime {
         /// Why not.
         source: io::Error,
     },
-    /// The server does not speak TLS, and has seen nothing of the call.
+    /// The server does not speak TLS. It has received nothing of the call.
     #[error(
         "the answer is not one of a tickwheel server: it does not speak TLS; write http:// in place of https://"
     )]
@@ -75,10 +75,10 @@ pub enum ClientError {
         /// The way to mend it.
         hint: &'static str,
     },
-    /// The server refused. The problem's kind says whether the call had an effect; below 500 it had none.
+    /// The server refused the call. The problem's kind says whether the call had an effect; with a status below 500 it had none.
     #[error(transparent)]
     Problem(Box<Problem>),
-    /// No connection came about. The call had no effect.
+    /// No connection could be made. The call had no effect.
     #[error(
         "no server answers at {address}: {source}; start one with `tickwheel serve`, or give the address of another"
     )]
@@ -88,7 +88,7 @@ pub enum ClientError {
         /// Why not.
         source: Box<dyn Error + Send + Sync>,
     },
-    /// No connection to a unix socket came about. The call had no effect.
+    /// No connection to a unix socket could be made. The call had no effect.
     #[error("no server answers at {address}: {why}; {hint}")]
     NoSocket {
         /// The `unix:PATH` that was tried.
@@ -97,11 +97,10 @@ pub enum ClientError {
         why: String,
         /// The way to mend it.
         hint: String,
-        /// Whether it stays so until a person changes something. Then the call is not sent again.
+        /// Whether the error stays until a person changes something. In that case the call is not sent again.
         lasting: bool,
     },
-    /// The connection broke or the time ran out before the answer was there. The call may have taken effect
-    /// or not.
+    /// The connection broke, or the time ran out, before the whole answer arrived. The call may have taken effect or not.
     #[error(
         "the answer of {address} did not arrive: {source}; the call may have taken effect or not{}",
         advice(*.repeatable)
@@ -111,13 +110,13 @@ pub enum ClientError {
         address: String,
         /// The reason.
         source: Box<dyn Error + Send + Sync>,
-        /// Whether twice is as good as once for this call.
+        /// Whether sending this call twice has the same effect as sending it once.
         repeatable: bool,
     },
-    /// There was an answer, but not one of a Tickwheel server. The call may have taken effect or not.
+    /// There was an answer, but not from a Tickwheel server. The call may have taken effect or not.
     #[error("the answer is not one of a tickwheel server: {what}")]
     BadAnswer {
-        /// Its HTTP status, if it was HTTP.
+        /// The HTTP status, if the answer was HTTP.
         status: Option<u16>,
         /// The mistake in it.
         what: String,
@@ -152,12 +151,12 @@ impl ClientError {
     }
 }
 
-/// The advice about an answer that did not arrive.
+/// The advice if an answer did not arrive.
 fn advice(repeatable: bool) -> &'static str {
     if repeatable { ", and may be sent again" } else { "; look before you send it again" }
 }
 
-/// Why no whole answer came by a connection, in the words of the system if it was the system's.
+/// Why no whole answer came over a connection. If the system gave the reason, this is the system's text.
 pub(crate) fn broken(address: String, repeat: Repeat, error: &hyper::Error) -> ClientError {
     let mut cause: &(dyn Error + 'static) = error;
     while let Some(deeper) = cause.source() {
@@ -214,7 +213,7 @@ pub(crate) fn untrusted(address: String, error: &CertificateError) -> ClientErro
     ClientError::Untrusted { address, why: why.to_owned(), hint }
 }
 
-/// Reads an answer outside 2xx: the problem in its body, or that there is none.
+/// Reads an answer with a status other than 2xx: the problem in its body, or the fact that there is no problem.
 pub(crate) fn refusal(status: u16, body: &[u8]) -> ClientError {
     match serde_json::from_slice::<Problem>(body) {
         Ok(problem) => ClientError::Problem(Box::new(problem)),

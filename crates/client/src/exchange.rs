@@ -1,4 +1,4 @@
-//! A request and its answer: which connection it takes, how long it may take, and when it is sent again.
+//! A request and its answer: the connection that it uses, its time limit, and when it is sent again.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,10 +18,10 @@ use crate::error::{Outcome, Secret, broken, refusal};
 use crate::pool::Pool;
 use crate::retries::Retries;
 
-/// 2 GiB: a lease of 1,000 tasks of 1 MiB, in base64. A limit, so that a strange server cannot fill the memory.
+/// The largest answer: 2 GiB, which is a lease of 1,000 tasks of 1 MiB in base64. Without a limit, a faulty server could fill the memory.
 const ANSWER_BYTES_MAX: u64 = 2 << 30;
 
-/// The connections to one server, and what goes with each call.
+/// The connections to one server, and the settings of each call.
 #[derive(Clone)]
 pub(crate) struct Exchange {
     line: Arc<Line>,
@@ -42,7 +42,7 @@ impl Exchange {
         Self { line, token: None, retries: Retries::NONE, trace: None }
     }
 
-    /// Takes another way to the server from now on.
+    /// Uses another kind of connection from now on.
     pub(crate) fn set_connector(&mut self, connector: Connector) {
         self.line = Self::new(connector).line;
     }
@@ -51,10 +51,10 @@ impl Exchange {
         &self.line.connector
     }
 
-    /// Sends a call, again where that is safe, and reads the whole answer.
+    /// Sends a call, repeats it where that is safe, and reads the whole answer.
     pub(crate) async fn send<T>(&self, call: Call<T>) -> Result<T, ClientError> {
         let mut nth = 0;
-        // An earlier attempt that may have taken effect is not forgotten where a later one is refused.
+        // If a later attempt is refused, an earlier attempt may still have taken effect. The result says so.
         let mut unknown = None;
         loop {
             nth += 1;
@@ -79,7 +79,7 @@ impl Exchange {
         Ok(Answer { status: reply.status, bytes: reply.rest(ANSWER_BYTES_MAX).await? })
     }
 
-    /// Sends a request once, and gives its answer as it comes; a status other than 2xx is an error.
+    /// Sends a request once, and returns its answer as it arrives. A status other than 2xx is an error.
     pub(crate) async fn open(&self, request: &Request) -> Result<Reply, ClientError> {
         let mut reply = self.reply(request).await?;
         if (200..=299).contains(&reply.status) {
@@ -89,8 +89,8 @@ impl Exchange {
         Err(refusal(reply.status, &body))
     }
 
-    /// Sends a request by a kept connection or by a new one. A kept one that took nothing of it was closed by the server meanwhile, and says
-    /// nothing about the server: the request goes by another.
+    /// Sends a request over a kept connection or over a new one. If the server took no byte of it on a kept connection, it had closed this
+    /// connection meanwhile. That says nothing about the server, so the request is sent over another connection.
     async fn reply(&self, request: &Request) -> Result<Reply, ClientError> {
         let Request { timeout, repeat, .. } = *request;
         let terms = Terms { deadline: Instant::now() + timeout, timeout, repeat };
@@ -142,7 +142,7 @@ impl Exchange {
 }
 
 impl Line {
-    /// Waits for a part of an answer until the call has to be over.
+    /// Waits for a part of an answer, until the time limit of the call.
     async fn within<T>(
         &self,
         Terms { deadline, timeout, repeat }: Terms,
@@ -163,25 +163,26 @@ impl Line {
 /// The rules for a call under way.
 #[derive(Clone, Copy)]
 struct Terms {
-    /// When its whole answer has to be there.
+    /// The instant at which the whole answer must have arrived.
     deadline: Instant,
-    /// The time from its begin until then.
+    /// The time from the begin of the call until then.
     timeout: Duration,
     repeat: Repeat,
 }
 
-/// An answer that is read as it comes.
+/// An answer that is read as it arrives.
 pub(crate) struct Reply {
     status: u16,
     body: Incoming,
-    /// `None`: the body is at its end, or broke off.
+    /// The body; `None` if it has ended or broke off.
     connection: Option<Connection>,
     line: Arc<Line>,
     terms: Terms,
 }
 
 impl Reply {
-    /// The next piece of the body; `None` at its end, where the connection is kept, and after an error. A wait that is dropped loses nothing.
+    /// The next piece of the body. `None` at its end, when the connection is kept, and after an error. A wait that is dropped loses
+    /// nothing.
     pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, ClientError> {
         let Some(connection) = &mut self.connection else { return Ok(None) };
         let piece = self.line.within(self.terms, connection.next(&mut self.body)).await;
@@ -236,7 +237,7 @@ mod tests {
         });
         let endpoint = || endpoint_of(&url).expect("a URL");
         for (bytes_max, fits) in [(7, false), (8, true)] {
-            // Each case has a new client. Its drop closes the connection that its pool keeps; the server waits for that.
+            // Each case has a new client. When it is dropped, the connection in its pool is closed, and the server waits for that.
             let exchange = Exchange::new(Connector::new(endpoint()));
             let mut reply = exchange.open(&Request::get("/")).await.expect("an answer");
             match reply.rest(bytes_max).await {

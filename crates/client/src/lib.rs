@@ -1,7 +1,8 @@
 //! A client of Tickwheel's HTTP API over the types of `tickwheel-api`: one method for each call.
 //!
-//! There are two faces. [`Client`] is async, for programs on tokio; [`blocking::Client`] has the same calls for all others. Both keep up to 64
-//! connections open between calls, speak HTTP over TCP, TLS (`https://`) and unix sockets (`unix:PATH`), and read an answer of up to 2 GiB.
+//! There are two APIs. [`Client`] is async, for programs on tokio. [`blocking::Client`] has the same calls for all other programs. Both
+//! keep up to 64 connections open between calls, speak HTTP over TCP, TLS (`https://`) and unix sockets (`unix:PATH`), and read answers of
+//! up to 2 GiB.
 //!
 //! ```no_run
 //! use tickwheel_api::{Due, LeaseBody, PayloadBody, PutBody, PutQuery};
@@ -25,14 +26,15 @@
 //!
 //! # How long a call takes
 //!
-//! A connection has to come about within 5 s, and the whole answer within 30 s; a lease that waits has its wait in addition. Calls that may
-//! change millions of tasks, exports and imports have 10 minutes. A call that takes longer ends with [`ClientError::Unreachable`] or
-//! [`ClientError::NoAnswer`]. A future that is dropped closes its connection; the call may have taken effect or not.
+//! A connection must be made within 5 s, and the whole answer must arrive within 30 s. A lease that waits has its wait in addition. Calls
+//! that may change millions of tasks, exports and imports have 10 minutes. A call that takes longer ends with [`ClientError::Unreachable`]
+//! or [`ClientError::NoAnswer`]. If a future is dropped, its connection is closed; the call may have taken effect or not.
 //!
 //! # What is repeated
 //!
-//! A call is sent once, unless [`Client::with_retries`] allows more. Then a call of which the server has seen nothing, or says that it did nothing,
-//! is sent again whatever it is. If its answer was lost, it may have had its effect, and only this is sent again:
+//! A call is sent once, unless [`Client::with_retries`] allows more. With retries, any call is sent again if the server has received
+//! nothing of it, or says that the call had no effect. If the answer was lost, the call may have had its effect. In this case only the
+//! following calls are sent again:
 //!
 //! | calls | again if the answer was lost | why |
 //! |---|---|---|
@@ -47,8 +49,8 @@
 //! | `pause` `advance` `begin_backup` | no | the second counts from its own arrival, or does it twice |
 //! | `export` | no | its caller goes on from the last cursor line |
 //!
-//! A kept connection that the server has closed before it took a byte of the call says nothing about the server: the call goes by another
-//! connection at once, with or without retries.
+//! A kept connection may have been closed by the server before it took a byte of the call. That says nothing about the server, so the call
+//! is sent over another connection at once, with or without retries.
 
 pub mod blocking;
 mod call;

@@ -1,4 +1,4 @@
-//! The connections to one server that no call uses now.
+//! The open connections to one server that no call uses now.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -7,12 +7,13 @@ use tokio::time::Instant;
 
 use crate::connection::Connection;
 
-/// 64 connections are kept: as many calls at one time share one client without opening new connections for each.
+/// The number of kept connections: 64. This number of calls can share one client at the same time without new connections.
 const KEPT_MAX: usize = 64;
-/// 15 s: a connection that no call used for longer is closed. Proxies close theirs after some time, too, and a call that meets that moment is lost.
+/// The time after which an unused connection is closed: 15 s. Proxies also close theirs after some time, and a call that is sent at that
+/// moment is lost.
 const KEPT_TIME_MAX: Duration = Duration::from_secs(15);
 
-/// Kept connections, the last used at the end.
+/// Kept connections. The one that was used last is at the end.
 #[derive(Default)]
 pub(crate) struct Pool(Mutex<Vec<(Connection, Instant)>>);
 
@@ -27,7 +28,7 @@ impl Pool {
         }
     }
 
-    /// Keeps a connection, unless it is of no more use.
+    /// Keeps a connection, unless it can no longer be used.
     pub(crate) fn put(&self, connection: Connection) {
         if !connection.has_ended() {
             let mut kept = self.kept();

@@ -8,14 +8,15 @@ use crate::ClientError;
 use crate::call::Repeat;
 use tickwheel_api::ProblemKind;
 
-/// How often a call is sent in all, and how long the client waits in between.
+/// The number of times that a call is sent in all, and the waits in between.
 ///
-/// Sent again is every call that had no effect: no connection came about for a reason that may pass, the server is starting, stopping or busy,
-/// or a queue's backlog is full. A call that may have had one ([`Outcome::Unknown`](crate::Outcome)) is sent again only if twice is as good as
-/// once: see [what is repeated](crate#what-is-repeated).
+/// A call that had no effect is sent again. Examples: no connection could be made for a reason that may pass; the server is starting,
+/// stopping or busy; a queue's backlog is full. A call that may have had an effect ([`Outcome::Unknown`](crate::Outcome)) is sent again
+/// only if sending it twice has the same effect as once: see [what is repeated](crate#what-is-repeated).
 ///
-/// A wait is `base`, doubled with each failure up to `max`, less up to half of it by chance, so that many clients do not come back together; it is
-/// never shorter than the server asks for with `Retry-After`; if that is more than a minute, the call is given up.
+/// A wait is `base`, doubled with each failure up to `max`. A random part of up to half of it is taken off, so that many clients do not
+/// repeat their calls at the same time. A wait is never shorter than the server's `Retry-After`. If that is more than a minute, the call is
+/// not repeated.
 ///
 /// ```
 /// use std::time::Duration;
@@ -27,7 +28,7 @@ use tickwheel_api::ProblemKind;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retries {
-    /// The most times that a call is sent; 1: once. Default: 5.
+    /// The largest number of times that a call is sent. With 1 it is not repeated. Default: 5.
     pub calls: u32,
     /// The first wait. Default: 100 ms.
     pub base: Duration,
@@ -35,7 +36,7 @@ pub struct Retries {
     pub max: Duration,
 }
 
-/// A server that asks for a longer wait (s) is not waited for.
+/// The longest `Retry-After` (s). If a server asks for more, the call is not repeated.
 const RETRY_AFTER_S_MAX: u32 = 60;
 
 impl Default for Retries {
@@ -48,7 +49,7 @@ impl Retries {
     /// Every call is sent once.
     pub const NONE: Self = Self { calls: 1, base: Duration::ZERO, max: Duration::ZERO };
 
-    /// How long to wait after the nth failure of a call, from 1; `None`: it is not sent again.
+    /// The wait after the nth failure of a call, counted from 1. `None`: the call is not sent again.
     pub(crate) fn wait(&self, nth: u32, error: &ClientError, repeat: Repeat) -> Option<Duration> {
         let safe = repeat == Repeat::Safe;
         let again = match error {
@@ -77,7 +78,7 @@ impl Retries {
     }
 }
 
-/// From 0 to 1, another each time. The keys of hash maps are as random as the spread of some waits has to be.
+/// A number from 0 to 1, a different one each time. The keys of hash maps are random enough to spread some waits.
 fn chance() -> f64 {
     let bits = RandomState::new().build_hasher().finish();
     (bits >> 11) as f64 / (1_u64 << 53) as f64

@@ -9,14 +9,14 @@ use tokio::time::{Instant, sleep};
 
 use crate::ClientError;
 
-/// 1 ms, doubled up to 50 ms: from one look to the next whether a busy server takes the connection.
+/// The first pause before the connect to a busy server is tried again: 1 ms. It doubles with each try, up to 50 ms.
 const BUSY_WAIT_MIN: Duration = Duration::from_millis(1);
 const BUSY_WAIT_MAX: Duration = Duration::from_millis(50);
 
 /// Connects to the socket at a path.
 ///
-/// While the server's backlog is full the system refuses the connect at once. It is tried again until it succeeds or the time is over, and
-/// leaves nothing behind.
+/// While the server's backlog is full, the system refuses the connect at once. The connect is repeated until it succeeds or the time is
+/// over. A refused connect leaves no trace in the server.
 pub(crate) async fn connect(path: &Path, timeout: Duration) -> io::Result<UnixStream> {
     let end = Instant::now() + timeout;
     let mut wait = BUSY_WAIT_MIN;
@@ -31,7 +31,7 @@ pub(crate) async fn connect(path: &Path, timeout: Duration) -> io::Result<UnixSt
     }
 }
 
-/// Says why no connection came about, and what to do.
+/// Says why no connection could be made, and what to do.
 pub(crate) fn told(error: &io::Error, address: &str, path: &Path) -> ClientError {
     let start = || {
         format!(
@@ -85,7 +85,8 @@ mod tests {
         let error = connect(&path, Duration::from_millis(1)).await.expect_err("there is none");
         let said = told(&error, "", &path).to_string();
         assert!(said.contains("many wait already; try again later"), "{said}");
-        // Had the second left a connect behind, that one would be woken first when there is room, and would say nothing.
+        // If the second connect stayed in the queue of the system, it would be woken first when there is space, and the server would get
+        // no bytes from it.
         let third = tokio::spawn({
             let path = path.clone();
             async move { connect(&path, Duration::from_secs(60)).await?.write_all(b"3").await }

@@ -6,14 +6,15 @@ use tickwheel_api::{BackupBody, BackupsBody};
 use crate::call::{Request, calls};
 
 calls! {
-    /// Begins a backup, and does not wait for it: [`backup`](Self::backup) says how it goes.
+    /// Begins a backup, and does not wait for it: [`backup`](Self::backup) shows its progress.
     ///
     /// # Errors
     ///
-    /// As a problem: 409 if one is under way, 404 if the server has no directory for backups; see [`ClientError`](crate::ClientError).
+    /// As a problem: 409 if a backup is running, 404 if the server has no directory for backups; see
+    /// [`ClientError`](crate::ClientError).
     fn begin_backup() -> BackupBody { Request::post("/v1/backups").answer() }
 
-    /// The backup under way, the whole ones and the last that failed, the newest first.
+    /// The running backup, the whole ones and the last one that failed. The newest comes first.
     ///
     /// # Errors
     ///
@@ -22,7 +23,7 @@ calls! {
         Request::get("/v1/backups").read(|answer| Ok(answer.body::<BackupsBody>()?.backups))
     }
 
-    /// The same as [`backups`](Self::backups), with the count of the older ones that the answer does not show.
+    /// Like [`backups`](Self::backups), with the number of older backups that the answer does not show.
     ///
     /// # Errors
     ///
@@ -33,10 +34,10 @@ calls! {
     ///
     /// # Errors
     ///
-    /// As a problem: 404 if there is none with this number; see [`ClientError`](crate::ClientError).
+    /// As a problem: 404 if there is no backup with this number; see [`ClientError`](crate::ClientError).
     fn backup(id: u64) -> BackupBody { Request::get(format!("/v1/backups/{id}")).answer() }
 
-    /// Stops a backup that is under way; one that is whole stays.
+    /// Stops a running backup. A whole backup stays.
     ///
     /// # Errors
     ///

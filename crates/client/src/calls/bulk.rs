@@ -10,8 +10,8 @@ use crate::call::{Call, LONG_TIMEOUT, Request, calls};
 use crate::endpoint::queue_path;
 
 calls! {
-    /// Cancels all tasks that a filter finds. `Err` in the answer: there are too many to wait for, and a job does it, see [`job`](Self::job).
-    /// An answer may take 10 minutes.
+    /// Cancels all tasks that a filter finds. `Err` in the answer: the tasks are too many to wait for, so a job does the work, see
+    /// [`job`](Self::job). An answer may take 10 minutes.
     ///
     /// # Errors
     ///
@@ -20,8 +20,8 @@ calls! {
         many(queue, "cancel", body.to_json())
     }
 
-    /// Gives all tasks that a filter finds another time. `Err` in the answer: there are too many to wait for, and a job does it, see
-    /// [`job`](Self::job). An answer may take 10 minutes.
+    /// Gives another due time to all tasks that a filter finds. `Err` in the answer: the tasks are too many to wait for, so a job does the
+    /// work, see [`job`](Self::job). An answer may take 10 minutes.
     ///
     /// # Errors
     ///
@@ -30,8 +30,8 @@ calls! {
         many(queue, "move", body.to_json())
     }
 
-    /// Removes all tasks of a queue, live and dead; its settings and schedules stay. `Err` in the answer: there are too many to wait for,
-    /// and a job does it, see [`job`](Self::job). An answer may take 10 minutes.
+    /// Removes all tasks of a queue, live and dead. Its settings and schedules stay. `Err` in the answer: the tasks are too many to wait
+    /// for, so a job does the work, see [`job`](Self::job). An answer may take 10 minutes.
     ///
     /// # Errors
     ///
@@ -40,7 +40,7 @@ calls! {
         many(queue, "purge", body.to_json())
     }
 
-    /// The jobs under way and the last that are over, the newest first.
+    /// The running jobs and the last ended ones. The newest comes first.
     ///
     /// # Errors
     ///
@@ -51,10 +51,10 @@ calls! {
     ///
     /// # Errors
     ///
-    /// As a problem: 404 if there is none with this number; see [`ClientError`](crate::ClientError).
+    /// As a problem: 404 if there is no job with this number; see [`ClientError`](crate::ClientError).
     fn job(id: u64) -> JobBody { Request::get(format!("/v1/jobs/{id}")).answer() }
 
-    /// Stops a job; what it has done stays.
+    /// Stops a job. The changes that it has made stay.
     ///
     /// # Errors
     ///

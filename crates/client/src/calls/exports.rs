@@ -1,4 +1,4 @@
-//! All tasks at once, out of a server and into one.
+//! All tasks at once, from a server and into a server.
 
 use std::io::{self, Read};
 
@@ -10,13 +10,13 @@ use crate::exchange::Reply;
 use crate::{Client, ClientError, blocking};
 
 calls! {
-    /// Sends lines of an export, the header first, up to 10,000 others behind it: what became of those that were not plainly added, and how
-    /// it ended. An answer may take 10 minutes.
+    /// Sends lines of an export: the header first, and then up to 10,000 other lines. The answer has the results of the lines that were not
+    /// simply added, and the end of the import. An answer may take 10 minutes.
     ///
     /// # Errors
     ///
-    /// See [`ClientError`]. What stopped the import is no error, but stands in its end. If the answer was lost, any number of the lines may be
-    /// in.
+    /// See [`ClientError`]. The reason why an import stopped is not an error; it is in the end of the import. If the answer was lost, any
+    /// number of the lines may be stored.
     fn import(query: ImportQuery, lines: Vec<u8>) -> (Vec<ImportLine>, ImportEnd) {
         Request::post("/v1/import").query(&query.to_query()).ndjson(lines).timeout(LONG_TIMEOUT).read(imported)
     }
@@ -36,34 +36,34 @@ fn imported(answer: Answer) -> Result<(Vec<ImportLine>, ImportEnd), ClientError>
 }
 
 impl Client {
-    /// The lines of an export, as they come. It is whole only if its last line says `end`. After 10 minutes, and whenever the connection
-    /// breaks, it is cut: then ask again with the text of the last whole cursor line.
+    /// The lines of an export, as they arrive. The export is whole only if its last line says `end`. It is cut after 10 minutes, and
+    /// whenever the connection breaks. In that case, ask again with the text of the last whole cursor line.
     ///
     /// # Errors
     ///
-    /// See [`ClientError`]. It is never sent again by itself.
+    /// See [`ClientError`]. The client never repeats this call by itself.
     pub async fn export(&self, query: &ExportQuery) -> Result<Export, ClientError> {
         let request = Request::get("/v1/export").query(&query.to_query()).timeout(LONG_TIMEOUT);
         Ok(Export(self.exchange.open(&request).await?))
     }
 }
 
-/// The lines of an export on their way. Dropped before its end it closes its connection.
+/// The lines of an export as they arrive. If this value is dropped before the end, its connection is closed.
 pub struct Export(Reply);
 
 impl Export {
-    /// The next bytes, which begin and end anywhere in a line; `None` at the end.
+    /// The next bytes. They may begin and end anywhere in a line. `None` at the end.
     ///
     /// # Errors
     ///
-    /// [`ClientError::NoAnswer`] if the rest did not arrive; after that there is no more.
+    /// [`ClientError::NoAnswer`] if the rest did not arrive. After this error there are no more bytes.
     pub async fn next(&mut self) -> Result<Option<Vec<u8>>, ClientError> {
         Ok(self.0.next().await?.map(Vec::from))
     }
 }
 
 impl blocking::Client {
-    /// The lines of an export, as they come: see [`Client::export`]. Where that returns an error, a read fails with it.
+    /// The lines of an export, as they arrive: see [`Client::export`]. Where that method returns an error, a read fails with this error.
     ///
     /// # Errors
     ///

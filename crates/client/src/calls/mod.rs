@@ -1,4 +1,4 @@
-//! The calls, by the part of the server that they are about.
+//! The calls, grouped by the part of the server that they concern.
 
 mod backups;
 mod bulk;

@@ -1,4 +1,4 @@
-//! Queues: their counts, their settings, and what holds them.
+//! Queues: their counts, their settings, and their pauses and drains.
 
 use hyper::Method;
 use tickwheel_api::{
@@ -9,7 +9,7 @@ use crate::call::{Request, calls};
 use crate::endpoint::{queue_path, queue_root};
 
 calls! {
-    /// All queues and how many tasks each has.
+    /// All queues, with their numbers of tasks.
     ///
     /// # Errors
     ///
@@ -18,7 +18,7 @@ calls! {
         Request::get("/v1/queues").read(|answer| Ok(answer.body::<QueuesBody>()?.queues))
     }
 
-    /// The queues that are asked for, all of them or one page, and how many tasks each has.
+    /// The requested queues (all of them, or one page), with their numbers of tasks.
     ///
     /// # Errors
     ///
@@ -27,14 +27,15 @@ calls! {
         Request::get("/v1/queues").query(&query.to_query()).answer()
     }
 
-    /// One queue: its tasks by state and its settings. One that was never used has no tasks and is no error.
+    /// One queue: its tasks by state, and its settings. A queue that was never used has no tasks and is not
+    /// an error.
     ///
     /// # Errors
     ///
     /// See [`ClientError`](crate::ClientError).
     fn queue(queue: &str) -> QueueBody { Request::get(queue_root(queue)).answer() }
 
-    /// Configures a queue: all of its settings, in place of those before.
+    /// Configures a queue: replaces all of its settings.
     ///
     /// # Errors
     ///
@@ -43,7 +44,7 @@ calls! {
         Request::new(Method::PUT, queue_root(queue)).json(settings.to_json()).safe_to_repeat().answer()
     }
 
-    /// Changes some settings of a queue: `patch` is a JSON object as [`SettingsBody::patched`] reads it.
+    /// Changes some settings of a queue. `patch` is a JSON object as [`SettingsBody::patched`] reads it.
     ///
     /// # Errors
     ///
@@ -52,7 +53,8 @@ calls! {
         Request::new(Method::PATCH, queue_root(queue)).json(patch).safe_to_repeat().answer()
     }
 
-    /// Nothing is leased from the queue from now on, until it is resumed or for as long as the body says.
+    /// Pauses the queue: no task is leased from it until it is resumed, or until the time of the body is
+    /// over.
     ///
     /// # Errors
     ///
@@ -61,7 +63,7 @@ calls! {
         Request::post(queue_path(queue, "pause")).json(body.to_json()).answer()
     }
 
-    /// The queue takes no new task from now on; those that are there are worked off.
+    /// Drains the queue: it takes no new task, and its existing tasks are still delivered.
     ///
     /// # Errors
     ///
@@ -75,11 +77,12 @@ calls! {
     /// See [`ClientError`](crate::ClientError).
     fn resume(queue: &str) -> QueueBody { Request::post(queue_path(queue, "resume")).safe_to_repeat().answer() }
 
-    /// Forgets a queue that has no tasks and no schedules, with its settings.
+    /// Deletes a queue that has no tasks and no schedules, with its settings.
     ///
     /// # Errors
     ///
-    /// As a problem: 409 with the counts while it has some; see [`ClientError`](crate::ClientError).
+    /// As a problem: 409 with the counts if it has tasks or schedules; see
+    /// [`ClientError`](crate::ClientError).
     fn delete_queue(queue: &str) -> DeleteQueueAnswer {
         Request::new(Method::DELETE, queue_root(queue)).safe_to_repeat().answer()
     }

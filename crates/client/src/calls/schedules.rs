@@ -10,12 +10,12 @@ use crate::call::{Request, calls};
 use crate::endpoint::{queue_path, schedule_path};
 
 calls! {
-    /// Puts a schedule, in place of the one before. A schedule that is the same already stays as it is.
+    /// Creates or replaces a schedule. A schedule that is equal already does not change.
     ///
     /// # Errors
     ///
-    /// As a problem: 400 for an expression, a zone or a time that cannot be used, 412 if it has another version than `if_match`; see
-    /// [`ClientError`](crate::ClientError).
+    /// As a problem: 400 for an expression, a zone or a time that cannot be used, 412 if the schedule has another version than
+    /// `if_match`; see [`ClientError`](crate::ClientError).
     fn put_schedule(queue: &str, name: &str, spec: &ScheduleSpec, if_match: Option<u64>) -> ScheduleBody {
         let request = Request::new(Method::PUT, schedule_path(queue, name)).if_match(if_match);
         request.json(spec.to_json()).safe_to_repeat().answer()
@@ -25,14 +25,14 @@ calls! {
     ///
     /// # Errors
     ///
-    /// As a problem: 404 if there is none of this name; see [`ClientError`](crate::ClientError).
+    /// As a problem: 404 if there is no schedule with this name; see [`ClientError`](crate::ClientError).
     fn schedule(queue: &str, name: &str) -> ScheduleBody { Request::get(schedule_path(queue, name)).answer() }
 
     /// Deletes a schedule. The tasks that it has made stay.
     ///
     /// # Errors
     ///
-    /// As for [`put_schedule`](Self::put_schedule), and 404 if there is none of this name.
+    /// As for [`put_schedule`](Self::put_schedule), and 404 if there is no schedule with this name.
     fn delete_schedule(queue: &str, name: &str, if_match: Option<u64>) -> DeleteScheduleAnswer {
         Request::new(Method::DELETE, schedule_path(queue, name)).if_match(if_match).answer()
     }
@@ -46,7 +46,7 @@ calls! {
         Request::get(queue_path(queue, "schedules")).query(&query.to_query()).answer()
     }
 
-    /// One page of the schedules of all queues that the token may know of.
+    /// One page of the schedules of all queues in the scope of the token.
     ///
     /// # Errors
     ///
@@ -55,7 +55,7 @@ calls! {
         Request::get("/v1/schedules").query(&query.to_query()).answer()
     }
 
-    /// When a schedule makes its next tasks.
+    /// The instants of the next tasks of a schedule.
     ///
     /// # Errors
     ///

@@ -1,22 +1,22 @@
-//! The server as a whole: its clock, its forecast, its drain, its figures.
+//! The server as a whole: its clock, its forecast, its drain, its metrics.
 
 use tickwheel_api::{AdvanceBody, DrainBody, ForecastBody, ForecastQuery, NowBody};
 
 use crate::call::{LONG_TIMEOUT, Request, calls};
 
 calls! {
-    /// Moves the virtual clock (ms) and returns its new time, in ms since 1970. Answers once all that fell due is ready, which may take 10
-    /// minutes.
+    /// Moves the virtual clock by this time (ms) and returns its new time (ms since 1970). The server answers when all tasks that became
+    /// due are ready, which may take 10 minutes.
     ///
     /// # Errors
     ///
-    /// As a problem: 404 on a server that runs on real time; see [`ClientError`](crate::ClientError).
+    /// As a problem: 404 on a server with a real clock; see [`ClientError`](crate::ClientError).
     fn advance(by_ms: u64) -> i64 {
         let request = Request::post("/v1/clock/advance").json(AdvanceBody { by_ms }.to_json());
         request.timeout(LONG_TIMEOUT).read(|answer| Ok(answer.body::<NowBody>()?.now_ms))
     }
 
-    /// How many tasks fall due when, of a queue or of all.
+    /// The number of tasks of one queue, or of all, that fall due in each bucket of time.
     ///
     /// # Errors
     ///
@@ -25,21 +25,21 @@ calls! {
         Request::get("/v1/forecast").query(&query.to_query()).answer()
     }
 
-    /// The server takes no new tasks from now on, in whatever queue; those that are there are worked off. A new start ends it, too.
+    /// Drains the server: no queue takes new tasks, and existing tasks are still delivered. A restart also ends the drain.
     ///
     /// # Errors
     ///
     /// As a problem: 403 for a token that has a scope; see [`ClientError`](crate::ClientError).
     fn drain_server() -> DrainBody { Request::post("/v1/drain").safe_to_repeat().answer() }
 
-    /// Ends the drain of the server. Queues that were drained by themselves stay so.
+    /// Ends the drain of the server. Queues that were drained separately stay drained.
     ///
     /// # Errors
     ///
     /// As a problem: 403 for a token that has a scope; see [`ClientError`](crate::ClientError).
     fn resume_server() -> DrainBody { Request::post("/v1/resume").safe_to_repeat().answer() }
 
-    /// The server's figures, as the page of OpenMetrics that Prometheus reads.
+    /// The server's metrics, as the page of OpenMetrics that Prometheus reads.
     ///
     /// # Errors
     ///
@@ -50,6 +50,6 @@ calls! {
     ///
     /// # Errors
     ///
-    /// Any error says that it does not, or not yet; see [`ClientError`](crate::ClientError).
+    /// Any error means that the server is not ready, or not yet; see [`ClientError`](crate::ClientError).
     fn ready() -> () { Request::get("/readyz").read(|_| Ok(())) }
 }

@@ -11,13 +11,13 @@ use crate::call::{Call, Request, calls};
 use crate::endpoint::{queue_path, task_path};
 use crate::{Client, ClientError, blocking};
 
-/// 500 lines in one request, so that a batch of any length needs little memory at one time.
+/// 500 lines in one request. With this limit a batch of any length needs little memory at one time.
 const BATCH_LINES_MAX: usize = 500;
 
 /// The answer to a put.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stored {
-    /// Whether the task is new; else it replaced the live one of that key.
+    /// Whether the task is new. If not, it replaced the live task of this key.
     pub created: bool,
     /// The task.
     pub task: PutAnswer,
@@ -28,14 +28,14 @@ calls! {
     ///
     /// # Errors
     ///
-    /// As a problem: 409 if the key is live (`mode=create`) or leased, 404 if it is not live (`mode=replace`), 412 if it has another version
-    /// than `if_match`; and what every call can meet, see [`ClientError`].
+    /// As a problem: 409 if the key is live (`mode=create`) or leased, 404 if it is not live (`mode=replace`), 412 if the task has another
+    /// version than `if_match`; and the errors of every call, see [`ClientError`].
     fn put(queue: &str, key: &str, body: &PutBody, query: PutQuery, if_match: Option<u64>) -> Stored {
         let request = Request::new(Method::PUT, task_path(queue, key)).query(&query.to_query());
         stored(request.if_match(if_match).json(body.to_json()))
     }
 
-    /// Schedules a task under a key of the server's making. Sending it twice makes two tasks.
+    /// Schedules a task under a key that the server makes. Two calls make two tasks.
     ///
     /// # Errors
     ///
@@ -44,11 +44,11 @@ calls! {
         stored(Request::post(queue_path(queue, "tasks")).json(body.to_json()))
     }
 
-    /// Schedules a task under this key, once: the same call again makes no second task, whatever became of the first.
+    /// Schedules a task under this key once. If the same call is sent again, it makes no second task, whatever happened to the first one.
     ///
     /// # Errors
     ///
-    /// As a problem: 404 `done` if its work is done already; see [`ClientError`].
+    /// As a problem: 404 `done` if the work of the task is done already; see [`ClientError`].
     fn post_once(queue: &str, key: &str, body: &PutBody) -> Stored {
         let once = HeaderName::from_static("idempotency-key");
         let request = Request::post(queue_path(queue, "tasks")).header(once, format!("\"{key}\""));
@@ -72,7 +72,7 @@ calls! {
         request.if_match(if_match).json(body.to_json()).answer()
     }
 
-    /// Cancels a task. Each of the five outcomes is an answer, not an error.
+    /// Cancels a task. Each of the five outcomes is an answer and not an error.
     ///
     /// # Errors
     ///
@@ -85,8 +85,8 @@ calls! {
         })
     }
 
-    /// Gives dead tasks another life, those that `body` names one by one or all. For [`RedriveBody::Key`] and [`RedriveBody::Id`] the
-    /// answer has one result, too.
+    /// Redrives dead tasks: those that `body` names one by one, or all. For [`RedriveBody::Key`] and [`RedriveBody::Id`] the answer has one
+    /// result, too.
     ///
     /// # Errors
     ///
@@ -109,7 +109,7 @@ calls! {
         Request::get(queue_path(queue, "tasks")).query(&query.to_query()).answer()
     }
 
-    /// One page of the tasks that were given up, with their reasons; the filter's state is not looked at.
+    /// One page of the dead tasks, with the reasons. The state of the filter is ignored.
     ///
     /// # Errors
     ///
@@ -122,12 +122,12 @@ calls! {
 }
 
 impl Client {
-    /// Sends operations on one queue and returns their results, in order. They are not atomic: an error of one line is that line's result.
-    /// Many lines go in several requests of 500.
+    /// Sends operations on one queue and returns their results, in order. They are not atomic: an error of one line is the result of this
+    /// line. Many lines are sent in several requests of 500.
     ///
     /// # Errors
     ///
-    /// See [`ClientError`], which speaks of the request that failed. The lines before it have taken effect.
+    /// See [`ClientError`]; the error is about the request that failed. The lines of earlier requests have taken effect.
     pub async fn batch(&self, queue: &str, lines: &[BatchLine]) -> Result<Vec<BatchResult>, ClientError> {
         let mut results = Vec::with_capacity(lines.len());
         for lines in lines.chunks(BATCH_LINES_MAX) {

@@ -10,19 +10,20 @@ use crate::call::{CALL_TIMEOUT, Call, Request, calls};
 use crate::endpoint::queue_path;
 
 calls! {
-    /// Takes ready tasks to work on, empty if none was ready in time. Waits for as long as the body says (ms), and 30 s more for the answer.
+    /// Leases ready tasks. The result is empty if no task was ready in time. The call waits for the time of the body (ms), and 30 s more
+    /// for the answer.
     ///
     /// # Errors
     ///
-    /// See [`ClientError`](crate::ClientError). After [`NoAnswer`](crate::ClientError::NoAnswer) tasks may be leased to no worker; they
-    /// come back when their lease ends.
+    /// See [`ClientError`](crate::ClientError). After [`NoAnswer`](crate::ClientError::NoAnswer) tasks may be leased although no worker got
+    /// them. They are ready again when their lease ends.
     fn lease(queue: &str, body: &LeaseBody) -> Vec<LeasedTask> {
         let timeout = CALL_TIMEOUT.saturating_add(Duration::from_millis(body.wait_ms));
         let request = Request::post(queue_path(queue, "lease")).json(body.to_json()).timeout(timeout);
         request.safe_to_repeat().read(|answer| Ok(answer.body::<LeasedTasks>()?.tasks))
     }
 
-    /// Says that the work of these leases is done. One result for each token, in order.
+    /// Acks tasks: the work of these leases is done. Returns one result for each token, in order.
     ///
     /// # Errors
     ///
@@ -31,7 +32,7 @@ calls! {
         results(Request::post(queue_path(queue, "ack")).json(AckBody { tokens }.to_json()).safe_to_repeat())
     }
 
-    /// Gives leases back. One result for each token, in order.
+    /// Gives leases back. Returns one result for each token, in order.
     ///
     /// # Errors
     ///
@@ -40,7 +41,7 @@ calls! {
         results(Request::post(queue_path(queue, "nack")).json(body.to_json()))
     }
 
-    /// Keeps leases for longer. One result for each token, in order.
+    /// Extends leases. Returns one result for each token, in order.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Each call as it goes out, to the byte, and its result for each answer.
+//! Each call as it is sent, compared byte by byte, and its result for each answer.
 
 use std::io::{BufReader, Write};
 use std::net::TcpListener;
@@ -226,7 +226,8 @@ fn a_unix_socket_carries_calls_and_a_connection_that_was_closed_is_opened_again(
     let url = format!("unix:{}", path.display());
     let client = Client::new(&url).expect("a place");
     assert_eq!(client.address(), url);
-    // Both over one connection: the server takes no second one before it has answered twice.
+    // Both calls use one connection, because the server accepts no second one before it has
+    // answered twice.
     assert_eq!((client.queues().expect("queues"), client.queues().expect("queues")), (vec![], vec![]));
     is_closed.recv().expect("the server closes");
     assert_eq!(client.queues().expect("by another connection"), []);
@@ -255,7 +256,7 @@ fn ipv6() {
     server.join().expect("the server's thread");
 }
 
-/// Waits that are over at once, so that no test waits.
+/// Waits that end at once, so that no test has to wait.
 const AT_ONCE: Retries = Retries { calls: 3, base: Duration::ZERO, max: Duration::ZERO };
 const STORED: &str = r#"{"queue":"q","key":"k","id":1,"version":1,"state":"ready","due_at":"2030-01-01T00:00:00.000Z","tags":[],"priority":1024,"attempt":0}"#;
 
@@ -283,7 +284,7 @@ fn what_had_no_effect_is_sent_again_and_what_is_wrong_is_not() {
 
 #[test]
 fn an_answer_that_was_lost_is_asked_for_again_only_where_twice_is_once() {
-    // No answer at all: the connection closes behind the request.
+    // There is no answer: the connection closes after the request.
     let lost = Vec::new;
     let (client, server) = pair(vec![lost(), answer(200, STORED)]);
     client.with_retries(AT_ONCE).post_once("q", "k", &PutBody::default()).expect("the second time");

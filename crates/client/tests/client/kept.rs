@@ -14,7 +14,7 @@ const NO_QUEUES: &str = r#"{"queues":[]}"#;
 /// One more try, at once.
 const TWICE: Retries = Retries { calls: 2, base: Duration::ZERO, max: Duration::ZERO };
 
-/// A call that is repeated if its answer is lost, and one that is not.
+/// A call that is repeated if its answer is lost, and one that is not repeated.
 async fn looks(client: &Client) -> Result<(), ClientError> {
     client.queues().await.map(drop)
 }
@@ -46,7 +46,8 @@ async fn a_call_after_the_server_has_closed_goes_by_another_connection_once() {
     assert_eq!(methods, ["get ", "get ", "post"]);
 }
 
-/// Answers one call, reads the next one whole, and closes; then answers what comes. Returns the heads of all requests.
+/// Answers one call, reads the next call as a whole, and closes. Then answers the following calls. Returns the heads
+/// of all requests.
 async fn close_unanswered(peer: &Peer, more: usize) -> Vec<String> {
     let mut line = peer.accept().await;
     let mut seen = vec![line.request().await.expect("the first")];
@@ -102,7 +103,7 @@ fn the_blocking_face_notices_that_a_kept_connection_was_closed() {
             crate::script::read_request(&mut reader).expect("a request");
             let answer = crate::script::answer(200, body);
             std::io::Write::write_all(reader.get_mut(), &answer).expect("write");
-            // Nothing of the client runs while the connection is closed.
+            // No code of the client runs while the connection is closed.
             is_answered.recv().expect("the test goes on");
             drop(reader);
             closed.send(()).expect("the test waits");
@@ -161,7 +162,7 @@ async fn an_export_is_read_as_it_comes_and_its_connection_is_kept() {
     assert_eq!(queues.expect("queues"), []);
 }
 
-/// Answers calls on any number of connections; a lease only once another call has come.
+/// Answers calls on any number of connections. A lease is answered only after another call has come.
 fn serve_side_by_side(listener: std::net::TcpListener, other_came: Receiver<()>) {
     let other_came = std::sync::Arc::new(std::sync::Mutex::new(other_came));
     for stream in listener.incoming().flatten() {
@@ -190,7 +191,7 @@ fn one_blocking_client_serves_many_threads_at_once() {
     thread::spawn(move || serve_side_by_side(listener, other_came));
     let client = blocking::Client::new(&url).expect("a URL");
     thread::scope(|scope| {
-        // The lease has the runtime while it waits, and the others must not wait for it.
+        // The lease uses the runtime while it waits, and the other calls must not wait for it.
         let lease = scope.spawn(|| client.lease("q", &LeaseBody::default()));
         let others: Vec<_> =
             (0..8).map(|_| scope.spawn(|| (0..50).try_for_each(|_| client.queues().map(drop)))).collect();

@@ -1,4 +1,5 @@
-//! The client against servers of a few lines: what it sends, what it makes of answers, and what it does when there is none.
+//! The client against servers of a few lines: the requests that it sends, the results that it makes of answers, and its
+//! behaviour if there is no answer.
 
 mod calls;
 mod kept;

@@ -1,10 +1,10 @@
-//! A server that a test plays by hand, in the test's own runtime.
+//! A server that a test controls by hand, in the test's own runtime.
 
 use tickwheel_client::Client;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-/// A server that has not yet taken a connection.
+/// A server that has not accepted a connection yet.
 pub(crate) struct Peer(TcpListener);
 
 impl Peer {
@@ -30,7 +30,8 @@ impl Peer {
 pub(crate) struct Line(pub(crate) TcpStream);
 
 impl Line {
-    /// The head of the next request, its body read, too; `None`: the client has closed the connection.
+    /// The head of the next request, after its body was read, too. `None`: the client has closed the
+    /// connection.
     pub(crate) async fn request(&mut self) -> Option<String> {
         let mut head = Vec::new();
         while !head.ends_with(b"\r\n\r\n") {

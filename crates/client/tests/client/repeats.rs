@@ -1,4 +1,4 @@
-//! The table "what is repeated" of the crate's page, row by row.
+//! The table "what is repeated" of the crate's documentation, row by row.
 
 use std::collections::BTreeMap;
 use std::io::{BufReader, Write};
@@ -97,7 +97,7 @@ const CALLS: &[(&str, Sends)] = &[
     ("stop_job", |client| client.stop_job(1).map(drop)),
 ];
 
-/// A server that reads each request and closes its connection; the count of requests.
+/// A server that reads each request and closes its connection. Returns the number of requests.
 fn swallowing() -> (String, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let url = format!("http://{}", listener.local_addr().expect("bound"));
@@ -140,7 +140,8 @@ fn each_call_is_repeated_as_the_table_says() {
     assert_eq!(seen, table());
 }
 
-/// The story: the first attempt was applied and its answer lost, the second met a server that was gone, and the error said that nothing was sent.
+/// Regression: the first attempt was applied and its answer was lost. At the second attempt there was no server any more, and the error
+/// said that nothing was sent.
 #[test]
 fn a_lost_answer_is_not_forgotten_where_the_last_attempt_is_refused() {
     for refusal in [None, Some(BUSY)] {

@@ -21,7 +21,7 @@ impl Seen {
     }
 }
 
-/// Answers one connection after another with the given answers and returns what was asked.
+/// Answers one connection after another with the given answers, and returns the requests.
 pub(crate) fn serve(listener: TcpListener, answers: Vec<Vec<u8>>) -> JoinHandle<Vec<Seen>> {
     std::thread::spawn(move || {
         let mut seen = Vec::new();

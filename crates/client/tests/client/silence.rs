@@ -1,4 +1,5 @@
-//! Servers that say nothing, half of it, too much, or something else. The clock stands still, so that no test waits.
+//! Servers that send nothing, half an answer, too much, or something else. The clock is paused, so that no test has
+//! to wait.
 
 use std::time::Duration;
 
@@ -10,7 +11,8 @@ use tokio::time::{Instant, timeout};
 use crate::peer::Peer;
 use crate::script::problem;
 
-/// The error of a call to a server that reads it and says this, and the time until then by the client's clock.
+/// The error of a call to a server that reads the request and sends these bytes, and the time until the error by the
+/// client's clock.
 async fn ask(said: &str) -> (ClientError, Duration) {
     let peer = Peer::new().await;
     let client = peer.client();
@@ -92,7 +94,7 @@ async fn what_is_no_answer_of_a_server_is_told_at_once() {
 async fn a_connection_that_does_not_come_about_is_given_up_after_5_s() {
     let socket = TcpSocket::new_v4().expect("a socket");
     socket.bind("127.0.0.1:0".parse().expect("an address")).expect("a free port");
-    // Its backlog takes one or two connections, and nothing takes them out.
+    // The backlog takes one or two connections, and the server accepts none of them.
     let listener = socket.listen(0).expect("it listens");
     let address = listener.local_addr().expect("bound");
     let mut waiting = Vec::new();

@@ -31,7 +31,7 @@ async fn server() -> (u16, String) {
         while let Ok((stream, _)) = listener.accept().await {
             let accepted = acceptor.accept(stream);
             tokio::spawn(async move {
-                // A client that does not trust it leaves.
+                // A client leaves if it does not trust the server.
                 let Ok(mut stream) = accepted.await else { return };
                 let mut request = [0; 4_096];
                 while stream.read(&mut request).await.is_ok_and(|read| read > 0) {
