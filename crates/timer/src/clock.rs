@@ -22,7 +22,7 @@ pub trait Clock: Send + Sync {
     /// the thread that drives the timer, and no task would come due any more.
     fn now(&self) -> Monotonic;
 
-    /// Returns how this clock moves. A clock that is moved by hand stores `follower` and calls [`moved`](Follower::moved) after each step,
+    /// Returns how this clock moves. A clock that is moved by hand stores `follower`. After each step it calls [`moved`](Follower::moved),
     /// before the call that moves the clock returns, and without holding a lock. It forgets a follower that no longer exists.
     fn follow(&self, follower: Weak<dyn Follower>) -> Motion {
         drop(follower);
@@ -44,8 +44,8 @@ pub trait Follower: Send + Sync {
     /// The clock has moved. The follower handles everything that has come due, and then returns.
     fn moved(&self);
 
-    /// The reading at which the follower has to act next. A reading that has passed means at once, `None` means never. A clock may call
-    /// this method to stop at that reading.
+    /// The reading at which the follower has to act next. A reading that has passed means at once; `None` means never. A clock may call
+    /// this method in order to stop at that reading.
     fn next(&self) -> Option<Monotonic> {
         None
     }

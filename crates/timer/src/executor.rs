@@ -7,7 +7,8 @@ use crate::Job;
 /// Where the bodies of a [`Timer`](crate::Timer) run.
 ///
 /// The driver of a timer gives due jobs to the executor and continues; it never runs a body. So `execute` should take the job and return:
-/// queue it or spawn it. If an executor cannot take a job, it drops the job, and the timer hands the task over again 100 ms later.
+/// it queues or spawns the job. If an executor cannot take a job, it drops the job, and the timer hands the same task over again 100 ms
+/// later.
 ///
 /// Every `Fn(Job)` is an executor. On tokio, for bodies that do not block:
 ///

@@ -43,9 +43,9 @@ use submission::Submission;
 ///   `on_expire` runs before it.
 /// - Attempts at one operation never overlap with each other or with its end. No thread waits for another: a check during a running attempt
 ///   makes the running thread look again, and returns. So a caller may hold its own locks.
-/// - *Change, then check* is enough. After the check has returned, no operation that was submitted before it, or is being submitted, waits
-///   until its timeout although its condition is true. The operation completes on the thread that checks, or on the thread that was trying
-///   it at that time.
+/// - *Change, then check* is enough. If the condition of an operation is true when the check returns, the operation does not wait until its
+///   timeout. This holds for operations that were submitted before the check, or at the same time. The operation completes on the thread
+///   that checks, or on the thread that was trying it at that time.
 /// - An operation that has ended leaves all its keys at once, and a key on which no operation waits takes no memory.
 /// - Operations on one key are tried in the order of their submission.
 /// - No lock is held while a method of the operation runs. `Hash` and `Eq` of keys do run under a lock, so they must neither block nor call
@@ -61,9 +61,9 @@ use submission::Submission;
 /// method had returned; a `try_complete` that panics counts as `false`.
 ///
 /// # The end
-/// Clones are the same purgatory. Dropping the last clone ends no operation: operations keep their timeouts and their [`Waiting`]. A timer
-/// that is shut down has no timeouts, so its operations end at once: an operation expires when its timeout is dropped, by the timer or by
-/// the [`Unfired`](crate::Unfired) that the shutdown returned.
+/// Clones are the same purgatory. Dropping the last clone ends no operation: operations keep their timeouts and their [`Waiting`]. When a
+/// timer is shut down, its operations expire: an operation expires when its timeout is dropped, by the timer or by the
+/// [`Unfired`](crate::Unfired) that the shutdown returned.
 ///
 /// # Example
 /// A write to partitions 1 and 2 is answered when both are replicated. After 30 s it is answered with the list of missing partitions:

@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use tickwheel::{Clock, Job, ManualClock, Monotonic, SystemClock, TimeoutState, Timer};
 
-/// Five years and a bit, so that no reading of it is one of the system's clock.
+/// A little more than five years, so that no reading of this clock is one of the system's clock.
 const AHEAD: Duration = Duration::from_secs(5 * 365 * 86_400 + 7);
 
-/// Runs by itself, from another origin than the system's, and slower by a factor.
+/// A clock that runs by itself, from another origin than the system's clock, and slower by a factor.
 #[derive(Clone)]
 struct Other {
     system: SystemClock,
@@ -24,8 +24,8 @@ impl Clock for Other {
     }
 }
 
-/// A driver that mixed it with a clock of its own would fire at once, or in five years; one that took a wait at its word
-/// would fire early on the slow clock.
+/// A driver that mixed this clock with one of its own would fire at once, or in five years. A driver that did not read
+/// the clock again after a wait would fire early on the slow clock.
 #[test]
 fn k2_a_wait_is_by_the_clock_that_was_given_and_is_taken_anew() {
     for slower in [1, 3] {
@@ -59,11 +59,11 @@ fn k6_a_step_is_exact_and_a_sleep_beyond_it_waits() {
     assert!(sleep.as_mut().poll(&mut context).is_ready());
 }
 
-/// Thirty days of milliseconds are more than 31 bits; the rest are more than the clock has.
+/// Thirty days in milliseconds need more than 31 bits. The other delays are longer than the range of the clock.
 #[test]
 fn k8_a_long_delay_is_later_or_never_and_not_the_past() {
     let month = Duration::from_secs(30 * 86_400);
-    // A clock that is past its origin: there, what wraps is early.
+    // A clock that is past its origin. On such a clock, a deadline that wraps would be early.
     let clock = ManualClock::starting_at(Monotonic::from_nanos(5_000_000_000));
     let timer = Timer::builder().clock(clock.clone()).executor(Job::run).build().expect("no thread");
     let (ran, runs) = channel();

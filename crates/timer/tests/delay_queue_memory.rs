@@ -1,4 +1,5 @@
-//! The memory of a delay queue after churn. A process of its own, because the test reads the resident memory.
+//! The memory of a delay queue after many pushes and removals. The test has a process of its own, because it
+//! reads the resident memory.
 
 #![cfg(not(tickwheel_shuttle))]
 
@@ -11,14 +12,14 @@ use tickwheel::{DelayQueue, ManualClock, Timer};
 
 const PAIRS: u64 = 1_000_000;
 const HOUR: Duration = Duration::from_secs(3_600);
-/// A page here and there belongs to the test's own threads.
+/// Some pages belong to the test's own threads.
 const SLACK_BYTES: u64 = 1 << 20;
 
 #[test]
 fn a_million_pairs_leave_resident_memory_flat() {
     let timer = Timer::builder().clock(ManualClock::new()).build().expect("a timer");
     let queue = DelayQueue::new(&timer);
-    // Some that stay, so that the pairs come and go among others.
+    // Some elements stay, so that the pairs are pushed and removed among others.
     for value in 0..100 {
         queue.push(value, HOUR).expect("it is open");
     }
@@ -54,14 +55,14 @@ fn a_million_pairs_leave_resident_memory_flat() {
             }
         }
         assert_eq!((queue.len(), timer.pending()), (100, 0), "after {what}");
-        // Elsewhere than on Linux, the counts have to do.
+        // On systems other than Linux, only the counts are checked.
         if let (Some(before), Some(after)) = (settled, resident_bytes()) {
             assert!(after <= before + SLACK_BYTES, "{what}: from {before} to {after} bytes resident");
         }
     }
 }
 
-/// The memory this process holds; `None` where the system does not say.
+/// The memory of this process; `None` if the system does not say.
 fn resident_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;

@@ -1,4 +1,4 @@
-//! Ended entries leave no memory behind. A process of its own, because the tests read the resident memory.
+//! Ended entries leave no memory behind. The tests have a process of their own, because they read the resident memory.
 
 #![cfg(not(tickwheel_shuttle))]
 
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tickwheel::{Job, ManualClock, Timeout, Timer};
 
-/// One test at a time: they share the memory.
+/// The tests run one at a time, because they share the memory of the process.
 static ALONE: Mutex<()> = Mutex::new(());
 
 const MS: Duration = Duration::from_millis(1);
@@ -18,14 +18,15 @@ fn by_hand() -> (ManualClock, Timer) {
     (clock, timer)
 }
 
-/// Resident bytes of this process; `None` where the system does not tell.
+/// The resident bytes of this process; `None` if the system does not say.
 fn resident() -> Option<usize> {
     let statm = std::fs::read_to_string("/proc/self/statm").ok()?;
     let pages: usize = statm.split_whitespace().nth(1)?.parse().ok()?;
     Some(pages * 4_096)
 }
 
-/// Tasks of 64 KB that have run, a few in each turn: they are gone, though the timer remembers what it handed over.
+/// Tasks of 64 KB that have run, a few in each turn. Their memory is freed, although the timer still has references to their
+/// entries.
 #[test]
 fn what_has_run_is_not_kept() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -48,8 +49,8 @@ fn what_has_run_is_not_kept() {
     assert!(after < before + 32_000_000, "{before} bytes before, {after} after 1,000 tasks");
 }
 
-/// An entry that was filed for a day ahead and is cancelled leaves the wheel at the driver's next turn, not when it
-/// would have been due. A leak would show as 60 MB or more.
+/// An entry that was filed for a day ahead and is cancelled leaves the wheel at the driver's next turn, and not at its
+/// deadline. A leak would show as 60 MB or more.
 #[test]
 fn what_is_cancelled_does_not_stay_in_the_wheel() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -57,7 +58,7 @@ fn what_is_cancelled_does_not_stay_in_the_wheel() {
     let mut far = Duration::from_secs(86_400);
     let mut churn = |rounds: u32| {
         for _ in 0..rounds {
-            // Before all that is in the wheel, so that the next turn files it.
+            // The deadline is before all deadlines in the wheel, so the next turn files the entries.
             far -= 10 * MS;
             let batch = [(); 1_000].map(|()| timer.schedule(far, || ()).unwrap());
             clock.advance(MS);
@@ -75,7 +76,7 @@ fn what_is_cancelled_does_not_stay_in_the_wheel() {
     assert_eq!(timer.metrics().cancelled_unfiled, 0, "the turn saw all of them");
 }
 
-/// Schedules and cancels at once, on the system's clock and by hand, filed and unfiled: memory stays where it is. A leak of the
+/// Schedules and cancels tasks, on the system's clock and by hand, filed and unfiled. The memory does not grow. A leak of the
 /// smallest entry would show as 60 MB.
 #[test]
 fn schedule_and_cancel_leave_nothing_behind() {
@@ -89,7 +90,7 @@ fn schedule_and_cancel_leave_nothing_behind() {
             assert!(far.cancel());
             let by_hand = timer.schedule(50 * MS, move || assert!(number < u32::MAX)).unwrap();
             if number % 64 == 0 {
-                // The turn sees it before it is cancelled.
+                // The turn sees the entry before it is cancelled.
                 clock.advance(MS);
             }
             assert!(by_hand.cancel());

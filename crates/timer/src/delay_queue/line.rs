@@ -11,7 +11,7 @@ use std::task::Waker;
 
 use super::called::Called;
 
-/// The events besides a due element for which a waiter wants to be woken.
+/// The events, other than a due element, for which a waiter wants to be woken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Wish {
     /// The queue becomes empty.
@@ -32,7 +32,7 @@ struct Waiter {
 pub(super) struct Line {
     standing: BTreeMap<u64, Waiter>,
     arrived: u64,
-    /// The number of waiters that wish to be woken when the queue is empty. If it is 0, no search is needed.
+    /// The number of waiters that want to be woken when the queue is empty. If it is 0, no search is needed.
     ending: usize,
 }
 
@@ -74,7 +74,7 @@ impl Line {
         }
     }
 
-    /// Calls the waker of the first waiter if it wishes to know that it is the first.
+    /// Calls the waker of the first waiter, if this waiter wants to be told that it is the first.
     pub(super) fn call_first_by_wish(&mut self, called: &mut Called) {
         if let Some(mut first) = self.standing.first_entry()
             && first.get().wish.first
@@ -83,7 +83,7 @@ impl Line {
         }
     }
 
-    /// Calls the wakers of the waiters that wish to know that the queue is empty.
+    /// Calls the wakers of the waiters that want to be told that the queue is empty.
     pub(super) fn call_ending(&mut self, called: &mut Called) {
         if self.ending > 0 {
             self.standing

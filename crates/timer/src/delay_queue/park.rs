@@ -1,4 +1,5 @@
-//! A thread that waits for an element. Its waker unparks it; an unpark without reason only makes the thread look once more.
+//! A thread that waits for an element. Its waker unparks it; after an unpark without reason, the thread only looks once
+//! more.
 
 use std::future::Future;
 use std::pin::pin;

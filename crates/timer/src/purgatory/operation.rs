@@ -2,10 +2,10 @@
 
 /// An operation that completes later: when a condition has become true, or when its time is up.
 ///
-/// Methods take `&self`: the submitter, the purgatory and the timer share the operation. The purgatory and the timer hold no lock while
-/// they call a method, so a method may lock, submit, check and cancel. Two limits remain. `try_complete` must not check a key of its own
-/// operation, because it would be called again for ever. If a completion checks a key, the operations on that key complete before the check
-/// returns, on the same stack.
+/// Methods take `&self`, because the submitter, the purgatory and the timer share the operation. The purgatory and the timer hold no lock
+/// while they call a method, so a method may lock, submit, check and cancel. Two limits remain. First, `try_complete` must not check a key
+/// of its own operation, because it would be called again for ever. Second, if a completion checks a key, the operations on that key
+/// complete before the check returns, on the same stack.
 pub trait Operation: Send + Sync + 'static {
     /// Whether the condition is true. The method only checks, or collects results; the purgatory then completes the operation.
     ///

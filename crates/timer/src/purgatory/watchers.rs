@@ -4,7 +4,6 @@
 //! a bounded step. The only user code that runs under it is `Hash` and `Eq` of a key; removed entries are dropped after the lock is
 //! released. `watched` changes only by the number of entries that a list really gained or lost. It is raised under the lock and lowered
 //! after the lock is released, so it is never below zero.
-//! after it, so it is never below zero.
 
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, HashMap};

@@ -9,9 +9,9 @@ use std::time::Duration;
 use super::{Sleep, SleepError};
 use crate::{Missed, Monotonic, Timer};
 
-/// Ticks at a fixed rate, made by [`Timer::interval`]. The first tick is at once; each next tick is scheduled one period after the
-/// scheduled time of the tick before. [`missed`](Self::missed) sets what happens to ticks that were not awaited in time. The interval keeps
-/// its timer alive, as a clone of the [`Timer`] does.
+/// Ticks at a fixed rate, made by [`Timer::interval`]. The first tick is at once. Each further tick is scheduled one period after the
+/// scheduled time of the previous one. [`missed`](Self::missed) sets what happens to ticks that were not awaited in time. The interval
+/// keeps its timer alive, as a clone of the [`Timer`] does.
 ///
 /// ```
 /// use std::time::Duration;
@@ -69,7 +69,7 @@ impl Interval {
         self.reset_after(self.period);
     }
 
-    /// Moves the next tick to now; the grid continues from there: the tick after it is due one period from now.
+    /// Moves the next tick to now. The grid continues from there: the following tick is due one period from now.
     ///
     /// ```
     /// # use std::time::Duration;

@@ -67,8 +67,8 @@ impl Core {
             let rest = turn.rest();
             let more = handout.more;
             if !more {
-                // The limit is stored before the lock of the turn is released: a `close` in between may file entries that `rest` does not
-                // include.
+                // The limit is stored before the lock of the turn is released. Otherwise a `close` in between could file entries that
+                // `rest` does not include.
                 nap.prepare(rest.until);
             }
             drop(turn);
@@ -214,8 +214,8 @@ impl Follower for Core {
         }
         loop {
             let now = self.now();
-            // The limit is raised before the turn, as a driver does before it sleeps: an entry that comes in after the turn has read the
-            // shards then finds the new limit.
+            // The limit is raised before the turn, as a driver does before it sleeps. So an entry that comes in after the turn has read
+            // the shards finds the new limit.
             self.rest_by_hand();
             let handout = lock(&self.turn).run(&self.shards, now, Pace::All);
             self.deliver(handout);
@@ -228,7 +228,7 @@ impl Follower for Core {
     }
 
     fn next(&self) -> Option<Monotonic> {
-        // A thread that is running a turn cannot run another one inside it, so a stop for due entries would never end.
+        // A thread that is running a turn cannot run another one inside it. So a stop for due entries would never end.
         if lock(&self.turning).contains(&thread::current().id()) {
             return None;
         }

@@ -91,7 +91,7 @@ impl AnyEntry {
         match self.word.cancel(self.body.is_periodic()) {
             Cancel::No => false,
             Cancel::Stopping => {
-                // The next run of a periodic task is counted as accepted and cancelled.
+                // The cancel prevents the next run of a periodic task. This run is counted as accepted and as cancelled.
                 self.home.count_stopped();
                 true
             }

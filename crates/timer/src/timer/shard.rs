@@ -39,7 +39,7 @@ pub(crate) struct Shard {
     pub(crate) common: Arc<Common>,
 }
 
-/// The counters of ends that threads with a body raise.
+/// The counters of ends. Threads that run a body raise them.
 #[repr(align(128))]
 #[derive(Default)]
 struct Ends {
@@ -69,7 +69,7 @@ pub(super) enum Door {
     /// All entries.
     #[default]
     Open,
-    /// Only entries that were accepted before and are filed again.
+    /// Only entries that were accepted earlier and are filed again.
     Closing,
     /// Like `Closing`, but no periodic entries.
     ClosingOnce,
@@ -229,7 +229,7 @@ impl Shard {
         lock(&self.inbox).empty(into);
     }
 
-    /// Counts the next run of a periodic entry, which will not take place, as accepted and cancelled.
+    /// Counts the next run of a periodic entry as accepted and cancelled, because it will not take place.
     pub(super) fn count_stopped(&self) {
         let mut inbox = lock(&self.inbox);
         inbox.accepted += 1;

@@ -123,7 +123,7 @@ pub(crate) enum Cancel {
     Cancelled { filed: bool },
     /// The body runs now and will not run again.
     Stopping,
-    /// The entry runs for the last time, is over, or is already stopping.
+    /// The entry runs for the last time, has ended, or is already stopping.
     No,
 }
 

@@ -18,7 +18,7 @@ pub(crate) const fn at(ms: u64) -> Monotonic {
     Monotonic::from_nanos(ms * 1_000_000)
 }
 
-/// A queue, and the clock it goes by.
+/// A queue, and its clock.
 pub(crate) struct ByHand<T> {
     pub(crate) clock: ManualClock,
     pub(crate) timer: Timer,
@@ -50,7 +50,7 @@ impl<T> ByHand<T> {
     }
 }
 
-/// A future of the queue in the test's hands.
+/// A future of the queue that the test polls by hand.
 pub(crate) struct Hand<'a, T> {
     next: Next<'a, T>,
     woken: Arc<Flag>,
@@ -83,19 +83,19 @@ impl<'a, T> Hand<'a, T> {
         hand
     }
 
-    /// The same future in another task, and what is left of the first one.
+    /// Moves the future to another task. The second result tells whether the first task is woken.
     pub(crate) fn moved(self) -> (Self, Woken) {
         let left = Woken(Arc::clone(&self.woken));
         (Self { next: self.next, woken: Arc::default() }, left)
     }
 
-    /// Whether it was woken since this was asked last.
+    /// Whether the task was woken since the last call of this method.
     pub(crate) fn woken(&self) -> bool {
         self.woken.0.swap(false, Ordering::SeqCst)
     }
 }
 
-/// Whether a task was woken that has lost its future.
+/// A task that does not have its future any more. It tells whether the task was woken.
 pub(crate) struct Woken(Arc<Flag>);
 
 impl Woken {

@@ -1,4 +1,4 @@
-//! Many threads: each element once, none early, none left.
+//! Many threads. Each element is taken once, none is early, and none is left.
 
 use std::future::Future;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,7 +13,7 @@ const PRODUCERS: u64 = 4;
 const TAKERS: usize = 6;
 const EACH: u64 = 500;
 
-/// A number that looks random, from a number.
+/// A number that looks random, computed from another number.
 fn scramble(seed: u64) -> u64 {
     let mixed = (seed + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (mixed ^ mixed >> 31).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 17
@@ -30,14 +30,15 @@ fn produce(queue: &DelayQueue<(u64, u64)>, clock: &impl Clock, producer: u64, sp
         if chance.is_multiple_of(5) {
             removed.extend(queue.remove(handle).map(|(id, _)| id));
         } else if chance.is_multiple_of(7) {
-            // Later than the value says, so still not early.
+            // The new deadline is later than the one in the value, so the element is still not early.
             queue.reschedule_at(handle, due.saturating_add(Duration::from_nanos(spread / 4)));
         }
     }
     removed
 }
 
-/// Takes until the queue is closed: by a thread of its own, for a while, as a future, and one that is given up half-way.
+/// Takes elements until the queue is closed. There are four kinds: by a blocking take, by a timed poll, by a future, and
+/// by a future that is dropped half-way.
 fn consume(queue: &DelayQueue<(u64, u64)>, clock: &impl Clock, kind: usize, count: &AtomicUsize) -> Vec<u64> {
     let mut taken = vec![];
     loop {
@@ -115,7 +116,7 @@ fn d4_a_crowd_on_the_systems_clock_gets_each_element_once() {
     crowd(SystemClock::new(), 20_000_000, thread::yield_now);
 }
 
-/// Without the ones who look again and again on their own, a missed wake-up would stay missed.
+/// There are no takers here that look again by themselves, so a missed wake-up would stay missed.
 #[test]
 fn d3_two_takers_and_no_wake_up_is_missed() {
     for round in 0..200_u64 {
@@ -133,7 +134,7 @@ fn d3_two_takers_and_no_wake_up_is_missed() {
     }
 }
 
-/// The one behind sleeps without limit until the one before it has left, with an element or without one.
+/// The second taker sleeps without limit until the first one has left, with an element or without one.
 #[test]
 fn d3_threads_on_the_systems_clock_pass_on_what_they_minded() {
     let queue = DelayQueue::new(&Timer::new().expect("a timer"));
@@ -145,7 +146,7 @@ fn d3_threads_on_the_systems_clock_pass_on_what_they_minded() {
                 scope.spawn(|| if give_up { queue.poll(Duration::from_micros(500)) } else { queue.take() });
             let due = queue.push((), ms(1)).and_then(|_| queue.push((), ms(2)));
             assert!(due.is_ok());
-            // A leaver that got no element leaves two elements for two takers.
+            // If the leaver got no element, there are two elements for two takers.
             if !give_up || leaver.join().expect("no panic").is_some() {
                 queue.push((), ms(3)).expect("it is open");
             }

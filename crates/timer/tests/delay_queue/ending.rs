@@ -1,4 +1,4 @@
-//! The end of a queue, and of the timer it waits by.
+//! The end of a queue, and of the timer that wakes its waiters.
 
 use std::task::Poll;
 use std::thread;
@@ -55,7 +55,8 @@ fn whoever_waits_when_the_queue_is_closed_gets_an_answer() {
     }
 }
 
-/// The timer would not wake the waiters any more: neither the leader nor the others, with a head or without.
+/// The timer would not wake the waiters any more. This concerns the leader and the others, with a head and
+/// without one.
 #[test]
 fn whoever_waits_by_a_timer_that_is_shut_down_gets_an_answer() {
     for empty in [true, false] {

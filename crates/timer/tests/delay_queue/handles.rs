@@ -56,7 +56,7 @@ fn d12_compact_keeps_every_handle() {
     assert!(by_hand.queue.is_empty());
 }
 
-/// The element may leave in any way, and others may be pushed afterwards.
+/// The element may leave in any way, and other elements may be pushed afterwards.
 #[test]
 fn d12_a_handle_used_twice_is_stale_for_ever() {
     for door in 0..4 {
@@ -91,7 +91,7 @@ fn handles_are_small_and_one_for_each_element() {
     assert_eq!(distinct.len(), 100);
 }
 
-/// Whatever can be sent can be queued; it need not be shared.
+/// Any value that is `Send` can be queued; it need not be `Sync`.
 #[test]
 fn a_queue_and_its_futures_go_from_thread_to_thread() {
     fn is_send_and_sync<T: Send + Sync>(_: &T) {}

@@ -1,4 +1,4 @@
-//! The line: who is woken for what. D3, D4.
+//! The line: which waiter is woken by which event. D3, D4.
 
 use std::task::Poll;
 
@@ -28,7 +28,7 @@ fn d3_a_new_head_wakes_one_and_what_comes_behind_it_nobody() {
         assert_eq!(waiters[0].poll(), Poll::Pending);
         assert_eq!(by_hand.timer.pending(), 1);
     }
-    // Two at once, before the leader has looked: it is woken once.
+    // Two elements are pushed before the leader has looked. It is woken once.
     by_hand.queue.push('x', ms(3)).expect("it is open");
     assert_eq!(woken(&waiters), [true, false, false]);
     by_hand.queue.push('x', ms(2)).expect("it is open");
@@ -45,14 +45,14 @@ fn d3_whoever_leaves_passes_on_what_it_minded() {
         by_hand.queue.push(value, ms(10)).expect("it is open");
     }
     let mut waiters: Vec<_> = (0..5).map(|_| Hand::waiting(by_hand.queue.wait_next())).collect();
-    // By dropping the future: asleep, and just after it was woken.
+    // By dropping the future: while it sleeps, and just after it was woken.
     drop(waiters.remove(0));
     assert_eq!([0, 1, 2, 3].map(|waiter| waiters[waiter].woken()), [true, false, false, false]);
     assert_eq!(waiters[0].poll(), Poll::Pending);
     by_hand.advance_to(10);
     assert!(waiters[0].woken());
     drop(waiters.remove(0));
-    // By taking an element, with another one left.
+    // By taking an element while another one is left.
     for value in 0..3 {
         assert!(waiters[0].woken(), "nobody minds element {value}");
         assert_eq!(waiters[0].poll(), Poll::Ready(Some(value)));
@@ -87,7 +87,7 @@ fn d3_when_somebody_else_takes_the_head_the_leader_minds_the_next_one() {
     assert_eq!(leader.poll(), Poll::Ready(Some('b')));
 }
 
-/// A future that went to another task: the waker it left last is the one to wake, by the clock and by a push.
+/// A future moved to another task. The waker of its last poll has to be woken, by the clock and by a push.
 #[test]
 fn d3_the_waker_of_the_last_poll_is_woken() {
     for pushed in [false, true] {
@@ -105,7 +105,7 @@ fn d3_the_waker_of_the_last_poll_is_woken() {
     }
 }
 
-/// Dropped asleep, woken, and woken with the element due.
+/// The future is dropped while it sleeps, at the instant of the deadline, and later.
 #[test]
 fn d4_a_dropped_future_loses_no_element() {
     for dropped_at in [3, 5, 6] {
@@ -135,7 +135,7 @@ fn a_future_that_was_ready_waits_for_the_next_element() {
     }
 }
 
-/// The limit is for callers that can be refused; a refused waiter would never be woken.
+/// The limit is for callers that can be refused. A refused waiter would never be woken.
 #[test]
 fn a_full_timer_has_room_for_those_who_wait() {
     let by_hand = ByHand::of(|builder| builder.max_pending(1));
@@ -146,7 +146,7 @@ fn a_full_timer_has_room_for_those_who_wait() {
     by_hand.advance_to(5);
     assert!(leader.woken());
     assert_eq!(leader.poll(), Poll::Ready(Some('a')));
-    // Its place is given back, and was not the other's.
+    // The alarm's place under the limit is free again. It was not the place of the other entry.
     assert!(by_hand.timer.schedule(ms(100), || ()).is_err());
     assert!(filling.cancel());
     assert!(by_hand.timer.schedule(ms(100), || ()).is_ok());

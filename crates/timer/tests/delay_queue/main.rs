@@ -1,4 +1,4 @@
-//! The delay queue, from outside. D1 to D12, a model, and crowds of threads.
+//! Tests of the delay queue by its public API: D1 to D12, a model, and many threads.
 
 #![cfg(not(tickwheel_shuttle))]
 

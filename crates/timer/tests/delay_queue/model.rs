@@ -1,4 +1,4 @@
-//! The queue beside a sorted map from (deadline, number of the push) to value.
+//! Compares the queue with a sorted map from (deadline, number of the push) to value.
 
 use std::collections::BTreeMap;
 use std::task::Poll;
@@ -46,7 +46,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 #[derive(Default)]
 struct Model {
     pending: BTreeMap<(Monotonic, usize), usize>,
-    /// By number, which is also the value; stale ones stay.
+    /// The handles by number, which is also the value. Stale handles stay.
     handles: Vec<DelayHandle>,
 }
 

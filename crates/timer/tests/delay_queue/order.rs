@@ -19,7 +19,7 @@ fn d1_whatever_the_order_in_the_order_out_is_by_deadline() {
         }
         by_hand.advance_to(9);
         let mut expected = *order;
-        // A stable sort keeps equal ones in order of their pushes.
+        // A stable sort keeps equal elements in the order of their pushes.
         expected.sort_by_key(|&id| DELAYS[id]);
         let taken: Vec<usize> = std::iter::from_fn(|| by_hand.queue.try_take()).collect();
         assert_eq!(taken, expected, "pushed in the order {order:?}");
@@ -43,7 +43,7 @@ fn d1_equal_deadlines_come_first_in_first_out() {
         let by_hand = ByHand::new();
         let handles: Vec<_> =
             (0..count).map(|id| by_hand.queue.push(id, ms(5)).expect("it is open")).collect();
-        // Away and back, each keeps its place.
+        // Each element is moved away and back, and keeps its place.
         for (id, &handle) in handles.iter().enumerate().rev().step_by(3) {
             assert_eq!(by_hand.queue.reschedule(handle, ms(id as u64)), Some(at(id as u64)));
             assert_eq!(by_hand.queue.reschedule(handle, ms(5)), Some(at(5)));
@@ -122,7 +122,8 @@ fn d11_peek_names_what_comes_next_expired_ones_first() {
     assert_eq!(by_hand.queue.try_take(), Some("now"));
     assert_eq!(by_hand.queue.peek(), Some((soon, at(5))));
     assert_eq!(by_hand.queue.try_take(), None);
-    // Expired and not taken, it is still what comes next; and so is another one that was due before it.
+    // An element that is due and not taken is still the next one. So is another element that was due
+    // before it.
     by_hand.advance_to(7);
     assert_eq!(by_hand.queue.peek(), Some((soon, at(5))));
     let before = by_hand.queue.push_at("+4", at(4)).expect("it is open");
@@ -160,7 +161,7 @@ fn d13_what_is_due_comes_at_once_in_order_and_no_more_than_wanted() {
     assert_eq!(by_hand.queue.drain_due(3), [1, 3, 0], "equal ones by their push");
     assert_eq!(by_hand.queue.drain_due(usize::MAX), [2, 4]);
     assert_eq!((by_hand.queue.len(), by_hand.queue.try_take()), (1, None));
-    // The stream ends when its last element is taken from under it.
+    // The stream ends when another caller takes its last element.
     let mut hand = Hand::new(by_hand.queue.next());
     assert!(hand.poll().is_pending());
     by_hand.clock.advance(ms(4));

@@ -21,7 +21,8 @@ fn d2_an_element_is_taken_from_its_deadline_on_and_not_before() {
     assert_eq!(by_hand.queue.poll(ms(0)), None);
 }
 
-/// The thread tells what the clock showed when it gave up. The element is due just after.
+/// The thread returns the reading of the clock at which it gave up. The element is due just after
+/// that.
 #[test]
 fn d2_a_timed_poll_waits_its_full_time_and_no_longer() {
     for empty in [true, false] {
@@ -49,7 +50,8 @@ fn d2_a_timed_poll_takes_what_falls_due_in_its_time() {
             let poll = scope.spawn(|| (by_hand.queue.poll(ms(10)), by_hand.clock.now()));
             until(|| by_hand.timer.pending() == 1);
             by_hand.queue.push('a', ms(due)).expect("it is open");
-            // The poll is told of the new head by another thread, so the clock may be there first.
+            // Another thread tells the poll of the new head, so the clock may reach the deadline
+            // first.
             by_hand.advance_to(due);
             assert_eq!(poll.join().expect("no panic"), (Some('a'), at(due)));
         });
@@ -98,7 +100,8 @@ fn d4_a_waiting_taker_gets_what_another_thread_puts() {
     });
 }
 
-/// A thread that gives up while its element falls due: either it has it, or it is still there.
+/// A thread gives up while its element becomes due. Either the thread has the element, or the
+/// element is still in the queue.
 #[test]
 fn d4_a_poll_that_gives_up_takes_nothing_with_it() {
     for due in [9, 10, 11] {

@@ -22,7 +22,8 @@ fn d6_what_is_pushed_for_now_is_ready_at_once_and_then_the_stream_ends() {
     assert_eq!(by_hand.timer.pending(), 0);
 }
 
-/// Not a nanosecond early; and within one tick of the timer, which is what wakes a future.
+/// The element is never early. It is at most one tick of the timer late, because the timer wakes the
+/// future.
 #[test]
 fn d6_a_future_is_woken_in_the_tick_after_its_deadline() {
     let nano = Duration::from_nanos(1);
@@ -100,7 +101,8 @@ fn d8_what_is_moved_to_the_past_comes_at_once() {
     }
 }
 
-/// By every way in which the last element can leave; a waiter that would rather wait is left asleep.
+/// Tests every way in which the last element can leave. A waiter that waits for later pushes is not
+/// woken.
 #[test]
 fn d10_when_the_last_element_leaves_a_waiting_stream_sees_the_end() {
     for way in 0..4 {
@@ -178,7 +180,7 @@ fn d4_a_branch_that_is_not_chosen_loses_no_element() {
             drop(stop);
         });
         let mut taken = vec![];
-        // Both branches are always being dropped half-way.
+        // Both branches are dropped half-way again and again.
         loop {
             tokio::select! {
                 biased;

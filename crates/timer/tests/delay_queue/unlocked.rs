@@ -1,4 +1,4 @@
-//! Other people's code runs without the lock. Each of these would wait for itself if it did not.
+//! User code runs without the lock. Each of these tests would deadlock if it ran under the lock.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -10,7 +10,7 @@ use tickwheel::DelayQueue;
 
 use super::by_hand::{ByHand, Hand, ms};
 
-/// A value that asks its queue something when it is dropped.
+/// A value that calls its queue when it is dropped.
 struct Nosy {
     queue: DelayQueue<Nosy>,
     dropped: Arc<AtomicUsize>,
@@ -44,7 +44,7 @@ fn a_value_is_dropped_without_the_lock_and_once() {
     assert_eq!(dropped.load(Ordering::SeqCst), 6);
 }
 
-/// A waker that asks the queue something when it is woken, and when it is dropped.
+/// A waker that calls the queue when it is woken, and when it is dropped.
 struct Prying(DelayQueue<char>);
 
 impl Wake for Prying {
@@ -65,7 +65,7 @@ fn a_waker_is_woken_and_dropped_without_the_lock() {
     let waker = || Waker::from(Arc::new(Prying(by_hand.queue.clone())));
     let mut futures = [(); 3].map(|()| by_hand.queue.wait_next());
     for _ in 0..2 {
-        // The second time the wakers of the first are replaced.
+        // In the second round the wakers of the first round are replaced.
         for future in &mut futures {
             let polled = Pin::new(future).poll(&mut Context::from_waker(&waker()));
             assert!(polled.is_pending());
@@ -92,8 +92,8 @@ impl Wake for Panicking {
     }
 }
 
-/// The taker of the last element wakes it, and must not lose the element; the waiters behind it must not miss their
-/// call.
+/// The caller that takes the last element wakes this waker, and must not lose the element. The later waiters must
+/// still be woken.
 #[test]
 fn d4_a_waker_that_panics_costs_nobody_an_element_or_a_call() {
     let by_hand = ByHand::new();

@@ -1,4 +1,4 @@
-//! Shutting down, refusing, and what becomes of those who wait.
+//! Shutdowns and refusals, and their effect on waiting operations.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -114,7 +114,7 @@ fn a_purgatory_that_is_dropped_leaves_operations_their_timeouts() {
     assert_eq!(timer.pending(), 0);
 }
 
-/// The purgatory had the last handle of the timer.
+/// The purgatory has the last handle of the timer.
 #[test]
 fn what_waits_when_everything_is_dropped_expires() {
     let World { clock, timer, purgatory } = World::new();
@@ -151,7 +151,7 @@ fn the_longest_timeout_is_as_good_as_none() {
     world.assert_empty();
 }
 
-/// Expiries are the executor's. Until one has begun, the condition may still come true.
+/// The executor runs expiries. Until an expiry has begun, the condition may still become true.
 #[test]
 fn an_expiry_that_waits_in_an_executor_can_be_overtaken() {
     let (clock, jobs) = (ManualClock::new(), Arc::new(Mutex::new(Vec::new())));

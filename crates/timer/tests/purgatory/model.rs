@@ -1,4 +1,4 @@
-//! Random steps beside a model that keeps a plain list.
+//! Random steps, compared with a model that keeps a simple list.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -55,7 +55,7 @@ struct Model {
     known: Vec<Known>,
     seconds: u64,
     shut: bool,
-    /// Numbers of operations, in the order of their ends.
+    /// The numbers of operations, in the order in which they ended.
     told: Arc<Mutex<Vec<usize>>>,
 }
 
@@ -64,7 +64,7 @@ impl Model {
         Self { world: World::new(), known: Vec::new(), seconds: 0, shut: false, told: Arc::default() }
     }
 
-    /// The numbers of those who wait and of whom `which` is true; they do not wait any more, and ended like this.
+    /// Ends each waiting operation for which `which` is true, with these counts, and returns their numbers.
     fn end(&mut self, ends: (usize, usize), which: impl Fn(&Known) -> bool) -> Vec<usize> {
         let ended = self.known.iter_mut().enumerate().filter(|(_, known)| known.waits && which(known));
         let numbers = ended.map(|(number, known)| {
@@ -121,7 +121,8 @@ impl Model {
                 let now = self.seconds;
                 expected = self.end((1, 1), |known| known.deadline <= now);
                 self.world.clock.advance(Duration::from_secs(*seconds));
-                // By deadline, and those of one instant as the timer likes.
+                // Operations end in the order of their deadlines. The timer chooses the order for equal
+                // deadlines.
                 let told = self.told.lock().expect("no poison");
                 assert!(told.is_sorted_by_key(|&number| self.known[number].deadline), "{told:?}");
                 expected.sort_by_key(|number| told.iter().position(|told| told == number));

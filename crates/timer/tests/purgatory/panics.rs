@@ -7,7 +7,7 @@ use tickwheel::Submitted;
 
 use crate::probe::{Probe, SECOND, World, hook};
 
-/// Runs what has to panic, and returns what it said.
+/// Runs a closure that must panic, and returns the message of the panic.
 fn caught<R>(call: impl FnOnce() -> R) -> &'static str {
     let panic = catch_unwind(AssertUnwindSafe(call)).err().expect("it does not panic");
     panic.downcast_ref::<&str>().copied().expect("a literal")
@@ -66,8 +66,8 @@ fn what_was_asked_for_during_a_look_that_panics_is_done() {
     world.assert_empty();
 }
 
-/// The first look comes before the operation is on any key, the second when it is on all its keys, the third when a
-/// check has asked for it and the timeout is set.
+/// The first look is before the operation is on any key. At the second look it is on all its keys. The third look
+/// is for a check, after the timeout was set.
 #[test]
 fn a_submit_that_panics_has_not_submitted() {
     for turn in 1..=3 {
@@ -108,7 +108,7 @@ fn an_end_that_panics_is_an_end() {
     world.assert_empty();
 }
 
-/// In the body of the timeout the timer catches it, and goes on.
+/// In the body of the timeout, the timer catches the panic and goes on.
 #[test]
 fn an_expiry_that_panics_is_followed_by_the_end() {
     let world = World::new();

@@ -1,4 +1,4 @@
-//! [`Probe`]: an operation that counts what is done to it.
+//! [`Probe`]: an operation that counts the calls of its methods.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -10,7 +10,8 @@ pub(crate) const SECOND: Duration = Duration::from_secs(1);
 
 type Hook = Box<dyn Fn() + Send + Sync>;
 
-/// Completes when it was told that it is ready. Hooks run in its methods, after they have counted.
+/// Completes when it was told that it is ready. Its methods count their calls and then run the
+/// hooks.
 #[derive(Default)]
 pub(crate) struct Probe {
     ready: AtomicBool,
@@ -66,7 +67,7 @@ fn run(hook: &OnceLock<Hook>) {
     }
 }
 
-/// Sets a hook that was not set.
+/// Sets a hook. A hook can be set once.
 pub(crate) fn hook(place: &OnceLock<Hook>, hook: impl Fn() + Send + Sync + 'static) {
     assert!(place.set(Box::new(hook)).is_ok(), "there is a hook already");
 }
@@ -91,7 +92,7 @@ impl World {
         Self { clock, timer, purgatory }
     }
 
-    /// Submits a probe that has to wait, for a second.
+    /// Submits a probe that has to wait, with a timeout of one second.
     pub(crate) fn wait<const N: usize>(&self, probe: &Arc<Probe>, keys: [&'static str; N]) -> Waiting<Probe> {
         match self.purgatory.submit(Arc::clone(probe), keys, SECOND) {
             Ok(Submitted::Waiting(waiting)) => waiting,

@@ -1,5 +1,5 @@
-//! Many threads. The clock stands still unless a test moves it, so that no timeout comes to the rescue of a completion
-//! that was missed.
+//! Tests with many threads. The clock stands still unless a test moves it, so no timeout hides a completion that was
+//! missed.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Condvar, Mutex, mpsc};
@@ -10,10 +10,10 @@ use tickwheel::{Operation, Purgatory, Submitted};
 
 use crate::probe::{Probe, SECOND, World, hook};
 
-/// How long a test waits for something that is sure to come.
+/// The time that a test waits for an event that is certain to come.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The end comes exactly once, and all threads agree on which of them decided it.
+/// The end comes exactly once, and all threads agree on the thread that decided it.
 #[test]
 fn g7_one_end_under_expiry_check_force_and_cancel() {
     for round in 0..300 {
@@ -45,7 +45,7 @@ fn g7_one_end_under_expiry_check_force_and_cancel() {
     }
 }
 
-/// One thread submits while another makes the condition true and checks: in 2,000 rounds they meet everywhere.
+/// One thread submits while another makes the condition true and checks. In 2,000 rounds the two meet at every step.
 #[test]
 fn g10_no_submit_misses_a_condition_that_is_checked() {
     let world = World::new();
@@ -68,7 +68,7 @@ fn g10_no_submit_misses_a_condition_that_is_checked() {
     assert!(probes.iter().all(|probe| probe.ends() == (0, 1)));
 }
 
-/// A lock that its owner may take again, as the callers' locks often are.
+/// A lock that its owner may take again. Locks of callers are often of this kind.
 #[derive(Default)]
 struct Reentrant {
     owner: Mutex<(Option<ThreadId>, usize)>,
@@ -99,7 +99,7 @@ struct Counted {
     needed: usize,
     count: AtomicUsize,
     completed: AtomicUsize,
-    /// Taken by every look, while a caller may have it.
+    /// Every look takes this lock, while a caller may hold it.
     lock: Option<Arc<Reentrant>>,
 }
 
@@ -114,7 +114,7 @@ impl Operation for Counted {
     }
 }
 
-/// Which lock a thread has while it counts and checks.
+/// The lock that a thread holds while it counts and checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Hold {
     Nothing,
@@ -144,7 +144,7 @@ fn g11_twenty_threads_on_a_hundred_operations_miss_nothing() {
                     let own = Reentrant::default();
                     start.wait();
                     for (number, operation) in operations.iter().enumerate() {
-                        // Five operations on a key, and each is submitted while others count for it already.
+                        // Five operations share a key. Each is submitted while other threads already count for it.
                         if number % THREADS == thread {
                             let keys = [number / 5, 1_000 + number];
                             purgatory.submit(Arc::clone(operation), keys, SECOND).unwrap();
@@ -167,7 +167,8 @@ fn g11_twenty_threads_on_a_hundred_operations_miss_nothing() {
     }
 }
 
-/// Two completions that each check the key of the other, from both sides at once, each caller with a lock of its own.
+/// Two completions each check the key of the other one, from both sides at the same time. Each caller has a lock of
+/// its own.
 #[test]
 fn g12_completions_that_check_each_others_keys_do_not_lock_up() {
     const ROUNDS: usize = 1_000;
@@ -210,8 +211,8 @@ fn g12_completions_that_check_each_others_keys_do_not_lock_up() {
     world.assert_empty();
 }
 
-/// A probe whose third look, the first after the submit, stops until it is told to go on. A scope takes the sender in,
-/// so that a failed assertion drops it, and the test ends.
+/// A probe whose third look, the first one after the submit, stops until it is told to go on. The scope of the threads
+/// owns the sender, so a failed assertion drops the sender and the test ends.
 fn stopped_at_the_third_look() -> (Arc<Probe>, mpsc::Receiver<()>, mpsc::Sender<()>) {
     let (entered, entry) = mpsc::channel();
     let (leave, left) = mpsc::channel();
@@ -227,7 +228,8 @@ fn stopped_at_the_third_look() -> (Arc<Probe>, mpsc::Receiver<()>, mpsc::Sender<
     (probe, entry, leave)
 }
 
-/// While a look is going on: each way to end it, then what has to be true, in either order of word and look.
+/// The test tries each way to end an operation while a look is running. It then checks the result, for both orders of
+/// the end and the look.
 #[test]
 fn g13_no_end_overlaps_a_look() {
     for way in ["time", "force", "shutdown", "cancel"] {
@@ -268,7 +270,7 @@ fn g13_no_end_overlaps_a_look() {
     }
 }
 
-/// A change during a look is not lost: the check that reports it returns at once, and the thread that looks will look
+/// A change during a look is not lost. The check that reports it returns at once, and the thread that looks will look
 /// again.
 #[test]
 fn g11_a_check_during_a_look_is_one_more_look() {
@@ -283,7 +285,7 @@ fn g11_a_check_during_a_look_is_one_more_look() {
         for key in ["k1", "k2", "k1"] {
             assert_eq!(world.purgatory.check(key), 0);
         }
-        // Asked for in time, so it counts although time is up before it.
+        // The look was requested in time, so it counts, although the timeout comes before it.
         world.clock.advance(SECOND);
         leave.send(()).unwrap();
         assert_eq!(checking.join().unwrap(), 1);
@@ -314,7 +316,7 @@ fn g16_a_look_that_blocks_is_in_nobodys_way() {
     assert_eq!(world.gauges(), (1, 1));
 }
 
-/// Each operation is refused, or has an end; and nothing waits afterwards.
+/// Each operation is refused or ends, and no operation waits afterwards.
 #[test]
 fn g16_a_submit_that_races_with_a_shutdown_is_refused_or_answered() {
     for _ in 0..200 {

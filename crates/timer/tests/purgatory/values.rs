@@ -1,4 +1,4 @@
-//! Operations that wait for values to come in.
+//! Operations that wait for values.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -13,7 +13,7 @@ fn timer() -> Timer {
     Timer::builder().clock(ManualClock::new()).executor(Job::run).build().expect("a timer")
 }
 
-/// Adds up two values that other threads will bring.
+/// Adds two values that other threads set.
 struct Sum {
     values: [Arc<OnceLock<u32>>; 2],
     result: Mutex<Vec<(u32, ThreadId)>>,
@@ -58,7 +58,7 @@ fn g14_two_values_are_awaited_and_added_once() {
     assert_eq!((purgatory.check(&0), purgatory.check(&1), purgatory.delayed()), (0, 0, 0));
 }
 
-/// Waits until a level has been reached.
+/// Waits until a level is reached.
 struct Reached {
     level: Arc<AtomicI64>,
     awaited: i64,

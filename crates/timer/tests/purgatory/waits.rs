@@ -1,4 +1,4 @@
-//! Waiting on keys and completing, on one thread.
+//! Operations that wait on keys and complete, on one thread.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -111,7 +111,8 @@ fn g7_an_expiry_is_told_before_the_end_and_only_then() {
     world.assert_empty();
 }
 
-/// By force, by the condition and by time: when `on_complete` begins, everything else is over.
+/// The operation ends by force, by its condition and by time. When `on_complete` begins, everything else
+/// about the end is done.
 #[test]
 fn g8_the_end_is_decided_and_the_timeout_cancelled_before_it_is_told() {
     for way in ["force", "check", "time"] {
@@ -159,7 +160,7 @@ fn g9_keys_are_needed_and_count_once() {
     world.assert_empty();
 }
 
-/// The condition comes true while the first look is under way, when no key leads to the operation yet.
+/// The condition becomes true during the first look, when the operation is not on any key yet.
 #[test]
 fn g10_a_condition_that_comes_true_during_the_submit_is_seen() {
     for turn in 1..=2 {
@@ -170,7 +171,7 @@ fn g10_a_condition_that_comes_true_during_the_submit_is_seen() {
             let probe = inside.1.upgrade().unwrap();
             if probe.tries() == turn {
                 probe.set_ready();
-                // Nothing is there to be tried, or it is just being tried: it will look again.
+                // The check finds no operation, or one that another look is trying and that will look again.
                 assert_eq!(inside.0.purgatory.check("k1"), 0);
             }
         });
@@ -196,7 +197,8 @@ fn operations_on_a_key_are_tried_in_the_order_of_their_submission() {
     assert_eq!(*told.lock().unwrap(), (0..200).collect::<Vec<_>>());
 }
 
-/// An answer that is given at once starts the next wait: the check that gave it must not chase its own tail.
+/// A completion submits the next operation on the same key. The check that completed the first one must not try the second one, and so
+/// on for ever.
 #[test]
 fn a_completion_may_submit_on_the_key_that_is_being_checked() {
     let world = Arc::new(World::new());
@@ -215,7 +217,7 @@ fn a_completion_may_submit_on_the_key_that_is_being_checked() {
     world.assert_empty();
 }
 
-/// Neither another key of it nor the timer keeps an operation that has ended.
+/// An operation that has ended is referred to neither by its other key nor by the timer.
 #[test]
 fn an_operation_that_has_ended_is_kept_by_nobody() {
     for way in ["check", "force", "cancel", "time"] {

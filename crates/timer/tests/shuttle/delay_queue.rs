@@ -1,5 +1,5 @@
-//! The delay queue: no order of events leaves a waiter asleep beside a due element, or hands an element out twice. A
-//! missed wake-up is a deadlock here, which shuttle reports.
+//! The delay queue. In no order of events does a waiter sleep while an element is due, or is an element handed out
+//! twice. A missed wake-up is a deadlock here, which shuttle reports.
 
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -45,7 +45,7 @@ fn d4_a_taker_meets_a_push_and_a_clock_that_moves() {
         let clock = by_hand.spawn(|by_hand| by_hand.clock.advance(MS));
         by_hand.queue.push(1, MS).expect("it is open");
         clock.join().expect("no panic");
-        // If time moved first, the element is due a step later.
+        // If time moves first, the element is due one step later.
         by_hand.clock.advance(MS);
         assert_eq!(taker.join().expect("no panic"), Some(1));
         assert_eq!((by_hand.queue.len(), by_hand.timer.pending()), (0, 0));

@@ -1,4 +1,4 @@
-//! The purgatory: every race between two ways to an end.
+//! The purgatory: every race between two ways to end an operation.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::explore;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Completes when it is ready, and sees to it that nothing of it overlaps.
+/// Completes when it is ready. Checks that none of its methods overlap.
 #[derive(Default)]
 struct Probe {
     ready: AtomicBool,
@@ -66,7 +66,7 @@ impl World {
         Self { clock, timer, purgatory, probe: Arc::default() }
     }
 
-    /// Also a waiting operation, on keys 1 and 2.
+    /// A world, and a waiting operation on the keys 1 and 2.
     fn waiting() -> (Self, Waiting<Probe>) {
         let world = Self::new();
         match world.submit() {
@@ -190,7 +190,7 @@ fn g6_cancel_against_submit() {
     });
 }
 
-/// The gauge may be behind, and never below nothing.
+/// The gauge may be too low for a moment, but never below zero.
 #[test]
 fn g4_the_gauge_of_keys_against_submit_and_cancel() {
     explore(|| {

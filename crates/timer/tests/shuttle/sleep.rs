@@ -1,4 +1,4 @@
-//! The sleep of a future: the task that polled it last is woken. A missed wake-up is a deadlock here, which shuttle
+//! The sleep of a future. The task that polled it last is woken. A missed wake-up is a deadlock here, which shuttle
 //! reports.
 
 use std::future::Future;
@@ -14,13 +14,13 @@ use crate::explore;
 
 const MS: Duration = Duration::from_millis(1);
 
-/// A sleep goes from one waiter to another while `end` ends it; the other is told.
+/// A sleep is polled by another waiter while `end` ends it. The new waiter must be woken.
 fn changes_hands(end: fn(&Timer, &ManualClock), told: Result<(), Refusal>) {
     explore(move || {
         let clock = ManualClock::new();
         let timer = Timer::builder().clock(clock.clone()).build().expect("a timer");
         let mut sleep = pin!(timer.sleep(MS));
-        // This waker is not used any more.
+        // This waker is replaced by the next poll.
         assert_eq!(sleep.as_mut().poll(&mut Context::from_waker(Waker::noop())), Poll::Pending);
         let same = timer.clone();
         let ends = thread::spawn(move || end(&same, &clock));

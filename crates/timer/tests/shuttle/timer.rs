@@ -1,4 +1,4 @@
-//! The rules of the state word, and the driver's sleep: of all threads that race for a task exactly one wins, and the
+//! The rules of the state word, and the driver's sleep. If several threads race for a task, exactly one wins. The
 //! driver never sleeps past a deadline.
 
 use std::sync::{Arc, Weak};
@@ -72,7 +72,7 @@ impl ByHand {
         thread::spawn(move || body(&shared))
     }
 
-    /// Checks the counters when no thread is at work any more.
+    /// Checks the counters when no other thread runs.
     fn balanced(&self) {
         let metrics = self.timer.metrics();
         assert_eq!(metrics.accepted, metrics.fired + metrics.cancelled + metrics.returned + metrics.pending);
@@ -147,7 +147,7 @@ fn t26_a_schedule_and_a_shutdown_race() {
     });
 }
 
-/// After `reschedule` said yes the old deadline does not fire; after it said no the body has begun.
+/// After `reschedule` returned true, the old deadline does not fire. If it returned false, the body has begun.
 #[test]
 fn t30_a_move_and_a_turn_race() {
     for to in [3 * MS, 10 * MS] {
@@ -167,7 +167,8 @@ fn t30_a_move_and_a_turn_race() {
     }
 }
 
-/// Two move it to earlier while the turn looks: whichever comes last, the driver hears of it.
+/// Two threads move the task to earlier deadlines while the turn looks. The driver is told of the last move in any
+/// order.
 #[test]
 fn t30_two_moves_to_earlier_and_a_turn_race() {
     explore(|| {
@@ -187,7 +188,8 @@ fn t30_two_moves_to_earlier_and_a_turn_race() {
     });
 }
 
-/// Two move a task that is filed far ahead, one of them to now: the turn that this one brings has to find the task.
+/// Two threads move a task that is filed far ahead, one of them to now. The turn that this move causes has to find the
+/// task.
 #[test]
 fn t30_a_move_to_now_overtakes_another() {
     explore(|| {
@@ -199,7 +201,7 @@ fn t30_a_move_to_now_overtakes_another() {
         let other = by_hand.spawn(move |_| same.reschedule(30 * MS));
         assert!(timeout.reschedule(Duration::ZERO));
         join(other);
-        // The last reschedule decides the deadline; if that is now, the task has run, with no further step.
+        // The last reschedule decides the deadline. If the deadline is now, the task has run without a further step.
         let due = timeout.deadline() <= by_hand.clock.now();
         assert_eq!(by_hand.ran(), usize::from(due), "{timeout:?}");
         by_hand.clock.advance(30 * MS);
@@ -267,7 +269,7 @@ fn t25_a_periodic_task_and_a_shutdown_race() {
         let returned = by_hand.timer.shutdown().len();
         let ran = by_hand.ran();
         join(clock);
-        // A body may have been under way; none began.
+        // A body may have been running already, but no body began.
         assert!(by_hand.ran() <= ran + 1);
         let ended = if returned == 1 { TimeoutState::Returned } else { TimeoutState::Fired };
         assert_eq!((task.state(), by_hand.timer.pending()), (ended, 0));
@@ -275,7 +277,8 @@ fn t25_a_periodic_task_and_a_shutdown_race() {
     });
 }
 
-/// Two move the clock and one schedules: whatever is due when all are done has run, with no further step.
+/// Two threads move the clock, and one schedules a task. When all have ended, every due task has run without a further
+/// step.
 #[test]
 fn t1_what_is_due_when_all_is_quiet_has_run() {
     explore(|| {
@@ -296,7 +299,8 @@ fn t1_what_is_due_when_all_is_quiet_has_run() {
     });
 }
 
-/// Beside tasks that come and go the books are never below zero, and never count what was not there.
+/// The counters are read while tasks are scheduled and cancelled. They are never below zero, and never count a task
+/// that does not exist.
 #[test]
 fn t22_the_count_is_read_while_tasks_come_and_go() {
     explore(|| {
@@ -327,7 +331,7 @@ impl<C: Clock> Clock for Lent<C> {
     }
 }
 
-/// An entry left behind in a timer that has ended would keep it, and be kept by it, for ever.
+/// If an entry was left in a timer that has ended, the entry and the timer would keep each other in memory for ever.
 #[test]
 fn t26_what_races_with_the_end_is_not_left_behind() {
     explore(|| {
@@ -349,7 +353,7 @@ fn t26_what_races_with_the_end_is_not_left_behind() {
     });
 }
 
-/// A clock that runs by itself, as far as a driver can tell, and stands at a second.
+/// To a driver this is a clock that runs by itself. It always shows one second.
 struct Still;
 
 impl Clock for Still {
@@ -358,7 +362,8 @@ impl Clock for Still {
     }
 }
 
-/// The driver is about to sleep when `close` files anew what it had not seen: a task left beside it is a deadlock here.
+/// The driver is about to sleep when `close` files again what the driver had not seen. If the task was left, that would
+/// be a deadlock here.
 #[test]
 fn t28_what_a_close_keeps_while_the_driver_goes_to_sleep_runs() {
     explore(|| {
@@ -372,7 +377,7 @@ fn t28_what_a_close_keeps_while_the_driver_goes_to_sleep_runs() {
     });
 }
 
-/// The same with a driver, which may not come by any more, and a due task that is moved.
+/// The same test with a driver, which may not run another turn, and a due task that is moved.
 #[test]
 fn t26_what_an_executor_has_is_not_left_behind() {
     explore(|| {
@@ -390,14 +395,14 @@ fn t26_what_an_executor_has_is_not_left_behind() {
         drop(timer);
         join(thread);
         job.run();
-        // The driver has it until it has ended.
+        // The driver holds the clock until it has ended.
         while Arc::strong_count(&lent) > 1 {
             thread::yield_now();
         }
     });
 }
 
-/// The last timer is dropped while its driver is about to sleep until a task that is a minute away.
+/// The last timer is dropped while its driver is about to sleep until a task that is due in a minute.
 #[test]
 fn t27_the_end_is_not_slept_through() {
     explore(|| {
@@ -409,10 +414,10 @@ fn t27_the_end_is_not_slept_through() {
     });
 }
 
-/// The driver sleeps without end, or is about to, when something due comes: a missed wake-up is a deadlock here.
+/// The driver sleeps without limit, or is about to, when a due task comes. A missed wake-up is a deadlock here.
 #[test]
 fn t27_nobody_sleeps_past_a_deadline() {
-    // With the shorter one what is due stands on the very tick before the driver's next wake-up.
+    // With the shorter time, the due task is at the tick just before the driver's next wake-up.
     for far in [Duration::from_secs(60), MS] {
         explore(move || nobody_sleeps(far));
     }
@@ -430,13 +435,13 @@ fn nobody_sleeps(far: Duration) {
             })
         })
         .collect();
-    // Moved to now, from a deadline that the driver would sleep for.
+    // The task is moved to now, from a deadline that the driver would sleep for.
     let moved = timer.schedule(far, move || sender.send(()).expect("the test waits"));
     assert!(moved.map_err(|refused| refused.why).expect("it is open").reschedule(Duration::ZERO));
     for _ in 0..3 {
         receiver.recv().expect("three bodies run");
     }
     producers.into_iter().for_each(join);
-    // And the end: a driver that sleeps through it would keep shuttle waiting for its thread.
+    // The end must wake the driver, too. If the driver slept, shuttle would wait for its thread.
     assert!(timer.shutdown().is_empty());
 }

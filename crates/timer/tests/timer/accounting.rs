@@ -1,4 +1,4 @@
-//! Threads do everything at once, and nothing is lost or done twice.
+//! Threads make all calls at once. No task is lost, and none runs twice.
 
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Mutex};
@@ -10,7 +10,7 @@ use super::stage::{Dice, ms};
 
 const THREADS: usize = 8;
 
-/// Results of a round, as the threads saw them.
+/// The results of a round, as the threads saw them.
 #[derive(Default)]
 struct Tally {
     accepted: AtomicUsize,
@@ -24,8 +24,8 @@ fn span() -> Duration {
     if long { Duration::from_secs(60) } else { Duration::from_secs(2) }
 }
 
-/// Random schedules, cancels, moves and steps of the clock by eight threads on shared handles; every few rounds also a shutdown in
-/// the middle.
+/// Eight threads make random schedules, cancels, moves and steps of the clock on shared handles. Every few rounds there is also a
+/// shutdown in the middle.
 #[test]
 fn t17_every_task_has_exactly_one_end() {
     let clock = SystemClock::new();
@@ -48,7 +48,7 @@ fn play(timer: &Timer, manual: Option<&ManualClock>, shuts: bool, round: u64) {
     let handles: Mutex<Vec<Timeout>> = Mutex::default();
     let returned = AtomicUsize::new(0);
     let quiet = Barrier::new(THREADS);
-    // Not asserted where it is found: the others would wait for that thread for ever.
+    // The error is not asserted where it is found, because the other threads would wait for that thread for ever.
     let wrong: Mutex<Vec<String>> = Mutex::default();
     std::thread::scope(|scope| {
         for thread in 0..THREADS {
@@ -62,7 +62,7 @@ fn play(timer: &Timer, manual: Option<&ManualClock>, shuts: bool, round: u64) {
                     if shuts && phase == 1 && thread == 0 {
                         returned.fetch_add(timer.shutdown().len(), Ordering::SeqCst);
                     }
-                    // No thread is in a call now. Only bodies run, which move tasks from pending to fired.
+                    // No thread is in a call now. Only bodies run, and they only change tasks from pending to fired.
                     if quiet.wait().is_leader() {
                         let found = check(timer, tally, handles, returned.load(Ordering::SeqCst));
                         wrong.lock().unwrap().extend(found);
@@ -74,7 +74,7 @@ fn play(timer: &Timer, manual: Option<&ManualClock>, shuts: bool, round: u64) {
     });
     assert_eq!(*wrong.lock().unwrap(), [""; 0], "round {round}");
     returned.fetch_add(timer.shutdown().len(), Ordering::SeqCst);
-    // A body that began before the end may still be about to be counted, or running.
+    // A body that began before the end may still run, or may not be counted yet.
     let metrics = settled(timer, |metrics| metrics.pending == 0);
     while (tally.ran.load(Ordering::SeqCst) as u64) < metrics.fired {
         std::thread::yield_now();
@@ -132,7 +132,8 @@ fn act(
     }
 }
 
-/// The books of a timer, as soon as what is just ending is in them; wrong ones after ten seconds.
+/// The counters of a timer, as soon as `right` is true for them. If that takes more than ten seconds, the counters of that
+/// moment.
 fn settled(timer: &Timer, right: impl Fn(&Metrics) -> bool) -> Metrics {
     let clock = SystemClock::new();
     loop {
@@ -144,7 +145,7 @@ fn settled(timer: &Timer, right: impl Fn(&Metrics) -> bool) -> Metrics {
     }
 }
 
-/// Differences between the counters and what the threads and the handles saw.
+/// Differences between the counters and the results that the threads and the handles saw.
 fn check(timer: &Timer, tally: &Tally, handles: &Mutex<Vec<Timeout>>, returned: usize) -> Vec<String> {
     let handles = handles.lock().unwrap();
     let scan = || handles.iter().filter(|timeout| timeout.state() == TimeoutState::Pending).count() as u64;
@@ -165,7 +166,7 @@ fn check(timer: &Timer, tally: &Tally, handles: &Mutex<Vec<Timeout>>, returned: 
     wrong
 }
 
-/// Handles of one task in many hands: of all that cancel it, and the body, one wins.
+/// Many threads have handles of one task. Of all threads that cancel it, and of the body, exactly one wins.
 #[test]
 fn t16_of_many_who_cancel_one_is_told_yes() {
     let clock = ManualClock::new();

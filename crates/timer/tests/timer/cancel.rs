@@ -1,4 +1,4 @@
-//! Who wins: the body, `cancel` or `shutdown`. Exactly one.
+//! Which one wins: the body, `cancel` or `shutdown`. It is exactly one.
 
 use std::sync::{Arc, OnceLock};
 
@@ -100,7 +100,8 @@ fn t16_exactly_one_of_ran_cancelled_and_returned() {
         [Shutdown, Run, Cancel],
         [Shutdown, Cancel, Run],
     ];
-    // 0: never seen by a turn; 1: filed; 2: handed to the executor before all.
+    // 0: no turn has seen the task; 1: it is filed; 2: it was handed to the executor before the
+    // first act.
     for life in 0..3 {
         for order in orders {
             let queued = Queued::default();
@@ -158,7 +159,7 @@ fn t18_a_panic_is_caught_and_counted_and_all_goes_on() {
     assert_eq!(stage.ran(), [(2, 2)]);
 }
 
-/// A payload that panics when it is dropped gets no further than the body did.
+/// A payload that panics when it is dropped is contained, as a panic of the body is.
 #[test]
 fn t18_even_a_payload_that_panics_is_contained() {
     struct Payload;
@@ -174,7 +175,7 @@ fn t18_even_a_payload_that_panics_is_contained() {
     assert_eq!((stage.ran(), stage.timer.metrics().panicked), (vec![(1, 1)], 1));
 }
 
-/// Panics that are part of a test say nothing.
+/// The messages of panics that belong to a test are not printed.
 pub(crate) fn quietly(call: impl FnOnce()) {
     static HOOK: std::sync::Once = std::sync::Once::new();
     HOOK.call_once(|| {
@@ -217,7 +218,7 @@ fn a_cancelled_task_is_dropped_before_cancel_returns() {
     }
 }
 
-/// The drop of a task is code of the user: it may call the timer.
+/// The drop of a task is user code, so it may call the timer.
 #[test]
 fn a_task_may_call_the_timer_when_it_is_dropped() {
     struct Calls(Stage);
@@ -257,7 +258,7 @@ fn a_job_that_an_executor_drops_comes_again() {
     assert!(timeout.cancel());
 }
 
-/// Its memory goes with it, not with the entry that the timer still has.
+/// The memory of the task is freed with the task, and not with the entry that the timer still has.
 #[test]
 fn a_large_task_comes_back_whole_and_runs() {
     let stage = Stage::with(|builder| builder.max_pending(1));
@@ -271,7 +272,8 @@ fn a_large_task_comes_back_whole_and_runs() {
     assert_eq!(stage.ran(), [(0, 7), (1, 7 * 4_096)]);
 }
 
-/// The last timer is dropped with two tasks that panic when they are dropped: each is contained.
+/// The last timer is dropped with two tasks that panic when they are dropped. Both panics are
+/// contained.
 #[test]
 fn tasks_that_panic_when_the_timer_drops_them_are_contained() {
     struct Panics;

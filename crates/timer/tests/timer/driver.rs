@@ -22,12 +22,12 @@ fn t3_nobody_has_to_drive_it() {
     }
     drop(sender);
     let mut ran: Vec<(u64, bool)> = receiver.iter().collect();
-    // Two threads run them, so that neighbours may swap places.
+    // Two threads run the bodies, so neighbours may change places.
     ran.sort_unstable();
     assert_eq!(ran, [(1, true), (2, true), (3, true)]);
 }
 
-/// The driver sleeps for an hour when something much earlier comes, and again something earlier.
+/// The driver sleeps for an hour when a much earlier task comes, and then another earlier one.
 #[test]
 fn t27_an_earlier_deadline_wakes_the_driver() {
     let timer = Timer::new().unwrap();
@@ -39,7 +39,7 @@ fn t27_an_earlier_deadline_wakes_the_driver() {
     let far = timer.schedule(Duration::from_secs(3_600), send("hour")).unwrap();
     timer.schedule(ms(2), send("soon")).unwrap();
     assert_eq!(receiver.recv(), Ok("soon"));
-    // Moved closer, while the driver sleeps until it.
+    // The task is moved closer while the driver sleeps until its deadline.
     assert!(far.reschedule(ms(1)));
     assert_eq!(receiver.recv(), Ok("hour"));
 }
@@ -66,7 +66,7 @@ fn t19_bodies_run_on_the_executor_and_never_on_the_driver() {
     assert_eq!(receiver.recv().unwrap().as_deref(), std::thread::current().name());
 }
 
-/// An executor around a pool looks at each job on its way, and at the pool.
+/// An executor around a pool. It looks at each job before the pool gets it, and at the pool.
 #[test]
 fn t19_a_pool_takes_jobs_from_an_iterator_that_looks_at_it() {
     struct Looks(Pool);
@@ -100,12 +100,12 @@ fn t19_a_body_that_blocks_delays_nobody() {
     drop(release);
 }
 
-/// A body that schedules itself without delay, for ever, on a pool: others come to their turn nevertheless.
+/// A body schedules itself without delay, for ever, on a pool. Other bodies still run.
 #[test]
 fn t9_a_restless_body_starves_nobody() {
     fn again(timer: &Timer) {
         let next = timer.clone();
-        // Refused once the timer is shut down, which ends it.
+        // The schedule is refused when the timer is shut down, which ends the loop.
         let _ = timer.schedule(Duration::ZERO, move || again(&next));
     }
     let timer = Timer::new().unwrap();
@@ -119,7 +119,8 @@ fn t9_a_restless_body_starves_nobody() {
     let _ = timer.shutdown();
 }
 
-/// Keeps the driver's thread at each job, until the test lets it go on, or lets it go.
+/// Blocks the driver's thread at each job until the test lets it go on. When the test drops its sender, the driver runs
+/// freely.
 struct Keeps {
     reached: Sender<()>,
     go: Mutex<Receiver<()>>,
@@ -133,7 +134,7 @@ impl Executor for Keeps {
     }
 }
 
-/// A timer whose driver is kept at its first job.
+/// A timer whose driver is blocked at its first job.
 fn kept() -> (Timer, Sender<()>, Receiver<()>) {
     let (reached, at_job) = mpsc::channel();
     let (let_go, go) = mpsc::channel();
@@ -143,7 +144,7 @@ fn kept() -> (Timer, Sender<()>, Receiver<()>) {
     (timer, let_go, at_job)
 }
 
-/// More is due than goes out in one turn, and nothing comes in later that would wake the driver.
+/// More tasks are due than go out in one turn, and no later task comes that would wake the driver.
 #[test]
 fn t10_a_driver_that_comes_late_does_not_sleep_before_all_is_out() {
     const DUE: usize = 10_000;
@@ -157,7 +158,7 @@ fn t10_a_driver_that_comes_late_does_not_sleep_before_all_is_out() {
     assert!(receiver.iter().take(DUE).eq(0..DUE));
 }
 
-/// The timer ends between two turns, the first of which took in more than it could file.
+/// The timer ends between two turns. The first turn collected more tasks than it could file.
 #[test]
 fn t23_what_waits_to_be_filed_is_given_back() {
     const FAR: usize = 10_000;
@@ -177,7 +178,7 @@ fn t23_what_waits_to_be_filed_is_given_back() {
     assert_eq!((timer.pending(), Arc::strong_count(&captured)), (0, 1));
 }
 
-/// A flood of what is due at once, and one that comes in meanwhile: both get through.
+/// Many tasks that are due at once, and many new ones at the same time. Both groups get through.
 #[test]
 fn a_flood_of_either_kind_does_not_starve_the_other() {
     let timer = Timer::new().unwrap();
@@ -197,7 +198,8 @@ fn a_flood_of_either_kind_does_not_starve_the_other() {
     assert_eq!(timer.pending(), 0);
 }
 
-/// One task that is moved a little earlier as fast as a thread can does not keep others waiting, nor is it told of each time.
+/// A thread moves one task a little earlier, as fast as it can. Other tasks do not wait because of that, and the driver is
+/// not told of each move.
 #[test]
 fn a_storm_of_moves_is_one_visit_for_the_driver() {
     let timer = Timer::new().unwrap();
@@ -205,7 +207,7 @@ fn a_storm_of_moves_is_one_visit_for_the_driver() {
     let moved = timer.schedule_at(hour, || ()).unwrap();
     let (sender, receiver) = mpsc::channel();
     let other = sender.clone();
-    // Once it has run, the driver has filed the one that is moved.
+    // When this task has run, the driver has filed the task that is moved.
     timer.schedule(ms(1), move || other.send(0).unwrap()).unwrap();
     assert_eq!(receiver.recv(), Ok(0));
     for step in 0..300_000 {
@@ -222,7 +224,7 @@ fn a_storm_of_moves_is_one_visit_for_the_driver() {
     }
 }
 
-/// Never early, by the timer's own clock, whatever the delay.
+/// A body is never early by the timer's own clock, for any delay.
 #[test]
 fn no_body_begins_before_its_deadline() {
     let timer = Timer::builder().tick(Duration::from_micros(100)).build().unwrap();

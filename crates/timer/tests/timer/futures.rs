@@ -106,7 +106,7 @@ fn t7_a_sleep_that_is_moved_is_ready_at_its_last_deadline() {
     }
 }
 
-/// A task that wakes itself at once, for ever, on one thread. The timer's driver is another one.
+/// A task that wakes itself at once, for ever, on one thread. The timer's driver is a separate thread.
 #[test]
 fn t11_a_busy_task_still_sees_its_sleep_end() {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
@@ -130,11 +130,11 @@ fn t11_a_busy_task_still_sees_its_sleep_end() {
 fn t12_a_value_that_is_ready_in_time_or_with_the_deadline_wins() {
     let stage = Stage::new();
     let bell = Arc::new(Bell::default());
-    // Both are ready at the first poll, long after the deadline.
+    // The value and the limit are both ready at the first poll, long after the deadline.
     let mut both = pin!(stage.timer.timeout(ms(5), ready(7)));
     stage.advance(100);
     assert_eq!(poll(&mut both, &bell), Poll::Ready(Ok(7)));
-    // Both become ready in the same step.
+    // The value and the limit become ready in the same step.
     let value: Mutex<Option<u32>> = Mutex::new(None);
     let waits = std::future::poll_fn(|_| match *value.lock().unwrap() {
         Some(value) => Poll::Ready(value),
@@ -152,7 +152,7 @@ fn t12_a_value_that_is_ready_in_time_or_with_the_deadline_wins() {
     assert_eq!(poll(&mut never, &bell), Poll::Pending);
     stage.advance(1);
     assert_eq!(poll(&mut never, &bell), Poll::Ready(Err(TimeoutError::Elapsed)));
-    // The time runs from the call, not from the first poll.
+    // The time is counted from the call, not from the first poll.
     let mut late = pin!(stage.timer.timeout(ms(5), pending::<()>()));
     stage.advance(5);
     assert_eq!(poll(&mut late, &bell), Poll::Ready(Err(TimeoutError::Elapsed)));
@@ -179,7 +179,7 @@ fn t13_the_longest_timeout_lasts_ten_years_and_more() {
     assert_eq!(poll(&mut future, &bell), Poll::Ready(Ok(1)));
 }
 
-/// A waker that drops a hundred sleeps of the same timer, some due in this very turn, and moves another to now.
+/// A waker that drops a hundred sleeps of the same timer, some of them due in this very turn, and moves another sleep to now.
 #[test]
 fn t14_a_wake_up_may_drop_and_move_sleeps() {
     struct Drops {
@@ -253,7 +253,7 @@ fn a_sleep_beyond_the_limit_is_refused() {
     assert_eq!(poll(&mut second, &bell), Poll::Pending);
 }
 
-/// Asks for ticks, every ms, but not while it stalls from 301 to 950. Gives when it got each.
+/// Polls the interval every ms, except during a stall from 301 to 950. Returns when it got each tick.
 fn ticks(missed: Missed) -> Vec<(u64, u64)> {
     let stage = Stage::new();
     let bell = Arc::new(Bell::default());
@@ -329,7 +329,7 @@ fn pt13_a_reset_moves_the_next_tick_and_the_grid_with_it() {
         let mut interval = stage.timer.interval(ms(300));
         assert_eq!(ready_ticks(&mut interval, &bell), [0]);
         stage.advance(150);
-        // The interval waits for 300, and is moved meanwhile.
+        // The interval waits for the tick of 300, and is moved meanwhile.
         assert_eq!(ready_ticks(&mut interval, &bell), []);
         reset(&mut interval);
         stage.advance(0);
@@ -387,7 +387,7 @@ fn a_future_that_is_ready_needs_no_timer() {
     assert_eq!(poll(&mut pin!(stage.timer.timeout(ms(1), future)), &bell), Poll::Ready(Ok(3)));
 }
 
-/// On a runtime of several threads, many at once, on the system's clock.
+/// Many sleeps at once, on a runtime of several threads and the system's clock.
 #[test]
 fn sleeps_work_on_a_runtime() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
@@ -411,7 +411,7 @@ fn sleeps_work_on_a_runtime() {
     assert_eq!(timer.pending(), 0);
 }
 
-/// Polls a sleep wherever it is woken, and leaves a waker there that ends its timer when it is dropped.
+/// Polls a sleep when it is woken, and leaves a waker in it. That waker ends its timer when it is dropped.
 struct PollsAtOnce {
     sleep: Mutex<Option<Sleep>>,
     nosy: Mutex<Option<Waker>>,
@@ -425,8 +425,8 @@ impl Wake for PollsAtOnce {
     }
 }
 
-/// A waker's drop is code of the user, and may end the timer: it must not happen in the middle of a turn. Here the last trace of a
-/// sleep that was ready is a second visit, in the next turn.
+/// The drop of a waker is user code and may end the timer, so it must not happen in the middle of a turn. In this test, the last
+/// reference to a ready sleep is a second entry, which the next turn looks at.
 #[test]
 fn t14_a_sleep_that_was_ready_keeps_no_waker() {
     struct Ends(Timer, mpsc::Sender<()>);
@@ -441,7 +441,7 @@ fn t14_a_sleep_that_was_ready_keeps_no_waker() {
     }
     let timer = Timer::new().unwrap();
     let hour = Duration::from_secs(3_600);
-    // The driver has this one when the other runs, and leaves what is due later where it is.
+    // The driver has filed this task when the other one runs. After that it leaves later tasks in their inbox.
     timer.schedule(hour, || ()).unwrap();
     let (filed, files) = mpsc::channel();
     timer.schedule(Duration::ZERO, move || filed.send(()).unwrap()).unwrap();
@@ -454,7 +454,7 @@ fn t14_a_sleep_that_was_ready_keeps_no_waker() {
     let waker = Waker::from(Arc::clone(&polls));
     let with = |act: &dyn Fn(&mut Sleep)| act(polls.sleep.lock().unwrap().as_mut().unwrap());
     with(&|sleep| assert!(Pin::new(sleep).poll(&mut Context::from_waker(&waker)).is_pending()));
-    // More than the driver files in one turn, and then the sleep once more.
+    // The test schedules more tasks than the driver files in one turn, and then the sleep once more.
     for _ in 0..4_100 {
         timer.schedule(2 * hour, || ()).unwrap();
     }
@@ -462,7 +462,7 @@ fn t14_a_sleep_that_was_ready_keeps_no_waker() {
     receiver.recv_timeout(Duration::from_secs(10)).expect("it does not wait for itself");
 }
 
-/// Handles, futures and errors go wherever a program needs them.
+/// Handles, futures and errors may be sent to other threads.
 #[test]
 fn what_a_timer_gives_out_may_go_to_another_thread() {
     fn shared<T: Send + Sync + 'static>() {}

@@ -36,7 +36,7 @@ fn t21_a_task_that_has_run_makes_room() {
     assert!(stage.timer.schedule(ms(1), || ()).is_err());
     stage.advance(100);
     assert_eq!(stage.ran(), [(100, 1), (200, 2), (200, 3)]);
-    // So does one that was cancelled, filed or not.
+    // A cancelled task also makes a place free, filed or not.
     let filed = stage.schedule(ms(500), 4);
     stage.advance(25);
     let unfiled = stage.schedule(ms(500), 5);
@@ -71,7 +71,7 @@ fn t21_a_periodic_task_keeps_its_place_until_it_ends() {
         assert_eq!(stage.timer.schedule(ms(1), || ()).unwrap_err().why, Refusal::Full);
     }
     assert!(task.cancel());
-    // Also one that is cancelled by its own run.
+    // The same for a task that its own run cancels.
     let own: Arc<OnceLock<Timeout>> = Arc::default();
     let seen = Arc::clone(&own);
     let task = stage.timer.every(ms(10)).start(move || assert!(seen.get().unwrap().cancel()));
@@ -82,8 +82,8 @@ fn t21_a_periodic_task_keeps_its_place_until_it_ends() {
     assert_eq!(stage.timer.metrics().panicked, 0);
 }
 
-/// After every step the count equals that of the handles that are pending; a filed task that is cancelled is counted once, also in
-/// the tick in which it is due.
+/// After every step the count equals the number of pending handles. A filed task that is cancelled is counted once, also in the
+/// tick in which it is due.
 #[test]
 fn t22_the_count_is_that_of_a_scan() {
     for seed in 0..100 {
@@ -127,7 +127,7 @@ fn t31_a_timer_that_cannot_be_is_refused_by_name() {
     assert!(error.source().is_none() && error.to_string().contains("max_pending"));
 }
 
-/// Each has a task that runs, on the system's clock.
+/// Each timer runs a task, on the system's clock.
 #[test]
 fn t32_many_timers_are_no_trouble() {
     let (sender, receiver) = std::sync::mpsc::channel();

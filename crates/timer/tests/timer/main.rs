@@ -1,4 +1,5 @@
-//! The timer, behaviour by behaviour, on clocks that the tests move; a few on the system's clock, which wait for events.
+//! The timer, behaviour by behaviour, on clocks that the tests move. A few tests use the system's clock and wait for
+//! events.
 
 #![expect(
     clippy::unwrap_used,

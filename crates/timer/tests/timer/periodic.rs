@@ -15,7 +15,7 @@ fn pt1_a_period_of_zero_is_refused() {
     assert_eq!(stage.timer.every(Duration::ZERO).start(|| ()).unwrap_err().why, Refusal::NoPeriod);
     assert_eq!(stage.timer.fixed_delay(Duration::ZERO).start(|| ()).unwrap_err().why, Refusal::NoPeriod);
     assert_eq!(stage.timer.pending(), 0);
-    // A nanosecond is a period: it runs on every tick.
+    // A nanosecond is a valid period: the task runs on every tick.
     let log = stage.log();
     stage.timer.every(Duration::from_nanos(1)).start(move || log.write(1)).unwrap();
     for _ in 0..3 {
@@ -61,7 +61,8 @@ fn pt2_the_first_run_may_have_a_delay_of_its_own() {
     assert_eq!(stage.ran(), [(3, 1), (10, 2), (13, 1), (20, 2), (23, 1)]);
 }
 
-/// 1.5 ms does not fit the tick of 1 ms: single runs are up to a tick late, and a thousand of them are no later.
+/// A period of 1.5 ms is not a multiple of the tick of 1 ms. Single runs are up to a tick late. After a thousand
+/// runs the lateness is not larger.
 #[test]
 fn pt3_a_fixed_rate_does_not_drift() {
     let stage = Stage::new();
@@ -78,7 +79,7 @@ fn pt3_a_fixed_rate_does_not_drift() {
     }
 }
 
-/// On the system's clock and a pool: a body that takes longer than its period runs alone.
+/// A test on the system's clock and a pool: runs of a body that takes longer than its period do not overlap.
 #[test]
 fn pt3_runs_of_one_task_never_overlap() {
     let timer = Timer::new().unwrap();
@@ -97,7 +98,8 @@ fn pt3_runs_of_one_task_never_overlap() {
     assert!(task.cancel());
 }
 
-/// The run of 300 takes 650. After it, each turn of the timer is a step of nothing, as a thread would take them.
+/// The run of 300 takes 650 ms. After it, each turn of the timer is an advance by zero, as turns of a driver's
+/// thread would be.
 fn after_a_stall(missed: Missed) -> Vec<u64> {
     let stage = Stage::new();
     let (log, clock) = (stage.log(), stage.clock.clone());
@@ -161,7 +163,7 @@ fn pt9_a_periodic_task_lives_on_after_a_panic() {
     }
 }
 
-/// After ten minutes of suspend each policy runs as often as it says.
+/// After ten minutes of suspend, each policy makes its number of runs.
 #[test]
 fn pt10_a_long_halt_is_answered_by_the_policy() {
     for (missed, runs) in [(Missed::Skip, 1), (Missed::Delay, 1), (Missed::Burst, 600)] {
@@ -191,7 +193,7 @@ fn pt11_the_longest_delay_does_not_turn_into_the_past() {
     }
 }
 
-/// Ten thousand timers at random, twice: the same list to the last line.
+/// Ten thousand random timers, twice. Both runs give exactly the same list.
 #[test]
 fn pt12_a_clock_moved_by_hand_gives_the_same_run_twice() {
     let run = || {
@@ -254,7 +256,7 @@ fn a_periodic_task_that_is_moved_goes_on_from_there() {
     assert_eq!(stage.ran(), [(7, 1), (17, 1), (27, 1)]);
 }
 
-/// Began at 0 with a period of 300, as far as its owner is concerned; started at 950.
+/// The first run is at 0 and the period is 300 ms, but the task is started at 950.
 #[test]
 fn pt14_a_task_may_begin_in_the_past() {
     let late = |missed| {
@@ -268,7 +270,7 @@ fn pt14_a_task_may_begin_in_the_past() {
         }
         (at_once, stage.ran().into_iter().map(|(at, _)| at).collect::<Vec<_>>())
     };
-    // Each turn by hand runs one of a burst.
+    // Each turn by hand runs one body of a burst.
     let (at_once, then) = late(Missed::Burst);
     assert_eq!(at_once + then.iter().filter(|at| **at < 960).count(), 4, "0, 300, 600, 900: {then:?}");
     assert_eq!(then.into_iter().filter(|at| *at >= 960).collect::<Vec<_>>(), [1_200, 1_500, 1_800]);

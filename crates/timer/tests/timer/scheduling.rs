@@ -17,7 +17,7 @@ fn t1_what_is_due_already_runs_at_once() {
         stage.timer.schedule_at(at_ms(100 - early), move || log.write(early)).unwrap();
     }
     assert_eq!(stage.ran(), [(100, 1), (100, 2), (100, 3), (100, 4), (100, 5)]);
-    // At this very reading, too; a nanosecond later is the next tick.
+    // A deadline at the present reading is due at once. A nanosecond later is the next tick.
     let log = stage.log();
     stage.timer.schedule_at(at_ms(100), move || log.write(6)).unwrap();
     assert_eq!(stage.ran(), [(100, 6)]);
@@ -33,7 +33,7 @@ fn t2_no_delay_is_the_next_turn_and_once() {
     let timeout = stage.schedule(Duration::ZERO, 1);
     assert_eq!(timeout.deadline(), stage.clock.now());
     assert_eq!(stage.ran(), [(0, 1)]);
-    // In the middle of a tick it is the next one: a deadline is rounded up.
+    // In the middle of a tick the task runs at the next tick, because a deadline is rounded up.
     stage.clock.advance(Duration::from_micros(500));
     stage.schedule(Duration::ZERO, 2);
     assert_eq!(stage.ran(), []);
@@ -68,7 +68,7 @@ fn t5_a_nanosecond_beyond_a_tick_is_the_next_tick() {
             let stage = Stage::new();
             stage.clock.advance(Duration::from_nanos(start));
             stage.schedule(Duration::from_nanos(nanos), 1);
-            // To the last nanosecond before the tick of start + delay.
+            // The clock is moved to the last nanosecond before the tick of start + delay.
             let deadline = (start + nanos).div_ceil(1_000_000) * 1_000_000;
             if start == 0 {
                 assert_eq!(deadline, fires_at * 1_000_000);
@@ -95,7 +95,7 @@ fn t6_the_longest_delay_is_not_the_past() {
     }
 }
 
-/// A body that writes 0 down and schedules itself anew, again and again.
+/// A body that records 0 and schedules itself anew, again and again.
 fn again(stage: &Stage, delay: Duration) {
     let next = stage.clone();
     let scheduled = stage.timer.schedule(delay, move || {
@@ -167,14 +167,14 @@ fn t30_a_moved_task_runs_at_its_last_deadline_alone() {
     }
     assert_eq!(stage.ran(), [(30, 2)]);
     assert!(!other.reschedule(ms(1)), "it has run");
-    // Earlier, later and earlier again, before the timer has looked and after.
+    // The task is moved earlier, later and earlier again, before and after the timer has looked at it.
     assert!(timeout.reschedule(ms(3)) && timeout.reschedule(ms(50)) && timeout.reschedule(ms(7)));
     stage.advance(6);
     assert_eq!(stage.ran(), []);
     stage.advance(1);
     assert_eq!(stage.ran(), [(507, 1)]);
     assert!(!timeout.reschedule(ms(1)));
-    // From far ahead in the wheel, whose next look is long after the new deadline.
+    // The task is far ahead in the wheel, and the next look at its slot is long after the new deadline.
     for delays in [&[7][..], &[3, 50, 7]] {
         let timeout = stage.schedule(ms(500), 3);
         stage.advance(1);
@@ -188,7 +188,7 @@ fn t30_a_moved_task_runs_at_its_last_deadline_alone() {
     assert_eq!((stage.ran(), stage.timer.pending()), (vec![], 0));
 }
 
-/// Each move to earlier is one that the timer hears of, however many it heard of before.
+/// The timer is told of each move to an earlier deadline, after any number of earlier moves.
 #[test]
 fn t30_a_task_may_be_moved_to_earlier_again_and_again() {
     let stage = Stage::new();
@@ -238,7 +238,7 @@ fn a_clock_that_goes_through_stops_where_something_is_due() {
     assert_eq!(stage.clock.now(), at_ms(40));
     stage.clock.advance_through(ms(10));
     assert_eq!(stage.ran(), [(50, 5)]);
-    // The timer does not stop at the old deadline of a task that was moved to later, or finds nothing there.
+    // The timer does not stop at the old deadline of a task that was moved later, or it stops and finds no due task.
     let moved = stage.schedule(ms(10), 6);
     stage.advance(1);
     assert!(moved.reschedule(ms(19)));
@@ -246,7 +246,7 @@ fn a_clock_that_goes_through_stops_where_something_is_due() {
     assert_eq!((stage.ran(), stage.clock.now()), (vec![(70, 6)], at_ms(151)));
 }
 
-/// Time goes on under a body that never does.
+/// Time passes even if a body schedules itself again and again.
 #[test]
 fn t9_a_restless_body_does_not_hold_a_clock_that_goes_through() {
     let stage = Stage::new();
@@ -257,8 +257,8 @@ fn t9_a_restless_body_does_not_hold_a_clock_that_goes_through() {
     assert_eq!(stage.timer.shutdown().len(), 1);
 }
 
-/// Many tasks that live on are filed long before they are due, though nothing else brings the driver: so there is no crowd to file
-/// when they are.
+/// Many tasks that stay pending are filed long before they are due, even if no other event wakes the driver. So they need not all be
+/// filed at their deadline.
 #[test]
 fn a_crowd_is_filed_ahead_of_time() {
     let stage = Stage::new();
@@ -270,7 +270,7 @@ fn a_crowd_is_filed_ahead_of_time() {
     assert!(unfiled < 5_000, "{unfiled} of them were never looked at");
 }
 
-/// Random scripts against a list sorted by (tick, number), from several starts and with several ticks.
+/// Random scripts, compared with a list sorted by (tick, number), from several starts and with several ticks.
 #[test]
 fn tasks_fire_as_a_sorted_list_says() {
     for seed in 0..200 {
@@ -288,7 +288,7 @@ fn tasks_fire_as_a_sorted_list_says() {
                 0 | 1 => {
                     let delay = dice.below(40_000_000);
                     handles.push((name, stage.schedule(Duration::from_nanos(delay), name)));
-                    // Deadlines are held in steps of 16 ns, rounded up, and so are ticks.
+                    // Deadlines are stored in steps of 16 ns, rounded up, and so are ticks.
                     model.push(((now + delay).next_multiple_of(16).div_ceil(tick), name));
                 }
                 2 if !handles.is_empty() => {
@@ -319,8 +319,8 @@ fn tasks_fire_as_a_sorted_list_says() {
     }
 }
 
-/// A body has its turn already, so nothing else is handed over while it goes through a span: what came due by that follows it,
-/// within the call that the body runs in.
+/// A body is already in a turn, so nothing else is handed over while it moves the clock through a span. Tasks that became due by then
+/// run after it, within the outer call that moved the clock.
 #[test]
 fn a_body_that_goes_through_a_span_gets_to_its_end() {
     let stage = Stage::new();
@@ -335,7 +335,8 @@ fn a_body_that_goes_through_a_span_gets_to_its_end() {
     assert_eq!(stage.ran(), [(3_600_010, 1), (3_600_010, 2)]);
 }
 
-/// With a tick of 1,200 ns the last instant that an entry can have is a whole tick, and with one of 1,285 ns the end of the clock is.
+/// With a tick of 1,200 ns, the last instant that an entry can have is a multiple of the tick. With a tick of 1,285 ns, the end of
+/// the clock is one.
 #[test]
 fn t33_the_end_of_the_clock_is_never() {
     for tick in [1_000, 1_200, 1_285, 1_000_000] {

@@ -1,4 +1,4 @@
-//! How a timer ends: nothing starts afterwards, and nothing vanishes.
+//! The end of a timer: no task starts afterwards, and none is lost.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, mpsc};
@@ -20,7 +20,7 @@ fn t23_what_did_not_run_is_given_back_and_what_ran_is_not() {
     let metrics = stage.timer.metrics();
     assert_eq!((metrics.fired, metrics.returned, metrics.pending), (3, 0, 0));
 
-    // Some in the wheel, others where no turn has looked yet.
+    // Some tasks are in the wheel, and others are where no turn has looked yet.
     let stage = Stage::new();
     let mut timeouts: Vec<Timeout> = [4, 3].map(|name| stage.schedule(ms(5_000 + name), name)).into();
     stage.advance(1);
@@ -33,7 +33,7 @@ fn t23_what_did_not_run_is_given_back_and_what_ran_is_not() {
     }
     stage.advance(10_000);
     assert_eq!(stage.ran(), []);
-    // The tasks come back by deadline, and the caller can run them.
+    // The tasks come back in the order of their deadlines, and the caller can run them.
     let deadlines: Vec<_> = unfired
         .into_iter()
         .map(|task| {
@@ -61,11 +61,11 @@ fn t24_a_timer_that_ended_refuses_and_counts_nothing_for_it() {
     let metrics = stage.timer.metrics();
     assert_eq!((metrics.pending, metrics.accepted, metrics.refused), (0, 1, 6));
     assert!(stage.timer.shutdown().is_empty());
-    // One that never had anything to do.
+    // A timer that never had a task.
     assert!(Timer::new().unwrap().shutdown().is_empty());
 }
 
-/// Ten tasks are due together, and the first ends the timer. None of the others begins, and all come back.
+/// Ten tasks are due together, and the first one ends the timer. None of the others begins, and all are given back.
 #[test]
 fn t25_shutdown_inside_a_body_lets_none_begin_after_it() {
     let stage = Stage::new();
@@ -85,7 +85,7 @@ fn t25_shutdown_inside_a_body_lets_none_begin_after_it() {
     assert_eq!(stage.timer.pending(), 0);
 }
 
-/// The same where the body runs on the very thread that drives the timer.
+/// The same test with a body that runs on the driver's thread.
 #[test]
 fn t25_shutdown_on_the_driver_itself_does_not_hang() {
     let timer = Timer::builder().executor(Job::run).build().unwrap();
@@ -112,7 +112,7 @@ fn t25_what_an_executor_has_not_begun_is_given_back() {
     assert_eq!(stage.ran(), []);
 }
 
-/// Threads schedule while another one ends the timer: every task is refused, given back, or has run.
+/// Threads schedule while another one ends the timer. Every task is refused, is given back, or has run.
 #[test]
 fn t26_a_task_that_races_with_the_end_does_not_vanish() {
     for round in 0..200 {
@@ -158,7 +158,8 @@ fn t26_a_task_that_races_with_the_end_does_not_vanish() {
     }
 }
 
-/// A system clock that meets the test at the driver's first two readings: for its first turn, and before it sleeps until a deadline.
+/// A system clock that meets the test at the driver's first two readings. The first is for its first turn, the second before it
+/// sleeps until a deadline.
 struct Meets {
     clock: SystemClock,
     readings: AtomicUsize,
@@ -175,7 +176,8 @@ impl Clock for Meets {
     }
 }
 
-/// The driver has the executor; it is dropped when the driver has ended, though it slept until a task that was an hour away.
+/// The driver has the executor, so the executor is dropped when the driver has ended. The driver slept until a task that was due in
+/// an hour.
 #[test]
 fn t27_the_end_wakes_the_driver_at_once() {
     struct Tells(mpsc::Sender<()>);
@@ -249,7 +251,7 @@ fn t28_the_policy_can_be_changed_afterwards() {
     assert!(stage.timer.shutdown().is_empty());
 }
 
-/// A door that was closed to periodic tasks stays so, also for one that runs just then.
+/// After a `close` for periodic tasks, a later `close` does not accept them again, also if the task is running at that moment.
 #[test]
 fn t28_what_was_ended_by_a_close_is_not_kept_by_the_next() {
     let stage = Stage::new();
@@ -266,7 +268,7 @@ fn t28_what_was_ended_by_a_close_is_not_kept_by_the_next() {
     assert_eq!((stage.ran(), task.state(), stage.timer.pending()), (vec![(10, 1)], TimeoutState::Fired, 0));
 }
 
-/// The driver is about to sleep, after its last turn, when `close` files an entry anew that the turn had not seen.
+/// The driver is about to sleep, after its last turn, when `close` files an entry again that the turn had not seen.
 #[test]
 fn t28_what_a_body_on_the_driver_keeps_by_close_still_runs() {
     let timer = Timer::builder().executor(Job::run).build().unwrap();
@@ -275,14 +277,14 @@ fn t28_what_a_body_on_the_driver_keeps_by_close_still_runs() {
     let closes = move || {
         inner.schedule(ms(5), move || sender.send(()).unwrap()).unwrap();
         assert!(inner.close(OnClose::default()).is_empty());
-        // To wait for anything else takes the wake-up that was meant for the driver.
+        // This wait uses up the wake-up that was meant for the driver.
         std::thread::park_timeout(ms(1));
     };
     timer.schedule(Duration::ZERO, closes).unwrap();
     receiver.recv_timeout(Duration::from_secs(10)).expect("what was kept runs");
 }
 
-/// A periodic task runs when its timer closes. That run is the last one, or not, as `close` was told.
+/// A periodic task runs when its timer closes. `close` says whether that run is the last one.
 #[test]
 fn t28_a_run_that_is_under_way_may_be_the_last() {
     for periodic in [Fate::Run, Fate::Return] {
@@ -307,7 +309,7 @@ fn t28_a_run_that_is_under_way_may_be_the_last() {
     }
 }
 
-/// Once a timer has closed for periodic tasks, or has ended, a later `close` lets none in again.
+/// If a timer has closed for periodic tasks, or has ended, a later `close` does not accept them again.
 #[test]
 fn t28_a_second_close_takes_nothing_back() {
     let strict = OnClose::default();
@@ -328,7 +330,7 @@ fn t28_a_second_close_takes_nothing_back() {
     }
 }
 
-/// A task that was moved to earlier just before the close can be moved to earlier again.
+/// A task that was moved to an earlier deadline just before the close can be moved earlier again.
 #[test]
 fn t28_a_task_that_was_moved_before_the_close_is_moved_again() {
     let stage = Stage::new();
@@ -341,7 +343,8 @@ fn t28_a_task_that_was_moved_before_the_close_is_moved_again() {
     assert_eq!(stage.ran(), [(51, 1)]);
 }
 
-/// A cancelled task that the turn has not looked at since knows a place of the wheel before `close`. Another has it by then.
+/// A cancelled task that no turn has looked at since then still has its place in the wheel of before `close`. In the new wheel
+/// another task has this place.
 #[test]
 fn t28_a_task_that_was_cancelled_before_the_close_takes_no_other_with_it() {
     let stage = Stage::new();
@@ -349,14 +352,14 @@ fn t28_a_task_that_was_cancelled_before_the_close_takes_no_other_with_it() {
     stage.schedule(ms(50), 2);
     stage.advance(1);
     assert!(cancelled.cancel());
-    // Its place comes up, and it is gone.
+    // The turn looks at the place of the cancelled task, which is gone.
     stage.advance(10);
     assert!(stage.timer.close(OnClose::default()).is_empty());
     stage.advance(39);
     assert_eq!((stage.ran(), stage.timer.pending()), (vec![(50, 2)], 0));
 }
 
-/// A task that `close` keeps also keeps its handles: it can be cancelled and moved, filed or not.
+/// The handles of a task that `close` keeps stay valid: the task can be cancelled and moved, filed or not.
 #[test]
 fn t28_a_task_that_a_closed_timer_keeps_can_be_cancelled_and_moved() {
     let stage = Stage::new();
@@ -375,7 +378,7 @@ fn t28_a_task_that_a_closed_timer_keeps_can_be_cancelled_and_moved() {
     assert_eq!(stage.timer.pending(), 0);
 }
 
-/// A periodic task whose timer ends while it runs does not run again.
+/// If a timer ends while a periodic task runs, the task does not run again.
 #[test]
 fn t25_a_periodic_task_may_end_its_own_timer() {
     let stage = Stage::new();
@@ -408,7 +411,7 @@ fn dropping_the_last_timer_ends_it() {
     assert!(!timeout.cancel() && !timeout.reschedule(ms(1)));
 }
 
-/// An executor has it, and its body has not begun: the JDK would run it.
+/// An executor has the task, and its body has not begun. The JDK would run it.
 #[test]
 fn t28_a_task_that_is_due_and_has_not_begun_is_returned() {
     let (sender, jobs) = std::sync::mpsc::channel();

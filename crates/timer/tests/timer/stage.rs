@@ -1,4 +1,5 @@
-//! A timer on a clock that stands still, whose bodies run on the thread that moves it and write down when.
+//! A timer on a clock that stands still. Its bodies run on the thread that moves the clock, and record
+//! when they ran.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -13,7 +14,7 @@ pub(crate) fn at_ms(ms: u64) -> Monotonic {
     Monotonic::from_nanos(ms * 1_000_000)
 }
 
-/// Numbers that look drawn and are the same in each run.
+/// Numbers that look random and are the same in each run.
 pub(crate) struct Dice(pub(crate) u64);
 
 impl Dice {
@@ -73,7 +74,7 @@ impl Stage {
         self.log.clone()
     }
 
-    /// Schedules a body that writes its name down.
+    /// Schedules a body that records its name.
     pub(crate) fn schedule(&self, delay: Duration, name: u64) -> Timeout {
         let log = self.log();
         self.timer.schedule(delay, move || log.write(name)).unwrap()
