@@ -3,7 +3,7 @@
 use core::fmt;
 use core::num::{NonZeroU32, NonZeroU64};
 
-/// A claim on one pending entry: the place of the entry, and the generation, which tells it from other entries in this place.
+/// A claim on one pending entry: the place of the entry, and the generation, which distinguishes it from other entries at this place.
 ///
 /// [`insert`](crate::TimerQueue::insert) returns a handle, and [`reschedule`](crate::TimerQueue::reschedule) returns the handle to use from
 /// then on. A handle becomes *stale* when its entry fires or is cancelled, and possibly when the entry is rescheduled. A stale handle finds
@@ -23,8 +23,8 @@ use core::num::{NonZeroU32, NonZeroU64};
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Handle(
-    /// The generation is the high word, the place the low word. They are one number because two halves that are stored separately and
-    /// loaded together stall a processor.
+    /// The generation is the high word, the place is the low word. They are one number, because a processor stalls if it loads together two
+    /// halves that were stored separately.
     NonZeroU64,
 );
 
@@ -50,7 +50,7 @@ impl Handle {
         self.0.get() as u32
     }
 
-    /// The generation of the entry. It tells the entry from other entries that had or will have the place. Never 0.
+    /// The generation of the entry. It distinguishes the entry from earlier and later entries at the same place. Never 0.
     #[must_use]
     #[inline]
     pub const fn generation(self) -> NonZeroU32 {

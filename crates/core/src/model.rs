@@ -113,8 +113,8 @@ impl<T> TimerQueue<T> for Model<T> {
         {
             let ((deadline, seq), value) = first.remove_entry();
             self.deadlines.remove(&seq);
-            // Time stands just before the deadline while entries with this deadline are handed out. So after a panic in `fire` the entries
-            // not yet handed out are still in the future.
+            // While entries with this deadline are handed out, time stands just before the deadline. So after a panic in `fire`, the
+            // entries that were not handed out yet are still in the future.
             self.now = deadline - 1;
             fired += 1;
             fire(deadline, value);

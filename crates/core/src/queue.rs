@@ -46,8 +46,8 @@ pub trait TimerQueue<T> {
 
     /// Moves a pending entry to another deadline and returns the handle to use from now on.
     ///
-    /// The entry keeps its place in the order of insertion: among equal deadlines it fires before entries that were inserted after it,
-    /// whichever of them was rescheduled.
+    /// The entry keeps its place in the order of insertion: among equal deadlines it fires before entries that were inserted after it, even
+    /// if one of them was rescheduled.
     ///
     /// # Errors
     /// [`Stale`](RescheduleError::Stale) is checked first, then [`TooFar`](RescheduleError::TooFar) and

@@ -1,4 +1,4 @@
-//! Tests of all five textbook queues besides the suite.
+//! Tests of all five textbook queues, in addition to the suite.
 
 use tickwheel_core::TimerQueue;
 use tickwheel_core::classic::{HashedWheel, HeapQueue, HierarchicalWheel, SimpleWheel, SortedList};
@@ -14,7 +14,7 @@ fn all(start: u64) -> Vec<Box<dyn TimerQueue<u64> + Send + Sync>> {
     ]
 }
 
-/// Memory follows the peak: an entry that left makes room for the next, wherever time is.
+/// Memory follows the peak: an entry that left makes a place free for the next one, at any time.
 #[test]
 fn no_more_places_are_used_than_entries_were_pending_at_once() {
     for mut queue in all(0) {

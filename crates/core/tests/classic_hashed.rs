@@ -12,8 +12,8 @@ fn fired<T>(wheel: &mut HashedWheel<T>, now: u64) -> Vec<(u64, T)> {
     list
 }
 
-/// C17: with `i` the tick that is visited next, the entry of tick k is in slot k mod n and has
-/// (k - i) / n rounds. Each visit of its slot takes one off.
+/// C17: let `i` be the tick that is visited next. The entry of tick k is in slot k mod n and has
+/// (k - i) / n rounds. Each visit of its slot takes one round off.
 #[test]
 fn c17_slot_and_rounds_follow_from_the_tick() {
     for (start, tick) in [(0, 1), (17, 1), (0, 10), (1_000, 10)] {
@@ -38,8 +38,8 @@ fn c17_slot_and_rounds_follow_from_the_tick() {
     }
 }
 
-/// C18: exactly one, two and three turns ahead, and their neighbours, each in its own turn. A round
-/// too many or too few is a whole turn.
+/// C18: deadlines exactly one, two and three turns ahead, and their neighbours, fire each in its
+/// own turn. A round too many or too few would be a whole turn.
 #[test]
 fn c18_whole_turns_ahead_fire_in_their_own_turn() {
     for slots in SLOTS {
@@ -74,7 +74,7 @@ fn c19_any_positive_number_of_slots_will_do() {
         let mut wheel = HashedWheel::new(5, slots);
         for ahead in 1..=200 {
             let handle = wheel.insert(5 + ahead, ahead).expect("it is ahead");
-            // As many as were asked for, and not a power of two.
+            // The wheel has the requested number of slots, which is not a power of two.
             assert_eq!(wheel.look(handle).expect("it is pending").slot as u64, ahead % slots as u64);
         }
         let expected: Vec<(u64, u64)> = (1..=200).map(|ahead| (5 + ahead, ahead)).collect();
@@ -94,8 +94,8 @@ fn c19_a_tick_of_0_is_refused() {
     let _refused = HashedWheel::<()>::with_tick(0, 0, 8);
 }
 
-/// C20: late by less than a tick, never early, and on time if the tick is 1 or the deadline is on
-/// it.
+/// C20: an entry is late by less than a tick and never early. It is on time if the tick is 1 or the
+/// deadline is a multiple of it.
 #[test]
 fn c20_lateness_is_less_than_a_tick_and_never_negative() {
     for tick in [1, 2, 10, 1_000] {
@@ -116,20 +116,21 @@ fn c20_lateness_is_less_than_a_tick_and_never_negative() {
             assert_eq!(wheel.len(), 0);
         }
     }
-    // Rounded up beyond the end of time, it is no deadline.
+    // A deadline that is rounded up beyond the end of time is refused.
     let mut wheel = HashedWheel::with_tick(0, 10, 8);
     let refused = wheel.insert(u64::MAX - 1, "late").expect_err("there is no such multiple");
     assert_eq!((refused.why, refused.value), (Refusal::TooFar, "late"));
 }
 
-/// C21: one jump over any number of turns fires by deadline. Ticks by the billion would not end.
+/// C21: one jump over any number of turns fires in the order of deadlines. A loop over billions of
+/// ticks would take too long.
 #[test]
 fn c21_a_jump_over_many_turns_fires_in_order_of_deadline() {
     for slots in SLOTS {
         for far in [100, 1 << 20, 1 << 40, u64::MAX - 1] {
             let mut wheel = HashedWheel::new(0, slots);
             let mut expected = vec![];
-            // From far to near, three to each deadline.
+            // The deadlines go from far to near, with three entries for each.
             for (id, part) in (1..=300).zip((1..=100).rev().cycle()) {
                 let deadline = far / 100 * part;
                 wheel.insert(deadline, id).expect("it is ahead");
@@ -144,7 +145,7 @@ fn c21_a_jump_over_many_turns_fires_in_order_of_deadline() {
     }
 }
 
-/// One entry a thousand turns ahead is one wake, not one for each visit of its slot.
+/// One entry a thousand turns ahead causes one wake, and not one for each visit of its slot.
 #[test]
 fn the_wake_passes_over_rounds() {
     let mut wheel = HashedWheel::new(0, 8);

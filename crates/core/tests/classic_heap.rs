@@ -1,5 +1,5 @@
-//! The heap: cancels that leave nothing behind, and ties. C23 and C24. Its inside is tested beside
-//! it.
+//! The heap: cancels leave nothing behind, and ties are in order. C23 and C24. Tests of its
+//! internals are in its own file.
 
 use std::rc::Rc;
 
@@ -26,13 +26,13 @@ fn c23_a_cancelled_entry_is_gone_at_once() {
         assert_eq!(heap.cancel(handle), None);
     }
     assert_eq!(heap.len(), 50);
-    // Its place is the next one to be taken.
+    // The place of the cancelled entry is the next one to be taken.
     let again = heap.insert(1_000, Rc::clone(&value)).expect("it is ahead");
     assert_eq!(again.place(), handles[99].place());
     assert_eq!(heap.next_wake(), Some(1));
 }
 
-/// Entries may leave in any order; the others fire in theirs.
+/// Entries may be cancelled in any order. The other entries fire in their order.
 #[test]
 fn c23_a_cancel_anywhere_leaves_the_rest_in_order() {
     for stride in [1, 7, 37, 61, 99] {
@@ -59,7 +59,7 @@ fn c24_equal_deadlines_fire_in_order_of_insertion() {
     for count in [2, 3, 4, 7, 8, 1_000] {
         let mut heap = HeapQueue::new(0);
         for id in 0..count {
-            // Others below and above keep the tree busy.
+            // Other entries below and above keep the tree busy.
             heap.insert(5 + id % 3, id).expect("it is ahead");
         }
         let mut expected: Vec<(u64, u64)> = (0..count).map(|id| (5 + id % 3, id)).collect();
@@ -68,8 +68,8 @@ fn c24_equal_deadlines_fire_in_order_of_insertion() {
     }
 }
 
-/// A difference of two deadlines does not fit into an i64 here; a comparison of it would say that
-/// the farthest is the nearest.
+/// The difference of two deadlines does not fit into an i64 here. A comparison by the difference
+/// would say that the farthest is the nearest.
 #[test]
 fn c24_deadlines_far_apart_are_compared_rightly() {
     let deadlines = [u64::MAX - 1, 1, 1 << 63, (1 << 63) - 1, (1 << 63) + 1, 2, u64::MAX - 2];

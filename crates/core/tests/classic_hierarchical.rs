@@ -1,9 +1,9 @@
-//! The hierarchical wheel: where entries are, when they cascade, and the cost of that. C1 to C16.
+//! The hierarchical wheel: where entries are, when they cascade, and what that costs. C1 to C16.
 
 use tickwheel_core::classic::{HierarchicalWheel, Placement};
 use tickwheel_core::{Handle, Refusal, RescheduleError, TimerQueue};
 
-/// Starts at which every level's first slot begins too, as far as level 4.
+/// Starts at which the first slot of every level begins too, up to level 4.
 const ALIGNED: [u64; 4] = [0, 27, 81, 27_000_000_000];
 
 /// The wheel of the worked table: u = 1, n = 3.
@@ -16,7 +16,7 @@ fn insert(wheel: &mut HierarchicalWheel<u64>, deadline: u64) -> Handle {
     wheel.insert(deadline, deadline).expect("it is ahead and in reach")
 }
 
-/// Inserts a deadline and tells where it went: level, slot, and expiry of the bucket.
+/// Inserts a deadline and returns where it is: level, slot, and expiry of the bucket.
 fn filed(wheel: &mut HierarchicalWheel<u64>, deadline: u64) -> (usize, usize, u64) {
     let handle = insert(wheel, deadline);
     let Placement { level, slot, bucket_expiry } = wheel.look(handle).expect("it is pending");
@@ -63,7 +63,7 @@ fn c2_the_second_turn_is_on_level_2_in_buckets_of_three() {
 
 #[test]
 fn c2_from_another_start_level_2_begins_before_it() {
-    // Level 2 starts at 9, which is 10 rounded down to its tick.
+    // Level 2 starts at 9, because 10 is rounded down to its tick.
     let mut wheel = wheel(10);
     assert_eq!(filed(&mut wheel, 12), (1, 2, 12));
     assert_eq!(filed(&mut wheel, 13), (2, 1, 12));
@@ -98,8 +98,8 @@ fn c3_the_third_turn_is_on_level_3_and_27_makes_level_4() {
     }
 }
 
-/// C4: an entry is taken out once from each bucket that it has been in, the last time to fire. For
-/// 1 to 27 that makes 55.
+/// C4: an entry is taken out once from each bucket that it has been in, and the last time it fires.
+/// For the deadlines 1 to 27 the sum is 55.
 #[test]
 fn c4_an_ideal_clock_fires_each_on_time_at_the_stated_work() {
     for (last, work) in [(2, 2), (3, 3), (5, 7), (8, 12), (26, 54), (27, 55), (28, 57)] {
@@ -117,7 +117,7 @@ fn c4_an_ideal_clock_fires_each_on_time_at_the_stated_work() {
             }
         }
     }
-    // In one jump it is the same work, and the buckets are 27: one for each tick.
+    // In one jump the work is the same, and there are 27 buckets, one for each tick.
     let mut one_jump = wheel(0);
     let mut stops = 0;
     let mut led = wheel(0);
@@ -145,7 +145,7 @@ fn c5_one_tick_later_slot_0_of_level_1_is_three_ahead() {
         assert_eq!(filed(&mut wheel, c + 4), (1, 1, c + 4));
         assert_eq!([1, 2, 3].map(|level| wheel.clock(level)), [Some(c + 2), Some(c), Some(c)]);
         assert_eq!(wheel.levels(), 3);
-        // The entry of level 2 comes down when its bucket starts.
+        // The entry of level 2 moves down when its bucket starts.
         assert_eq!(fired(&mut wheel, c + 3), [(c + 3, c + 3)]);
         assert_eq!([1, 2, 3].map(|level| wheel.clock(level)), [Some(c + 3), Some(c + 3), Some(c)]);
         assert_eq!(fired(&mut wheel, c + 4).len(), 2);
@@ -170,7 +170,7 @@ fn c6_turns_are_powers_of_the_size() {
     assert_eq!(turns, [20, 400, 8_000, 160_000, 3_200_000, 64_000_000]);
 }
 
-/// The example that is often told wrong: at clock 1 the turn is 1 to 20, and 21 is not in it.
+/// The example that some texts get wrong: at clock 1 the turn is 1 to 20, and 21 is not in it.
 #[test]
 fn c7_a_level_covers_less_than_a_turn_after_its_clock() {
     let mut twenty = HierarchicalWheel::new(0, 1, 20);
@@ -188,7 +188,8 @@ fn c7_a_level_covers_less_than_a_turn_after_its_clock() {
             assert_eq!(filed(&mut wheel, clock + u).0, 1);
             assert_eq!(filed(&mut wheel, clock + turn - u).0, 1);
             assert_eq!(wheel.levels(), 1);
-            // The last before the turn's end is rounded up to it if the tick is more than 1.
+            // If the tick is more than 1, the last deadline before the end of the turn is rounded
+            // up to this end.
             let (level, ..) = filed(&mut wheel, clock + turn - 1);
             assert_eq!(level, if u == 1 { 1 } else { 2 });
             assert_eq!(filed(&mut wheel, clock + turn).0, 2);
@@ -201,7 +202,7 @@ fn c8_a_bucket_is_queued_once_and_again_when_it_is_used_again() {
     let mut wheel = wheel(0);
     let mut handles = vec![];
     for turn in 0..4 {
-        // Slot 1 of level 2, three ahead of each turn of level 2.
+        // The bucket is in slot 1 of level 2, which begins three ticks after each turn of level 2.
         let expiry = turn * 9 + 3;
         for (count, deadline) in (1..).zip([expiry + 1, expiry, expiry + 2, expiry]) {
             handles.push(insert(&mut wheel, deadline));
@@ -210,7 +211,7 @@ fn c8_a_bucket_is_queued_once_and_again_when_it_is_used_again() {
             assert!(handles.iter().all(|&handle| wheel.look(handle).is_none_or(|p| p == placement)));
             assert_eq!(wheel.buckets().collect::<Vec<_>>(), [(expiry, 2)], "queued once");
         }
-        // Emptied by a cancel it leaves the queue, and comes back.
+        // A bucket that a cancel empties leaves the queue. It comes back with the next entry.
         let alone = insert(&mut wheel, expiry + 3);
         assert_eq!(wheel.buckets().count(), 2);
         assert!(wheel.cancel(alone).is_some());
@@ -317,7 +318,8 @@ fn c12_a_deadline_is_rounded_up_to_the_tick() {
     ];
     assert_eq!(list, expected);
 
-    // A start within a tick; and what has elapsed is told by the deadline that was asked for.
+    // The start is inside a tick. Whether a deadline has elapsed is decided by the requested
+    // deadline, before rounding.
     let mut wheel = HierarchicalWheel::new(7, 10, 3);
     for (deadline, why) in [(5, Refusal::Elapsed), (7, Refusal::Elapsed), (u64::MAX - 1, Refusal::TooFar)] {
         let refused = wheel.insert(deadline, deadline).expect_err("rounded, it is no deadline");
@@ -350,7 +352,8 @@ fn c13_equal_deadlines_from_different_levels_fire_in_order_of_insertion() {
             assert_eq!(fired(&mut wheel, meet), expected);
         }
     }
-    // Buckets of three levels that start together, the first inserted on the coarsest.
+    // Buckets of three levels that start at the same time. The first entry was inserted on the
+    // coarsest level.
     let mut wheel = wheel(0);
     let mut handles = vec![];
     for (id, now) in [0, 3, 7].into_iter().enumerate() {
@@ -358,7 +361,7 @@ fn c13_equal_deadlines_from_different_levels_fire_in_order_of_insertion() {
         handles.push(wheel.insert(9, id as u64).expect("it is ahead"));
     }
     assert_eq!(wheel.buckets().collect::<Vec<_>>(), [(9, 1), (9, 2), (9, 3)]);
-    // The first comes down to level 1 behind the last, and still fires before it.
+    // The first entry comes to level 1 after the last one, and still fires before it.
     wheel.reschedule(handles[0], 8).expect("it is pending");
     wheel.reschedule(handles[0], 9).expect("it is pending");
     assert_eq!(wheel.buckets().collect::<Vec<_>>(), [(9, 1), (9, 2)]);
@@ -387,7 +390,7 @@ fn c14_levels_end_where_a_turn_no_longer_fits() {
             assert_eq!(fired(&mut wheel, last), [(last, last)]);
         }
     }
-    // Given levels may be more than time needs.
+    // There may be more given levels than time needs.
     let mut wheel = HierarchicalWheel::with_levels(0, 1 << 40, &[1 << 10; 5]);
     let last = LAST >> 40 << 40;
     assert_eq!(filed(&mut wheel, last).0, 3);
@@ -435,8 +438,8 @@ fn c16_len_counts_what_is_pending_on_all_levels() {
     assert_eq!((wheel.len(), wheel.next_wake(), wheel.buckets().count()), (0, None, 0));
 }
 
-/// A calendar of 60 seconds, 60 minutes, 24 hours and 30 days: what it covers depends on how much
-/// of the day has passed, and what it does not is refused, not filed a turn early.
+/// A calendar of 60 seconds, 60 minutes, 24 hours and 30 days. The deadlines that it covers depend
+/// on the time of day. A deadline that it does not cover is refused, and not filed a turn early.
 #[test]
 fn given_levels_refuse_what_is_beyond_the_last_turn() {
     const DAY: u64 = 24 * 60 * 60;
@@ -454,7 +457,7 @@ fn given_levels_refuse_what_is_beyond_the_last_turn() {
             assert_eq!(calendar.deadline(handle), Some(start + 1));
         }
         assert_eq!((calendar.levels(), calendar.len()), (4, 2));
-        // At midnight another day comes into reach.
+        // At midnight one more day is covered.
         assert_eq!(fired(&mut calendar, end - 29 * DAY - 1).len(), usize::from(start + 1 < end - 29 * DAY));
         assert!(calendar.insert(end, end).is_err());
         calendar.advance(end - 29 * DAY, &mut |_, _| ());
@@ -462,7 +465,7 @@ fn given_levels_refuse_what_is_beyond_the_last_turn() {
     }
 }
 
-/// A bucket is taken out at its start, not at its end: nothing in it is late.
+/// A bucket is taken out at its start and not at its end, so no entry in it is late.
 #[test]
 fn a_bucket_is_taken_out_at_its_start() {
     let mut wheel = HierarchicalWheel::new(0, 1, 20);
@@ -477,7 +480,7 @@ fn a_bucket_is_taken_out_at_its_start() {
     assert_eq!(wheel.taken_out(), 1 + 19 * 2);
 }
 
-/// A clock that is driven by `next_wake` stops once for each level an entry is on.
+/// A clock that is driven by `next_wake` stops once for each level that an entry is on.
 #[test]
 fn an_entry_costs_one_stop_for_each_level() {
     for (start, deadline, stops) in [(0, 26, vec![18, 24, 26]), (0, 27, vec![27]), (10, 17, vec![15, 17])] {

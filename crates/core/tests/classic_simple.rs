@@ -40,7 +40,8 @@ fn c22_a_full_turn_fires_in_order_tick_by_tick() {
         let n = slots as u64;
         let mut wheel = SimpleWheel::new(7, slots);
         for now in 7..7 + 3 * n {
-            // Each tick gets its last entry from one tick before, its first from a turn before.
+            // Each tick gets one entry that is inserted one tick before it, and one that is
+            // inserted a turn before it.
             for ahead in 1..n {
                 wheel.insert(now + ahead, now).expect("it is in this turn");
             }

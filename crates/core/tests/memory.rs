@@ -1,15 +1,16 @@
-//! The memory of the wheel: small when empty, flat under churn. Resident memory is best measured
-//! with one test per process, so only one test reads it.
+//! The memory of the wheel: small if the wheel is empty, and constant under churn. Resident memory
+//! is best measured with one test per process, so only one test here reads it.
 
 use tickwheel_core::{TimerQueue, Wheel};
 
-/// WH17 at full length: 10 million pairs of insert and cancel, ten minutes ahead, with the clock
-/// still and moving, and 10 million reschedules, leave the resident memory where it was.
+/// WH17 at full length: 10 million pairs of insert and cancel, ten minutes ahead, with a clock that
+/// stands still and one that moves, and 10 million reschedules. After them the resident memory is
+/// as before.
 #[test]
 fn ten_million_pairs_and_reschedules_leave_resident_memory_flat() {
     const PAIRS: u64 = 10_000_000;
     const TEN_MINUTES: u64 = 600_000;
-    // A page here and there belongs to the test's own threads.
+    // Some pages belong to the test's own threads.
     const SLACK_BYTES: u64 = 1 << 20;
 
     for step in [0, 1] {
@@ -33,7 +34,7 @@ fn ten_million_pairs_and_reschedules_leave_resident_memory_flat() {
         for round in 1..=PAIRS {
             let now = round * step;
             wheel.advance_with(now, |_, _| panic!("it is always moved in time"));
-            // Later and earlier, by up to a level.
+            // The deadlines are later and earlier, by up to a level.
             let ahead = TEN_MINUTES + (round * 7_919) % 300_000 - 150_000;
             handle = wheel.reschedule(handle, now + ahead).expect("it is pending");
             if round == PAIRS / 100 {
@@ -47,13 +48,13 @@ fn ten_million_pairs_and_reschedules_leave_resident_memory_flat() {
 }
 
 fn assert_flat(what: &str, before: Option<u64>, slack_bytes: u64) {
-    // Elsewhere than on Linux, `heap_bytes` has to do.
+    // On systems other than Linux, only `heap_bytes` is checked.
     if let (Some(before), Some(after)) = (before, resident_bytes()) {
         assert!(after <= before + slack_bytes, "{what}: from {before} to {after} bytes resident");
     }
 }
 
-/// The memory this process holds; `None` where the system does not say.
+/// The memory of this process; `None` if the system does not say.
 #[expect(
     clippy::disallowed_methods,
     reason = "the system is asked about the process, from outside the wheel"
@@ -69,7 +70,7 @@ fn resident_bytes() -> Option<u64> {
 fn a_new_wheel_holds_nothing_and_a_sparse_one_little() {
     let mut wheel = Wheel::new(0);
     assert_eq!(wheel.heap_bytes(), 0);
-    // 1,000 entries over 30 days of milliseconds.
+    // 1,000 entries over 30 days (in ticks of a millisecond).
     for entry in 1..=1_000_u64 {
         wheel.insert(entry * 2_592_000, entry).expect("it is ahead");
     }
@@ -85,7 +86,8 @@ fn the_capacity_that_was_asked_for_is_there_and_is_no_limit() {
     for entry in 0..1_024_u64 {
         wheel.insert(1_000 + entry, entry as u32).expect("it is ahead");
     }
-    // No entry has moved. The rest is a fan of slots, and the records of the few in each slot.
+    // No entry has moved. The other memory is a fan of slots, and the records of slots with few
+    // entries.
     assert!(wheel.heap_bytes() <= before + (28 << 10), "{} bytes", wheel.heap_bytes());
     wheel.insert(1, 1_024).expect("the wheel grows");
     assert_eq!(wheel.len(), 1_025);

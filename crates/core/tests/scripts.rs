@@ -24,7 +24,7 @@ fn start() -> impl Strategy<Value = u64> {
     ]
 }
 
-/// Slot sizes of this wheel and of others, and every power between.
+/// The slot sizes of this wheel and of others, and all powers of two between them.
 fn bits() -> impl Strategy<Value = u32> {
     prop_oneof![Just(6), Just(8), Just(16), Just(24), Just(32), 0..64_u32]
 }
@@ -42,7 +42,7 @@ fn aim() -> impl Strategy<Value = Aim> {
     ]
 }
 
-/// Advances are mostly short, so that a script does not run into the end of time at once.
+/// Most advances are short, so that a script does not reach the end of time at once.
 fn short_aim() -> impl Strategy<Value = Aim> {
     prop_oneof![
         4 => (0..10_u64).prop_map(Aim::Ahead),
@@ -74,7 +74,8 @@ fn script() -> impl Strategy<Value = Vec<Step>> {
         .prop_map(|parts| parts.into_iter().flat_map(|(part, jump)| part.into_iter().chain(jump)).collect())
 }
 
-/// Crowds: hundreds of entries in few slots, so that slots have chunks, and are opened in parts.
+/// Crowds are hundreds of entries in few slots. With them slots have chunks, and are opened in
+/// parts.
 fn crowd() -> impl Strategy<Value = Vec<Step>> {
     let spot = prop_oneof![300..330_u64, 70_000..70_600_u64, Just(256)];
     let step = prop_oneof![
@@ -101,7 +102,7 @@ fn agrees_with_the_model<F: Family>(cases: u32) {
     }
 }
 
-/// One test to a queue, named like the suite's modules.
+/// One test for each queue, in a module with the name that the suite uses.
 macro_rules! scripts {
     ($($queue:ident: $family:ty, $cases:literal;)*) => {
         $(

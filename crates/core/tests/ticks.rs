@@ -23,8 +23,8 @@ fn tick_nanos() -> impl Strategy<Value = NonZeroU64> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2_000, ..ProptestConfig::default() })]
 
-    /// An entry fires at the first reading whose tick has reached the deadline's: never early, and
-    /// a driver that wakes at the start of that tick is late by less than one tick.
+    /// An entry fires at the first reading whose tick is at least the tick of the deadline. It is
+    /// never early. A driver that wakes at the start of that tick is late by less than one tick.
     #[test]
     fn lateness_is_never_negative_and_less_than_a_tick(
         deadline in nanos(),
@@ -63,7 +63,7 @@ proptest! {
         }
     }
 
-    /// Through a wheel, with a driver that reads the clock at any time.
+    /// The same law, tested with a wheel and a driver that reads the clock at any time.
     #[test]
     fn a_wheel_that_is_driven_by_readings_is_never_early(
         deadlines in prop::collection::vec(1..50_000_000_u64, 1..50),
@@ -81,7 +81,7 @@ proptest! {
                 assert!(reading >= deadline, "fired at {reading} ns, due at {deadline} ns");
             });
         }
-        // Awake at the start of the tick it asks for, the wheel is late by less than a tick.
+        // A driver that wakes at the start of the requested tick is late by less than a tick.
         while let Some(wake) = wheel.next_wake() {
             let reading = nanos_of_tick(wake, tick);
             let fired = wheel.advance_with(ticks_down(reading, tick), |_, deadline| {
@@ -92,9 +92,9 @@ proptest! {
     }
 }
 
-/// An earlier version of this property wanted a delay beyond 64 bits of nanoseconds kept in full,
-/// by a clock at its last nanosecond. That is impossible; the property that holds is that no queue
-/// accepts such a delay.
+/// An earlier version of this property demanded too much: a delay beyond 64 bits of nanoseconds,
+/// kept in full by a clock at its last nanosecond. That is impossible. The property that holds is
+/// that no queue accepts such a delay.
 #[test]
 fn a_delay_beyond_the_end_of_time_is_refused_and_not_shortened() {
     let nano = NonZeroU64::MIN;

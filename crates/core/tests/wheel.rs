@@ -3,7 +3,8 @@
 
 use tickwheel_core::{Handle, TimerQueue, Wheel};
 
-/// A wheel with `count` entries in one coarse slot, the first due at 70,000, and their handles.
+/// A wheel with `count` entries in one coarse slot, and their handles. The first entry is due at
+/// 70,000.
 fn coarse(count: u64) -> (Wheel<u64>, Vec<Handle>) {
     let mut wheel = Wheel::new(0);
     let handles = (0..count).map(|entry| wheel.insert(70_000 + entry, entry).expect("it is ahead")).collect();
@@ -18,7 +19,7 @@ fn when_the_nearest_of_a_few_leaves_one_extra_stop_makes_the_wake_exact() {
     assert_eq!(wheel.advance_with(70_000, |_, _| ()), 0);
     for (entry, &handle) in (70_000..).zip(&handles).skip(1) {
         assert_eq!(wheel.next_wake(), Some(entry));
-        // Moved away as the nearest, and back: no stop is needed for what is nearer.
+        // The nearest entry is moved away and back. After that no extra stop is needed.
         let handle = wheel.reschedule(handle, 1 << 40).unwrap();
         wheel.reschedule(handle, entry).unwrap();
         assert_eq!(wheel.next_wake(), Some(entry));
@@ -42,8 +43,8 @@ fn when_the_nearest_of_many_leaves_one_extra_stop_makes_the_wake_exact() {
     }
 }
 
-/// An entry due soon is found by one look at one slot, however long the wheel was idle before: no
-/// level is made for it that was not there.
+/// A look at one slot finds an entry that is due soon, even after a long idle time. No level is
+/// made for it.
 #[test]
 fn idle_time_leaves_no_trace() {
     for exponent in 9..64 {
@@ -52,7 +53,7 @@ fn idle_time_leaves_no_trace() {
         let fresh = wheel.heap_bytes();
         assert_eq!(wheel.advance_with((1 << exponent) + 1, |_, _| ()), 1);
         wheel.insert(wheel.now() + 1, ()).unwrap();
-        // The values that fire are gathered in a vector, which is kept.
+        // The values that fire are collected in a vector, which is kept.
         assert!(wheel.heap_bytes() <= fresh + 64, "after 2^{exponent} ticks");
         assert_eq!(wheel.next_wake(), Some(wheel.now() + 1));
     }

@@ -12,8 +12,8 @@ use crate::{Handle, Refused, RescheduleError, TimerQueue};
 /// One ring of s slots. The hand visits one slot per tick and goes round and round. An entry waits in its slot until the hand has passed
 /// over it the right number of times.
 ///
-/// Ticks are numbered from the start. The entry of tick k is in slot k mod s. When the hand will visit tick i next, the entry has (k - i) /
-/// s *rounds* to wait. A visit fires the entries of its slot that have no round left and passes over the others. This is scheme 6 of
+/// Ticks are numbered from the start. The entry of tick k is in slot k mod s. If tick i is the next that the hand visits, the entry has
+/// (k - i) / s *rounds* to wait. A visit fires the entries of its slot that have no round left and passes over the others. This is scheme 6 of
 /// Varghese and Lauck (1987), and the timer of Netty (version 3.1, 2009) and of Dubbo.
 ///
 /// Netty and Dubbo store the rounds and count them down at each visit. This wheel does not store them, because they follow from the
@@ -29,8 +29,8 @@ use crate::{Handle, Refused, RescheduleError, TimerQueue};
 /// | `next_wake` | O(slots and entries the hand passes until then), so O(s + n) |
 /// | `advance` | O(1) for each slot visited, at most s of them, and for each entry there, due or not; O(k log k) for the k that fire |
 ///
-/// A jump visits each slot at most once, even if the jump is many turns long. `next_wake` is always exact. A wheel that woke at each visit
-/// instead would have one wake per turn at which nothing fires.
+/// A jump visits each slot at most once, even if the jump is many turns long. `next_wake` is always exact. If the wheel woke at each visit
+/// instead, each turn of waiting would have a wake at which nothing fires.
 ///
 /// # Slots and tick
 /// The number of slots may be any positive number; Netty and Dubbo round it up to a power of two. The hand meets n / s entries per visit on
@@ -55,9 +55,9 @@ use crate::{Handle, Refused, RescheduleError, TimerQueue};
 /// | c+3: 0 | c+4: 1 | c+5: 1 |
 /// | c+6: 1 | c+7: 2 | c+8: 2 |
 ///
-/// c+3 is in the slot of c itself. The hand visits that slot next at c+3, so there are no rounds to wait: (3 - 1) / 3 = 0. A count from now
-/// instead, (3 - 0) / 3 = 1, would make the entry fire a turn late. One tick later, at now = c+1, c+4 has no round left either, and c+7 has
-/// one.
+/// c+3 is in the slot of c itself. The hand visits that slot next at c+3, so there are no rounds to wait: (3 - 1) / 3 = 0. A count from
+/// now, (3 - 0) / 3 = 1, would be wrong: the entry would fire a turn late. One tick later, at now = c+1, c+4 has no round left either, and
+/// c+7 has one.
 ///
 /// ```
 /// use tickwheel_core::TimerQueue;
@@ -231,8 +231,8 @@ impl<T> TimerQueue<T> for HashedWheel<T> {
         if now > self.now && self.len() > 0 {
             for place in self.due(now) {
                 let deadline = self.slab[place].deadline;
-                // Time stands just before the deadline while entries with this deadline are handed out. So after a panic in `fire` the
-                // entries not yet handed out are still in the future.
+                // While entries with this deadline are handed out, time stands just before the deadline. So after a panic in `fire`, the
+                // entries that were not handed out yet are still in the future.
                 self.now = deadline - 1;
                 self.unlink(place);
                 let value = self.slab.remove(place);

@@ -29,8 +29,8 @@ use crate::{Handle, Refused, RescheduleError, TimerQueue};
 /// insertion), never by the sign of a difference, so the distance between two deadlines does not matter.
 ///
 /// # What it is not
-/// A heap is not independent of n: an operation makes a comparison on each level of the tree and, in a big heap, has a cache miss there.
-/// Wheels avoid this cost.
+/// A heap is not independent of n. An operation compares two entries on each level of the tree, and in a big heap each level costs a cache
+/// miss. Wheels avoid this cost.
 ///
 /// # The worked example
 /// Five entries are inserted from start c, in the order of the columns. A new entry starts at the end and climbs past every parent that
@@ -179,8 +179,8 @@ impl<T> TimerQueue<T> for HeapQueue<T> {
             && self.slab[place].deadline <= now
         {
             let deadline = self.slab[place].deadline;
-            // Time stands just before the deadline while entries with this deadline are handed out. So after a panic in `fire` the entries
-            // not yet handed out are still in the future.
+            // While entries with this deadline are handed out, time stands just before the deadline. So after a panic in `fire`, the
+            // entries that were not handed out yet are still in the future.
             self.now = deadline - 1;
             let value = self.take_out(place);
             fired += 1;

@@ -21,9 +21,8 @@ use crate::{Handle, Refused, RescheduleError, TimerQueue};
 /// # How it works
 /// - Levels are numbered from 1. The tick of level 1 is u; with n slots to a level, level l has a
 ///   tick of u x n^(l - 1), and its *turn* is n of those.
-/// - Each level has a *clock*: now, rounded down to its tick. A level covers the deadlines before
-///   its clock + its turn, and an entry goes to the lowest level that covers its deadline. A level
-///   is made when an entry first needs it.
+/// - Each level has a *clock*: now, rounded down to its tick. A level covers the deadlines before its clock plus its turn, and an entry
+///   goes to the lowest level that covers its deadline. A level is made when an entry first needs it.
 /// - The entries of one slot are a *bucket*. Its *expiry* is its deadlines rounded down to the
 ///   level's tick, so a bucket is taken out at its **start**, not at its end. Entries that are due
 ///   then fire; the others are filed again, on a lower level.
@@ -54,7 +53,7 @@ use crate::{Handle, Refused, RescheduleError, TimerQueue};
 ///
 /// One tick later, slot 0 of level 1 means c+3, because the turn of level 1 is now c+1 .. c+3. Levels 2 and 3 are still as above, because a
 /// level's clock moves only by its own tick. The current slot of level 1 is always empty, because its tick has passed. Slot 0 of levels 2
-/// and 3 stays empty until time passes, because the level below covers its deadlines.
+/// and 3 is empty until time passes, because the level below covers its deadlines.
 ///
 /// ```
 /// use tickwheel_core::TimerQueue;
@@ -384,8 +383,8 @@ impl<T> TimerQueue<T> for HierarchicalWheel<T> {
         while let Some(&(expiry, _)) = self.buckets.first()
             && expiry <= now
         {
-            // Time stands just before the expiry while entries are handed out. So after a panic in `fire` the entries not yet handed out
-            // are still in the future, and in their buckets.
+            // While entries are handed out, time stands just before the expiry. So after a panic in `fire`, the entries that were not
+            // handed out yet are still in the future, and in their buckets.
             self.now = expiry - 1;
             for place in self.due(expiry) {
                 self.unlink(place);

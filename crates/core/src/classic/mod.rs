@@ -51,9 +51,9 @@
 //! 7.
 //!
 //! # How they are alike
-//! Entries live in a slab and never move; a handle is the entry's place in the slab and a generation. Each generation is used once in each
-//! place, so a stale handle is stale for ever. A cancelled entry is removed at once, and its place is the next one to be taken: the memory
-//! follows the highest number of entries that there was. There may be 2^32 - 1 entries; further insertions are refused as
+//! Entries are in a slab and never move; a handle is the entry's place in the slab and a generation. Each generation is used once in each
+//! place, so a stale handle is stale for ever. A cancelled entry is removed at once, and its place is the next one to be taken. So the
+//! memory follows the highest number of entries that there was. There may be 2^32 - 1 entries; further insertions are refused as
 //! [`Full`](crate::Refusal::Full). A slot takes 16 bytes, also if it is empty.
 
 mod deadline;

@@ -160,8 +160,8 @@ impl<T> TimerQueue<T> for SimpleWheel<T> {
         while self.now < now && self.len() > 0 {
             let tick = self.now + 1;
             let slot = self.slot_of(tick);
-            // Time stands just before the tick while entries are handed out. So after a panic in `fire` the entries not yet handed out are
-            // still in the future.
+            // While entries are handed out, time stands just before the tick. So after a panic in `fire`, the entries that were not handed
+            // out yet are still in the future.
             while let Some(place) = self.slots[slot].first() {
                 self.unlink(place);
                 let value = self.slab.remove(place);

@@ -26,20 +26,19 @@ impl<T> Entry<T> {
     }
 }
 
-/// The memory for one entry at a time. Each entry in it gets a new generation.
+/// The memory for one entry at a time. Each entry in the room gets a new generation.
 struct Room<T> {
-    /// The generation of the present entry; if the room is empty, of the next entry.
+    /// The generation of the present entry. If the room is empty, it is the generation of the next entry.
     generation: NonZeroU32,
     entry: Option<Entry<T>>,
 }
 
 /// Rooms for entries. The place of an entry is the number of its room.
 ///
-/// The room that became empty last is taken first, so the memory follows the highest number of entries that there was. A generation is used
-/// once in each room, and after its last generation a room stays empty. So a stale handle is stale for ever.
+/// A *room* is the memory for one entry. The place of an entry is the number of its room.
 pub(super) struct Slab<T> {
     rooms: Vec<Room<T>>,
-    /// The places of the empty rooms that can be taken.
+    /// The places of the empty rooms that can take an entry. A room whose last generation was used is not among them.
     free: Vec<u32>,
     len: usize,
     inserted: u64,

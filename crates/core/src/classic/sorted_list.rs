@@ -11,7 +11,7 @@ use crate::{Handle, Refused, RescheduleError, TimerQueue};
 ///
 /// Early operating systems used this list; it is scheme 2 of Varghese and Lauck (1987). The search for the position of a new entry starts
 /// at the end. So a program whose timeouts all have the same length pays O(1) for each, because the newest entry has the latest deadline.
-/// With different lengths, the search has to walk.
+/// With different lengths, the search passes over many entries.
 ///
 /// # Cost
 /// n is the number of entries.
@@ -115,8 +115,8 @@ impl<T> TimerQueue<T> for SortedList<T> {
             && self.slab[place].deadline <= now
         {
             let deadline = self.slab[place].deadline;
-            // Time stands just before the deadline while entries with this deadline are handed out. So after a panic in `fire` the entries
-            // not yet handed out are still in the future.
+            // While entries with this deadline are handed out, time stands just before the deadline. So after a panic in `fire`, the
+            // entries that were not handed out yet are still in the future.
             self.now = deadline - 1;
             self.list.unlink(&mut self.slab, place);
             let value = self.slab.remove(place);

@@ -7,7 +7,7 @@ use super::family::{Family, fired, follow, within};
 use super::random::Random;
 use crate::{Refusal, RescheduleError, TimerQueue};
 
-/// The sizes of slots and levels in the queues of this crate, and some others: errors of placement are likely at these distances.
+/// The sizes of slots and levels in the queues of this crate, and some others. At these distances, errors in choosing a slot are likely.
 pub(super) const EDGES: [u64; 10] =
     [1 << 6, 1 << 8, 1 << 10, 1 << 12, 1 << 16, 1 << 20, 1 << 24, 1 << 32, 1 << 40, 1 << 56];
 
@@ -33,8 +33,8 @@ pub fn wh1_an_elapsed_deadline_is_refused_with_the_value<F: Family>() {
     }
 }
 
-/// WH2: entries with equal deadlines fire in the order in which they were inserted, whether they were inserted long before the deadline or
-/// shortly before it, and with cancelled entries between them.
+/// WH2: entries with equal deadlines fire in the order in which they were inserted. Some are inserted long before the deadline and some
+/// shortly before it, and there are cancelled entries between them.
 pub fn wh2_equal_deadlines_fire_in_order_of_insertion<F: Family>() {
     for start in STARTS {
         for edge in EDGES {
@@ -61,7 +61,7 @@ pub fn wh2_equal_deadlines_fire_in_order_of_insertion<F: Family>() {
     }
 }
 
-/// WH2, for rescheduled entries: among equal deadlines, the entry that was inserted first fires first, whatever its earlier deadlines were
+/// WH2, for rescheduled entries. Among equal deadlines, the entry that was inserted first fires first, whatever its earlier deadlines were
 /// and whenever it was rescheduled.
 pub fn wh2_a_rescheduled_entry_keeps_its_place_in_the_order<F: Family>() {
     for start in STARTS {

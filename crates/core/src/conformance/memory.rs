@@ -146,7 +146,7 @@ pub fn wh18_a_panic_in_fire_loses_nothing_else<F: Family>(catch: Catch) {
                     handles[id] = queue.reschedule(handles[id], to).expect("it is pending");
                 }
             }
-            // The queue can be used at once: the interrupted tick is not over.
+            // After the panic the queue can be used at once, with deadlines of the interrupted tick, too.
             let extra = queue.insert(deadline, book.value()).expect("time stands before it");
             let moved = queue.reschedule(extra, deadline + 1).expect("it is pending");
             let moved = queue.reschedule(moved, deadline).expect("it is pending");
@@ -161,7 +161,7 @@ pub fn wh18_a_panic_in_fire_loses_nothing_else<F: Family>(catch: Catch) {
     }
 }
 
-/// WH19: a cancelled entry does not stay until its deadline: its value is returned at once, and the next entries take its memory.
+/// WH19: a cancelled entry does not stay until its deadline. Its value is returned at once, and the next entries take its memory.
 pub fn wh19_a_cancelled_entry_is_freed_at_once<F: Family>() {
     let book = Book::new();
     let mut queue = F::start(0);

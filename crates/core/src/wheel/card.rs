@@ -1,11 +1,11 @@
-//! [`Cards`]: additional data of the entries that are filed, which are the entries of the commons and the drain.
+//! [`Cards`]: additional data of the filed entries, which are the entries of the commons and the drain (see the module `wheel`).
 
 use alloc::vec::Vec;
 
 use super::chunk::CHUNK_PLACES;
 use super::id::{ChunkId, NIL, Seat, at};
 
-/// The high words of an entry's deadline and of the number of its insertion.
+/// The high words (the upper 32 bits) of an entry's deadline and of the number of its insertion.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Highs {
     pub(super) deadline: u32,

@@ -19,8 +19,8 @@ use crate::Handle;
 /// The number of places in a chunk. A chunk of `u64` values is 1 KB.
 pub(super) const CHUNK_PLACES: usize = 64;
 
-/// If there are more than `PLACES_FOR_EACH` places per entry and `PLACES_FOR_ALL` more places, the holes of chunks with few entries are
-/// given to the commons.
+/// Limits for the number of free places. If there are more than `PLACES_FOR_EACH` places per entry, and `PLACES_FOR_ALL` more, the holes of
+/// chunks with few entries are given to the commons.
 pub(super) const PLACES_FOR_EACH: usize = 16;
 pub(super) const PLACES_FOR_ALL: usize = 1 << 16;
 
@@ -58,7 +58,7 @@ pub(super) enum Taken<T> {
     Value(T),
     /// The value, and the slot that owned the chunk. The entry was the last one in this chunk.
     Emptied(T, SlotId),
-    /// The entry is filed: it lives in the commons or the drain.
+    /// The entry is filed: it is in the commons or the drain.
     Filed,
     /// There is no such entry.
     Stale,
@@ -78,7 +78,7 @@ pub(super) struct Chunks<T> {
     drain: Home,
     /// The first unused chunk. Unused chunks are empty and linked by `next`.
     unused: ChunkId,
-    /// The cards of the entries in the commons and the drain.
+    /// The cards of the entries in the commons and the drain. See `card`.
     cards: Cards,
     /// The largest number of chunks.
     limit: usize,
@@ -126,8 +126,9 @@ impl<T> Chunks<T> {
         self.unused == NIL && self.chunks.len() >= self.limit
     }
 
-    /// Whether the number of entries is so small compared with the number of places that the holes of existing chunks should be used before
-    /// a chunk is added. True only if no chunk is unused.
+    /// Whether the number of places is so large, compared with the entries, that a hole in an existing chunk should be used before a
+    /// chunk is added. True
+    /// only if no chunk is unused.
     pub(super) fn is_sparse(&self, len: usize) -> bool {
         self.unused == NIL && self.chunks.len() * CHUNK_PLACES > PLACES_FOR_EACH * len + self.spare
     }
@@ -153,8 +154,8 @@ impl<T> Chunks<T> {
         self.spots.get(at(place))?.is_of(handle).then_some(place)
     }
 
-    /// Sets the deadline of the entry that `handle` names, if the entry lives in a slot and the new deadline is not nearer than the old
-    /// one. The slot is opened before the old deadline, so the entry is found in time. Returns whether the deadline was set; `None` if the
+    /// Sets the deadline of the entry that `handle` names, if the entry is in a slot and the new deadline is not nearer than the old one.
+    /// The slot is opened before the old deadline, so the entry is found in time. Returns whether the deadline was set; `None` if the
     /// handle is stale.
     #[inline]
     pub(super) fn postpone(&mut self, handle: Handle, deadline_low: u32) -> Option<bool> {
@@ -220,7 +221,7 @@ impl<T> Chunks<T> {
         self.cards.set_highs(chunk_of(place), index_of(place), highs);
     }
 
-    /// Takes an entry out of the slot in which it lives.
+    /// Takes an entry out of the slot that it is in.
     #[inline]
     pub(super) fn take_at_home(&mut self, handle: Handle, slots: &mut [Slot]) -> Taken<T> {
         let place = handle.place();
@@ -324,7 +325,7 @@ impl<T> Chunks<T> {
     }
 
     /// Takes the chunk that has been in the drain for the longest time. If at least half of its places are free, moves it to the commons.
-    /// Such a chunk could otherwise stay for long, because of an entry that was rescheduled to a later deadline.
+    /// Otherwise one entry that was rescheduled to a later deadline could keep the whole chunk for long.
     fn reclaim(&mut self) -> bool {
         match self.drain.first() {
             Some(id) if at(self.chunks[at(id)].taken) <= CHUNK_PLACES / 2 => {

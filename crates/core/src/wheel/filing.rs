@@ -1,4 +1,4 @@
-//! Where an entry lives: functions that add, remove and move entries.
+//! Where an entry is stored: functions that add, remove and move entries.
 
 use super::Wheel;
 use super::card::Highs;
@@ -168,7 +168,7 @@ impl<T> Wheel<T> {
         self.move_elsewhere(handle, owner, deadline)
     }
 
-    /// Moves an entry that lives in no slot, or whose slot would not be opened in time for the new deadline.
+    /// Moves an entry that is in no slot, or whose slot would not be opened in time for the new deadline.
     #[inline(never)]
     fn move_elsewhere(&mut self, handle: Handle, owner: SlotId, deadline: u64) -> Option<Handle> {
         let place = handle.place();
@@ -182,7 +182,7 @@ impl<T> Wheel<T> {
             let Ok(handle) = moved else { panic!("there was room for one more chunk") };
             return Some(handle);
         }
-        // There may be no free place in another chunk, so the entry keeps its place.
+        // There may be no free place in another chunk, so the entry stays at its place.
         if owner < DRAIN {
             self.evict(chunk_of(place));
             self.tree.prune(owner);

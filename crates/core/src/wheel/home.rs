@@ -4,7 +4,7 @@ use super::id::{ChunkId, NIL, Place, SlotId, at};
 
 /// The owner of chunks that hold entries of several slots. Not the id of a slot.
 pub(super) const COMMONS: SlotId = NIL;
-/// The owner of the chunks of slots that were opened: their entries are in the lists of finer slots. A hole in such a chunk is not filled
+/// The owner of the chunks of slots that were opened. Their entries are in the lists of finer slots. A hole in such a chunk is not filled
 /// until the chunk is empty or moves to the commons. Not the id of a slot.
 pub(super) const DRAIN: SlotId = NIL - 1;
 
@@ -22,7 +22,7 @@ impl Link {
 /// The chunks of one owner, in the order in which the owner got them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Home {
-    /// The hole that was made last: its memory is probably still in the cache.
+    /// The hole that was made last. Its memory is probably still in the cache.
     pub(super) hole: Place,
     first: ChunkId,
     last: ChunkId,

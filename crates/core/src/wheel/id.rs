@@ -1,7 +1,7 @@
 //! Ids: numbers for the parts of a wheel.
 //!
-//! All ids are `u32`, so a reference takes 4 bytes and there are no pointers that the borrow checker would have to follow. `NIL` is beyond
-//! the end of every vector, so a look-up of `NIL` finds nothing.
+//! All ids are `u32`, so a reference takes 4 bytes and no pointer is needed. `NIL` is beyond the end of every vector, so a look-up of
+//! `NIL` finds nothing.
 
 /// The place of an entry: the number of its chunk, then 6 bits for the index in the chunk.
 pub(super) type Place = u32;

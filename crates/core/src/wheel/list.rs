@@ -19,7 +19,7 @@ struct Link {
     owner: SlotId,
 }
 
-/// The head of one list. All blocks but the newest are full.
+/// The head of one list. All blocks except the newest are full.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct List {
     newest: u32,

@@ -1,9 +1,9 @@
 //! The wheel to use, and its parts.
 //!
 //! # Where an entry is
-//! The *base* is the first tick that has not passed. A deadline belongs to the *ring* of the highest byte in which it differs from the
-//! base. There are four rings of 256 *slots*; their slots span 1, 256, 65,536 and 2^24 ticks. A deadline with another high word than the
-//! base is in a slot for its high word (a *top*). Coarser rings are farther from the base.
+//! The *base* is the first tick that has not passed. The *ring* of a deadline is chosen by the highest byte in which the deadline differs
+//! from the base. There are four rings of 256 *slots*; their slots span 1, 256, 65,536 and 2^24 ticks. A deadline whose high word (upper 32
+//! bits) differs from that of the base is in a slot for its high word (a *top*). Coarser rings are farther from the base.
 //!
 //! ```text
 //!              ring 0              ring 1                    ring 2                tops
@@ -22,8 +22,8 @@
 //!        └──────────────────┘  └─────────┘   └─────────┴─────────┘   ○ holes, last made first
 //! ```
 //!
-//! A ring is a *fan* of 256 slots. The finer slots of an open slot are a fan, too. As long as at most 16 entries have the high word of the
-//! base and no ring has been made, these entries need no ring: they are in the list of a separate slot, the slot of the *few*.
+//! A ring is a *fan* of 256 slots. The finer slots of an open slot are a fan, too. The slot of the *few* is a separate slot. It has the
+//! entries with the high word of the base, as long as there are at most 16 of them and no ring has been made. These entries need no ring.
 //!
 //! A waiting entry does not move unless it is rescheduled, so its handle is its place and its generation. The wheel finds an entry in
 //! exactly one of two ways:

@@ -59,9 +59,9 @@ impl<T> Wheel<T> {
         self.tree.prune(FEW_SLOT);
     }
 
-    /// On each level, opens a part of the slot that the base reaches next, in proportion to `ticks`, the number of ticks that have passed.
-    /// A slot is opened in 256 equal parts, one each time the base enters another slot of the finer level. So the slot is completely open
-    /// when the base reaches it.
+    /// On each level, opens a part of the slot that the base reaches next. The part is in proportion to `ticks`, the number of ticks that
+    /// have passed. A slot is opened in 256 equal parts, one each time the base enters another slot of the finer level. So the slot is
+    /// completely open when the base reaches it.
     pub(super) fn open_ahead(&mut self, ticks: u64) {
         let base = self.tree.base();
         for level in (1..=TOP_LEVEL).rev() {

@@ -26,13 +26,13 @@ use crate::{Handle, Refusal, Refused, RescheduleError, TimerQueue};
 /// | `advance` | O(1) for each entry fired, for each tick in which one fires, and for each move of an entry to a finer slot. An entry moves at most 4 times, and 4 more times for each slot in which it was rescheduled to later. O(k log k) for the k entries of a tick if they are not in order, because some of them reused free places |
 /// | `advance` over any length of time in which nothing is due | O(1), and the opening of slots described below |
 ///
-/// The slot that comes next on each of 4 levels is opened in 256 equal parts while time comes nearer to it, so no call has to open a whole
-/// slot if the calls before it could open parts. A call therefore examines a bounded number of places, besides those of the entries that it
-/// fires or jumps over: 4,200 for each tick that passes, and 4,200 more for each 256 ticks, for each 65,536 and for each 2^24; twice this
-/// number at the begin of a slot; and a few in an idle wheel. A call that advances by an hour does the work of all ticks of this hour. A
-/// caller that needs short calls advances in small steps between one `next_wake` and the next. A cancel may return a chunk, which examines
-/// 64 places. Any call may have to allocate memory. [`with_capacity`](Self::with_capacity) allocates the memory of the entries in advance,
-/// which is nearly all memory, but not the lists of open slots.
+/// On each of 4 levels, the slot that comes next is opened in 256 equal parts while time comes nearer to it. So no call has to open a whole
+/// slot, if earlier calls could open parts of it. A call therefore examines a bounded number of places, in addition to those of the entries
+/// that it fires or jumps over. The number is 4,200 for each tick that passes, and 4,200 more for each 256 ticks, for each 65,536 and for
+/// each 2^24; twice this number at the begin of a slot; and a few in an idle wheel. A call that advances by an hour does the work of all
+/// ticks of this hour. A caller that needs short calls advances in small steps between one `next_wake` and the next. A cancel may return a
+/// chunk, which examines 64 places. Any call may have to allocate memory. [`with_capacity`](Self::with_capacity) allocates the memory of
+/// the entries in advance, which is nearly all memory, but not the lists of open slots.
 ///
 /// # Memory
 /// An entry takes 8 bytes and its value, but at least 12 bytes, aligned like the value: 12 bytes with a `u32`, 16 bytes with a `u64`. The
@@ -40,11 +40,11 @@ use crate::{Handle, Refusal, Refused, RescheduleError, TimerQueue};
 /// So put large values into a `Box`. An entry takes 16 bytes more if its slot has at most 16 entries, or is open because its time is near.
 /// Each ring in use takes 10 KB, and so does each open slot. A new wheel has no heap memory.
 ///
-/// The place of a cancelled entry is free at once, and the next entry of the same slot takes it. But in an open slot, the 64 places of a
-/// chunk become free together, when the last entry of the chunk is gone. A chunk without entries goes to the next slot that needs one. So a
-/// single entry can keep a chunk of 64 places in use. But if there are more than 65,536 places plus 16 for each entry, new entries of any
-/// slot first take the free places of such chunks. The memory follows the highest need that there was, and is freed when the wheel is
-/// dropped. There may be 2^32 - 64 places.
+/// The place of a cancelled entry is free at once, and the next entry of the same slot takes it. In an open slot this is different: the 64
+/// places of a chunk become free together, when the last entry of the chunk is gone. A chunk without entries goes to the next slot that
+/// needs one. So a single entry can keep a chunk of 64 places in use. But if there are more than 65,536 places plus 16 for each entry, new
+/// entries of any slot first take the free places of such chunks. The memory follows the highest need that there was, and is freed when the
+/// wheel is dropped. There may be 2^32 - 64 places.
 ///
 /// # How exact `next_wake` is
 /// `next_wake` is exactly the nearest deadline as long as no entry was cancelled or rescheduled. After a cancel or a reschedule of the
@@ -161,8 +161,8 @@ impl<T> Wheel<T> {
         {
             assert!(last < Some(stop), "what is due at {stop} cannot be reached");
             last = Some(stop);
-            // Time stands just before the stop while its entries are handed out. So after a panic in `fire` the entries not yet handed out
-            // are still in the future.
+            // While the entries of the stop are handed out, time stands just before it. So after a panic in `fire`, the entries that were
+            // not handed out yet are still in the future.
             self.now = stop - 1;
             self.move_base(stop);
             fired += self.fire_tick(&mut fire);

@@ -89,8 +89,8 @@ fn a_full_wheel_still_reschedules() {
     assert_eq!(fired, expected);
 }
 
-/// An entry at home that is rescheduled to later stays at its place with the same handle, also if another entry is in another high word. If
-/// the wheel stops at the old tick, nothing fires.
+/// An entry at home that is rescheduled to a later tick stays at its place with the same handle, also if another entry has another high
+/// word. If the wheel stops at the old tick, nothing fires.
 #[test]
 fn an_entry_at_home_is_put_off_in_its_place() {
     for (others, old, far) in [(0, 100, 0), (40, 100, 0), (40, 70_000, 0), (40, 70_000, 1 << 40)] {
@@ -185,7 +185,7 @@ fn a_sparse_slot_is_opened_in_equal_parts() {
 }
 
 /// The list of a slot that comes out of a coarser slot is opened in equal parts, too. This also holds for the first slot of a ring, which
-/// comes after the last slot of another ring.
+/// follows the last slot of another ring.
 #[test]
 fn a_list_is_opened_in_equal_parts() {
     const ENTRIES: usize = 25_600;
@@ -212,7 +212,7 @@ fn a_list_is_opened_in_equal_parts() {
     }
 }
 
-/// The work that is left when the base reaches a slot is bounded, however many entries the slot gets.
+/// The work that is left when the base reaches a slot is bounded, even if the slot gets very many entries.
 #[test]
 fn a_slot_takes_no_more_than_many() {
     let mut wheel = Wheel::new(0);
@@ -273,7 +273,7 @@ fn places_follow_the_entries_that_are_left_in_chunks() {
     }
 }
 
-/// Sessions: each session is rescheduled again and again; sometimes one ends and another begins. The memory of the chunks follows the
+/// Sessions: each session is rescheduled again and again, and sometimes one ends and another begins. The memory of the chunks follows the
 /// number of sessions, although each session was in many slots.
 #[test]
 fn sessions_that_are_put_off_leave_no_chunks_behind() {
@@ -410,7 +410,7 @@ fn spread(random: &mut Random) -> Vec<Step> {
         .collect()
 }
 
-/// Writes scripts in which crowds of entries come, move and go as a whole, and time stops at the edges of slots.
+/// Writes scripts in which crowds of entries are inserted, moved and cancelled together, and time stops at the edges of slots.
 struct Crowds<'a> {
     random: &'a mut Random,
     steps: Vec<Step>,

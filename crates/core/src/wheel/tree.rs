@@ -430,7 +430,7 @@ impl Tree {
     pub(super) fn nearest(&self) -> Option<u64> {
         let few = self.slots.first().filter(|few| few.has_entries());
         let few = few.map(|few| u64::from(high(self.base)) << 32 | u64::from(few.min_low));
-        // An entry in a finer ring is nearer than all entries outside of it.
+        // An entry in a finer ring is nearer than all entries outside of this ring.
         let outside =
             match (0..).zip(&self.rings[..at(TOP_LEVEL.into())]).find(|&(_, &first)| first != NO_FAN) {
                 Some((level, &first)) => {

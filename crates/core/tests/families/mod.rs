@@ -1,4 +1,4 @@
-//! Every queue of this crate, as the suite and the scripts want to know it.
+//! The family of every queue of this crate, for the suite and the scripts.
 
 use tickwheel_core::classic::{HashedWheel, HeapQueue, HierarchicalWheel, SimpleWheel, SortedList};
 use tickwheel_core::conformance::Family;
@@ -89,7 +89,7 @@ pub(crate) struct Calendars;
 impl Family for Calendars {
     type Queue<T> = HierarchicalWheel<T>;
     const EXACT_WAKE: bool = false;
-    /// The day that has begun takes one of the 30.
+    /// The day that has begun uses one of the 30 days.
     const REACH: u64 = 29 * 24 * 60 * 60;
 
     fn start<T>(start: u64) -> HierarchicalWheel<T> {
@@ -97,7 +97,7 @@ impl Family for Calendars {
     }
 }
 
-/// Levels that are given, and reach to the end of time.
+/// Given levels that cover all of time.
 pub(crate) struct Bytes;
 
 impl Family for Bytes {

@@ -1,5 +1,5 @@
-//! Panics of scripts, where the standard library is available. The unit tests of the wheel include
-//! this file too. Each includer defines `is_on_purpose`, because its path differs.
+//! Panics of scripts, for targets with the standard library. The unit tests of the wheel include
+//! this file too. Each file that includes it defines `is_on_purpose`, because its path differs.
 
 use std::boxed::Box;
 use std::panic::{self, AssertUnwindSafe};
@@ -7,7 +7,7 @@ use std::sync::Once;
 
 use super::is_on_purpose;
 
-/// Bodies that fail on purpose do not fill the terminal.
+/// The messages of bodies that panic on purpose are not printed.
 pub(crate) fn quiet() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -20,7 +20,7 @@ pub(crate) fn quiet() {
     });
 }
 
-/// Calls a closure and says whether it panicked on purpose. Any other panic goes on.
+/// Calls a closure and returns whether it panicked on purpose. Any other panic passes through.
 pub(crate) fn catch(body: &mut dyn FnMut()) -> bool {
     match panic::catch_unwind(AssertUnwindSafe(body)) {
         Ok(()) => false,
