@@ -1,4 +1,4 @@
-//! The refusal of a request that cannot be understood: what is wrong, where, and what to do.
+//! The refusal of a request that cannot be understood. It says what is wrong, where, and what to do.
 
 use std::fmt;
 
@@ -90,18 +90,18 @@ impl TextError {
         &self.hint
     }
 
-    /// The refusal of the member with this path, whose value the text is.
+    /// The refusal of the member with this path. The text is its value.
     pub(crate) fn of_member(self, path: &str) -> BadRequest {
         BadRequest::member(path, self.what, self.hint)
     }
 
-    /// The refusal of the query parameter with this name, whose value the text is.
+    /// The refusal of the query parameter with this name. The text is its value.
     pub(crate) fn of_parameter(self, name: &str) -> BadRequest {
         BadRequest::parameter(name, self.what, self.hint)
     }
 }
 
-/// 48 characters of what a caller sent are enough to find the place, and too few to flood a log.
+/// 48 characters of what a caller sent are enough to find the position, and too few to fill a log.
 const SHOWN_CHARS_MAX: usize = 48;
 
 /// `text` as an error may quote it: cut to 48 characters, and with control characters escaped.
@@ -124,7 +124,7 @@ pub fn shown_bytes(bytes: &[u8]) -> String {
     shown(&String::from_utf8_lossy(prefix))
 }
 
-/// The name in `names` that is closest to `name`, if the two differ by a slip of the pen only.
+/// The name in `names` that is closest to `name`, if they differ only by a typing error.
 pub(crate) fn nearest<'a>(name: &str, names: &[&'a str]) -> Option<&'a str> {
     // A text that is longer than every name by more than the allowed distance matches none. This bounds the cost.
     let longest = names.iter().map(|known| known.len()).max()?;
@@ -132,12 +132,12 @@ pub(crate) fn nearest<'a>(name: &str, names: &[&'a str]) -> Option<&'a str> {
         return None;
     }
     let (distance, known) = names.iter().map(|known| (distance(name, known), *known)).min()?;
-    // A long name may have two slips, a short one only one: `at` is not a misspelt `by`.
+    // A long name may have two typing errors, a short one only one: `at` is not a misspelt `by`.
     let slips = if known.len() >= 5 { 2 } else { 1 };
     (distance <= slips).then_some(known)
 }
 
-/// The edit distance, where swapping two neighbours counts as one slip. Costs O(a * b); both are short.
+/// The edit distance, where swapping two neighbours counts as one change. Costs O(a * b); both are short.
 fn distance(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
     let mut rows = vec![vec![0; b.len() + 1]; a.len() + 1];

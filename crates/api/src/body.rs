@@ -15,11 +15,14 @@
 //! }
 //! ```
 //!
-//! A line declares a member: its field, its name on the wire if that differs, its type, and how it is read and written, which is a
-//! [part](crate::part) with a [kind](crate::kind). A part may also be several members that belong together, such as those that say a time.
+//! A line declares a member. It has the field, the name on the wire if that differs, the type, and how the member is read and written. The
+//! last one is a [part](crate::part) with a [kind](crate::kind). A part may also be several members that belong together, such as those
+//! that say a time.
 //!
-//! The roles: a `request` has `parse` and `to_json`, and refuses unknown members. An `answer` is read and written by serde, and
-//! members that a later server adds are skipped. `both` is a request that also stands in answers, `inner` is a part of requests and answers. A `line` is a request on one line of NDJSON, an `export` is one in an export, a `row` is a line of an answer. A `group` is a part of other bodies.
+//! The roles. A `request` has `parse` and `to_json`, and refuses unknown members. An `answer` is read and written by serde, and skips
+//! members that a later server adds. `both` is a request that is also part of answers, `inner` is a part of requests and answers. A `line`
+//! is a request on one line of NDJSON, an `export` is one in an export, a `row` is a line of an answer. A `group` is a part of other
+//! bodies.
 
 use crate::bad_request::BadRequest;
 use crate::json::{self, Known};
@@ -34,7 +37,7 @@ use std::fmt;
 /// Maximum number of members of a body.
 pub(crate) const MEMBERS_MAX: usize = 32;
 
-/// The values of a request's members, in the order of their declarations.
+/// The values of a request's members, in the order of their declarations. Each member has one slot.
 pub(crate) type Slots<'s, 'a> = &'s [Option<&'a RawValue>];
 
 /// The sender of a text that is read.
@@ -224,7 +227,7 @@ pub(crate) fn typed<V, P: Part<Value = V>>(part: P) -> P {
     part
 }
 
-/// Splits the slots of `part` off the front of `slots`.
+/// Takes as many slots as `part` has members from the front of `slots`, and returns them.
 pub(crate) fn cut<'s, 'a>(slots: &mut Slots<'s, 'a>, part: &impl Part) -> Slots<'s, 'a> {
     let (mine, others) = slots.split_at(part.count());
     *slots = others;
@@ -341,8 +344,8 @@ macro_rules! role {
             ///
             /// # Errors
             ///
-            /// Text that is no JSON object or nests deeper than 64 levels; members that are unknown, given twice, missing, or of the wrong kind;
-            /// values outside their limits; members that do not go together.
+            /// Text that is not a JSON object, or nests deeper than 64 levels; members that are unknown, given twice, missing, or of the
+            /// wrong kind; values outside their limits; members that are not allowed together.
             pub fn parse(bytes: &[u8]) -> Result<Self, $crate::BadRequest> {
                 <Self as $crate::body::Body>::of_bytes(bytes)
             }

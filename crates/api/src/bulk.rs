@@ -180,7 +180,7 @@ body! {
 body! {
     /// The result of a bulk cancel.
     ///
-    /// `{"matched": 3, "cancelled": 3}`; a dry run cancels none.
+    /// An example: `{"matched": 3, "cancelled": 3}`. A dry run cancels no task.
     #[derive(Copy)]
     pub struct BulkCancelAnswer: answer "BulkCancelled" {
         /// Number of tasks that the filter found.
@@ -195,7 +195,7 @@ body! {
 body! {
     /// The result of a bulk move.
     ///
-    /// `{"matched": 3, "moved": 3}`; a dry run moves none.
+    /// An example: `{"matched": 3, "moved": 3}`. A dry run moves no task.
     #[derive(Copy)]
     pub struct BulkMoveAnswer: answer "BulkMoved" {
         /// Number of tasks that the filter found.
@@ -210,7 +210,7 @@ body! {
 body! {
     /// The result of a purge.
     ///
-    /// `{"matched": 3, "purged": 3}`; a dry run purges none.
+    /// An example: `{"matched": 3, "purged": 3}`. A dry run removes no task.
     #[derive(Copy)]
     pub struct PurgeAnswer: answer "Purged" {
         /// Number of tasks in the queue, live and dead.

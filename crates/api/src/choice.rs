@@ -1,4 +1,4 @@
-//! Enums whose values are words on the wire, and how these are read and written.
+//! Enums whose values are words on the wire, and how these words are read and written.
 
 /// A value that has a word on the wire. The macro [`choice!`] implements it.
 pub(crate) trait Choice: Copy + PartialEq + 'static {

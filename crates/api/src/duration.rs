@@ -1,9 +1,9 @@
 //! Durations as people write them: `250ms`, `30m`, `1h30m`, `1.5s`, `15d`.
 //!
-//! A duration is one or more parts, each a number and a unit, the largest unit first and no unit twice. The
-//! units are `ms`, `s`, `m`, `h`, `d` (24 hours) and `w` (7 days); there is none below the millisecond and
-//! none above the week, because a month has no length. The last part may have decimals. The result is whole
-//! milliseconds, rounded **up**, so that nothing becomes due early.
+//! A duration is one or more parts. Each part is a number and a unit, the largest unit comes first, and no unit occurs twice. The units
+//! are `ms`, `s`, `m`, `h`, `d` (24 hours) and `w` (7 days). There is no unit below the millisecond and none above the week, because a
+//! month has no fixed length. The last part may have decimals. The result is whole milliseconds, rounded **up**, so that nothing becomes
+//! due early.
 //!
 //! | text | milliseconds | |
 //! |---|---|---|

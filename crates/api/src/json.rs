@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::fmt;
 
-/// The members that a request may have, and hints for others.
+/// The members that a request may have, and hints for other names.
 pub(crate) struct Known {
     /// The slot of the member with this name.
     pub(crate) find: fn(&str) -> Option<usize>,
@@ -21,7 +21,7 @@ pub(crate) struct Known {
 }
 
 /// Reads `bytes` as one object, each value into the slot of its member. An empty text, or one of white space, counts as an object without
-/// members: in most requests every member has a default, and many clients cannot send an empty object.
+/// members. The reason is that in most requests every member has a default, and many clients cannot send an empty object.
 ///
 /// `RawValue` keeps the text of each value. So a payload is never re-encoded, and a number is read by the rule of its member, not through a
 /// float.
@@ -187,8 +187,7 @@ pub(crate) fn malformed(error: &serde_json::Error) -> BadRequest {
     let text = error.to_string();
     let place = format!(" at line {} column {}", error.line(), error.column());
     let why = text.strip_suffix(&place).unwrap_or(&text);
-    // Line 1 is left out: lines of a batch or replay have a number of their own, and a second one would
-    // confuse.
+    // Line 1 is not mentioned, because lines of a batch or replay have a number of their own, and a second number would confuse.
     let at = match error.line() {
         0 => String::new(),
         1 => format!(" at column {}", error.column()),

@@ -366,7 +366,7 @@ pub(crate) struct Duration {
 }
 
 impl Duration {
-    /// Limits the duration. The description has to name the limits, because a schema cannot.
+    /// Limits the duration. The description of the member has to name the limits, because a schema cannot.
     pub(crate) fn within(self, min_ms: u64, max_ms: u64) -> Self {
         Self { within: Some((min_ms, max_ms)), ..self }
     }

@@ -1,4 +1,4 @@
-//! The list of delay levels: numbered delays, for producers that say "level 3" and not a duration.
+//! The list of delay levels: numbered delays, for producers that name a level and not a duration.
 
 use std::fmt;
 use std::str::FromStr;
@@ -35,7 +35,8 @@ impl Levels {
     ///
     /// # Errors
     ///
-    /// Level 0, or a level beyond the end of the list. Levels are not clamped.
+    /// Level 0, or a level beyond the end of the list. Such a level is refused, and not replaced by
+    /// the nearest one.
     pub fn delay_ms(&self, level: u32) -> Result<u64, BadRequest> {
         let index = usize::try_from(level).ok().and_then(|level| level.checked_sub(1));
         index.and_then(|index| self.0.get(index).copied()).ok_or_else(|| {

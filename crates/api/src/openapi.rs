@@ -1,7 +1,8 @@
 //! The description of the HTTP API: every operation with its parameters, bodies, answers and problems.
 //!
-//! [`document`] returns it as OpenAPI 3.1, for programs; a test keeps `docs/http.md` equal to it, for people. Both are made from one table,
-//! [`OPERATIONS`], and from the limits and words that the readers of requests use. Tests of the server hold it to the description.
+//! [`document`] returns it as OpenAPI 3.1, for programs. `docs/http.md` is the same description for people, and a test compares the two.
+//! Both are made from one table, [`OPERATIONS`], and from the limits and words that the readers of requests use. Tests of the server
+//! compare the server with the description.
 
 mod bodies;
 mod operation;
@@ -68,7 +69,7 @@ fn described(operation: &Operation) -> Value {
         responses.insert(answer.status.to_string(), success(answer));
     }
     for (status, kinds) in operation.all_problems() {
-        // A status may have both an answer and problems: then the problem becomes a second content type of the answer.
+        // A status may have both an answer and problems. In that case the problem is a second content type of the answer.
         responses
             .entry(status.to_string())
             .and_modify(|before| add_problem(before, &kinds))

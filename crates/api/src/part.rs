@@ -105,7 +105,7 @@ pub(crate) fn unless<K: Kind>(usual: K::Value, kind: K) -> One<K, Usual<K::Value
     One { kind, absence: Usual { value: usual, is_written: false, is_required: false } }
 }
 
-/// A member that is always present in answers, except in those of older servers, which stand for the value `usual`.
+/// A member that is always present in answers, except in answers of older servers. There it has the value `usual`.
 pub(crate) fn shown<K: Kind>(usual: K::Value, kind: K) -> One<K, Usual<K::Value>> {
     One { kind, absence: Usual { value: usual, is_written: true, is_required: true } }
 }

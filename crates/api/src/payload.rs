@@ -79,7 +79,7 @@ impl PayloadBody {
         if self.content_type != CONTENT_TYPE_JSON || too_deep_at(&self.bytes, JSON_DEPTH_MAX - 1).is_some() {
             return Ok(());
         }
-        // Nearly all payloads have no fault. Whether the bytes are valid JSON is checked only for those that have one.
+        // Nearly all payloads have no fault. The check that the bytes are valid JSON is made only for those that have one.
         let fault = portable::fault(&self.bytes).filter(|_| self.as_json().is_some());
         fault.map_or(Ok(()), |fault| Err(fault.refusal("payload")))
     }

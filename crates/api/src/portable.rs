@@ -1,8 +1,7 @@
 //! The check for JSON that all readers can read.
 //!
-//! The grammar of JSON allows more than most readers do: numbers beyond the range of a float, half surrogate pairs, a member given twice. If a
-//! payload had one of these, a worker could not read the answer that contains it, however often the task were delivered. So the server refuses
-//! the payload at the put.
+//! The grammar of JSON allows more than most readers do: numbers beyond the range of a float, half surrogate pairs, a member given twice.
+//! If a payload had one of these, a worker could never read the answer that contains it. So the server refuses the payload at the put.
 
 use crate::bad_request::{BadRequest, shown_bytes};
 use std::fmt::Write as _;
@@ -25,7 +24,7 @@ pub(crate) struct Fault {
 }
 
 impl Fault {
-    /// The refusal of the member `member`, whose value is the text.
+    /// The refusal of the member `member`, whose value is the checked text.
     pub(crate) fn refusal(self, member: &str) -> BadRequest {
         const HINT: &str = "send numbers beyond 64-bit floats as strings, whole characters, and each member once; \
             or start the server with --lax-json if all workers of the queue can read it";
@@ -33,11 +32,11 @@ impl Fault {
     }
 }
 
-/// The first fault of `json` in the order of the text. A member given twice is found at the end of its object.
+/// The first fault of `json`, in the order of the text. If a member is given twice, the fault is found at the end of its object.
 ///
-/// `json` must not nest deeply; for text that is not JSON the result means nothing. The check is one pass. It allocates memory for the nesting
-/// levels and for the names in the open objects. Costs at most O(n log n), because names are compared by a hash with a random key, so that a caller cannot
-/// choose names whose hashes are equal.
+/// `json` must not nest deeply. For text that is not JSON the result means nothing. The check is one pass. It allocates memory for the
+/// nesting levels and for the names in the open objects. It costs at most O(n log n): names are compared by a hash with a random key, so a
+/// caller cannot choose names with equal hashes.
 pub(crate) fn fault(json: &[u8]) -> Option<Fault> {
     let mut walk = Walk { json, levels: Vec::new(), names: Vec::new(), key: None };
     walk.run().err()
@@ -239,7 +238,7 @@ fn hex4(escape: &[u8]) -> Option<u32> {
     digits.iter().try_fold(0, |sum, digit| Some(sum << 4 | char::from(*digit).to_digit(16)?))
 }
 
-/// Whether a number may be beyond the range of a 64-bit float. This quick test spares most numbers the exact one.
+/// Whether a number may be beyond the range of a 64-bit float. If this quick test says no, the exact test is not needed.
 fn may_be_beyond(number: &[u8]) -> bool {
     match number.iter().position(|byte| matches!(byte, b'e' | b'E')) {
         None => number.len() > 300,

@@ -99,7 +99,7 @@ impl Problem {
         self
     }
 
-    /// The same problem with the number of a line of a file in front of its detail.
+    /// The same problem. The number of a line of a file is put before its detail.
     #[must_use]
     pub fn at_line(mut self, number: u64) -> Self {
         self.detail = format!("line {number}: {}", self.detail);
@@ -167,7 +167,7 @@ impl Problem {
             .with_hint("redrive it (POST /v1/queues/{q}/dead/redrive), or put a new task under its key")
     }
 
-    /// 409: the queue cannot be deleted, for it has live tasks, dead tasks or schedules.
+    /// 409: the queue cannot be deleted, because it has live tasks, dead tasks or schedules.
     pub fn queue_not_empty(queue: &str, tasks: u64, dead: u64, schedules: u64) -> Self {
         let detail = format!(
             "queue `{}` is not empty: live tasks {tasks}, dead tasks {dead}, schedules {schedules}",
@@ -474,7 +474,8 @@ impl Problem {
 
     /// 429: a put would add a task, and the queues of the token have as many tasks as its quota allows.
     pub fn token_full() -> Self {
-        // The tasks are counted once a second. When some of them end is not known, so 5 s is a guess.
+        // The tasks are counted once a second. The server does not know when some of them will end, so 5 s is a
+        // guess.
         Self::busy("the queues of the token have all the tasks that it allows", 5)
             .with_hint("wait until some of them are done, or ask the operator of the server for a larger quota; existing tasks may still be changed")
     }
@@ -539,7 +540,7 @@ mod tests {
         }
     }
 
-    /// The counts stand behind their nouns, so that no text says "1 live tasks" or "1 schedules".
+    /// The text has the counts after their nouns, so that it never says "1 live tasks" or "1 schedules".
     #[test]
     fn one_of_a_kind_reads_as_well_as_many() {
         let problem = Problem::queue_not_empty("shop", 1, 0, 2);

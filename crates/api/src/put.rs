@@ -58,7 +58,7 @@ pub(crate) fn post() -> Schema {
     PutBody::schema().named("Post", what).without(&["max_wait"])
 }
 
-/// Refuses a timeline beside a due time or a payload. The slots are those of a put or a patch.
+/// Refuses a timeline together with a due time or a payload. The slots are those of a put or a patch.
 fn timeline_alone(slots: Slots<'_, '_>) -> Result<(), BadRequest> {
     let has = |name| PutBody::find(name).is_some_and(|at| slots[at].is_some());
     if !has("timeline") {

@@ -199,7 +199,8 @@ impl SchedulesQuery {
     pub const CURSOR_BYTES_MAX: usize = 2 * QUEUE_NAME_BYTES_MAX + 1 + 2 * crate::SCHEDULE_NAME_BYTES_MAX;
 }
 
-/// Checks the beginning of a queue's name. A text that no name can begin with is refused, because it would find nothing and is most likely a slip.
+/// Checks the beginning of a queue's name. A text that no name can begin with is refused, because it would find nothing and is most likely
+/// a mistake.
 fn queue_prefix(given: &str) -> Result<String, BadRequest> {
     let hint = "a queue name has 1 to 200 bytes of A-Z a-z 0-9 - + / ; . $ _ ( ), and does not begin with -";
     let of_a_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-+/;.$_()".contains(&byte);
@@ -220,7 +221,7 @@ fn queue_prefix(given: &str) -> Result<String, BadRequest> {
 ///
 /// # Errors
 ///
-/// Any parameter. An ignored one would let the caller believe that it has an effect.
+/// Any parameter. If it was ignored, the caller would believe that it has an effect.
 pub fn no_query(query: &str) -> Result<(), BadRequest> {
     Parameters::read(query, &[], &[]).map(|_| ())
 }

@@ -1,4 +1,4 @@
-//! The terms of a task: its members beside due time and payload.
+//! The terms of a task: all members except its due time and its payload.
 
 use crate::bad_request::{BadRequest, shown};
 use crate::body::body;
@@ -42,7 +42,7 @@ macro_rules! terms {
     };
 }
 
-// In a patch, `null` removes the value of a member that may have none.
+// In a patch, `null` removes the value of an optional member.
 terms! {
     /// Words to find the task by, each once.
     tags: Vec<String> = Vec::new(), tags();

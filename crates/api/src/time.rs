@@ -156,8 +156,8 @@ fn one_of(rest: &mut &[u8], allowed: &[u8], why: &'static str) -> Result<(), &'s
 
 /// Writes an instant as RFC 3339 in UTC with three decimals: `2017-10-02T11:26:33.000Z`.
 ///
-/// An instant that cannot be written (before the year -9999, or after [`INSTANT_MS_MAX`]) is written as the nearest one that
-/// can. No request can name such an instant.
+/// Some instants cannot be written: those before the year -9999, or after [`INSTANT_MS_MAX`]. The nearest possible instant is written
+/// instead. No request can name such an instant.
 ///
 /// ```
 /// assert_eq!(tickwheel_api::time::format(1_506_943_593_000), "2017-10-02T11:26:33.000Z");

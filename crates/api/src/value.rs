@@ -12,7 +12,7 @@ pub(crate) fn text(path: &str, raw: &RawValue, example: &str) -> Result<String, 
     if !raw.get().starts_with('"') {
         return Err(BadRequest::member(path, format!("expected a string, got {}", kind(raw)), hint()));
     }
-    // The text is valid JSON here, but an escape in it may still be half a surrogate pair.
+    // The text is valid JSON at this point, but an escape in it may still be half a surrogate pair.
     serde_json::from_str(raw.get()).map_err(|_| {
         BadRequest::member(path, "has an escape that is no character", "write `\\u` escapes in full pairs")
     })
@@ -43,7 +43,7 @@ pub(crate) fn integer(path: &str, raw: &RawValue, range: RangeInclusive<u64>) ->
     }
 }
 
-/// The number without a fraction that has only zeroes. Some writers have floats only and send `5.0` for 5.
+/// The number without a fraction of zeroes. Some writers have floats only and send `5.0` for 5.
 pub(crate) fn whole(number: &str) -> &str {
     match number.split_once('.') {
         Some((whole, fraction)) if fraction.bytes().all(|b| b == b'0') => whole,

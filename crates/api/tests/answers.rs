@@ -155,7 +155,8 @@ fn the_rest() {
     }
 }
 
-/// A program that embeds the queue may store any bytes as `application/json`. The answer must be JSON even then.
+/// A program that embeds the queue may store any bytes as `application/json`. The answer must be valid JSON in
+/// this case, too.
 #[test]
 fn json_that_is_none_goes_as_base64() {
     let deep = |levels: usize| format!("{}{}", "[".repeat(levels), "]".repeat(levels)).into_bytes();

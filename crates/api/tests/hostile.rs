@@ -202,7 +202,7 @@ proptest! {
         parse_all(&bytes);
     }
 
-    /// Text made from the words of the API, which passes the first checks of a parser.
+    /// A text made from the words of the API. It passes the first checks of a parser.
     #[test]
     fn arbitrary_words(
         words in vec(

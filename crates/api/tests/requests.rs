@@ -1,4 +1,4 @@
-//! Tests of what each request accepts, and of the text of each refusal.
+//! Tests of the input that each request accepts, and of the text of each refusal.
 
 use tickwheel_api::{
     AckBody, AdvanceBody, BadRequest, BulkCancelBody, CancelQuery, Due, ExtendBody, LeaseBody, ListQuery,

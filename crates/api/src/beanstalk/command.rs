@@ -161,7 +161,7 @@ pub enum Command {
 pub enum Event {
     /// A command.
     Command(Command),
-    /// Bytes that are not a command. Reading goes on behind them.
+    /// Bytes that are not a command. Reading goes on after them.
     Fault(Fault),
 }
 

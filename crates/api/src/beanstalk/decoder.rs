@@ -4,7 +4,8 @@ use super::command::{Command, Event, Fault, JobTerms};
 use super::line::{self, Ending, Line};
 use super::{LINE_BYTES_MAX, LONG_LINE_BYTES_MAX};
 
-/// Memory that is reserved for a body before its bytes arrive (64 KiB). A client that only announces a large body takes no more.
+/// Memory that is reserved for a body before its bytes arrive (64 KiB). A client that announces a large body and does not send it takes no
+/// more than this.
 const BODY_BYTES_AT_FIRST: usize = 64 << 10;
 
 const END: &[u8] = b"\r\n";
@@ -21,7 +22,7 @@ pub struct Decoder {
 enum State {
     /// An incomplete line.
     Line(Vec<u8>),
-    /// The rest of a line that is too long. `cr`: the last byte was CR, so that an LF would end the line.
+    /// The rest of a line that is too long. `cr`: the last byte was CR, so a following LF would end the line.
     Dropped {
         cr: bool,
         ending: Option<Ending>,
@@ -57,8 +58,8 @@ impl Decoder {
         }
     }
 
-    /// Reserves the memory for the whole incomplete body. A buffer that grows step by step would be copied many times, in the end 8 MiB of a body
-    /// of 16 MiB at once.
+    /// Reserves the memory for the whole incomplete body. A buffer that grows step by step would be copied many times. The last copy of a
+    /// body of 16 MiB would be 8 MiB at once.
     pub fn make_room(&mut self) {
         if let State::Body(body) = &mut self.state {
             body.bytes.reserve_exact(body.left);
@@ -101,7 +102,7 @@ impl Decoder {
             let (more, rest) = input.split_at(input.len().min(most - begun.len()));
             begun.extend_from_slice(more);
             if let Some(ends) = end_of(&begun[looked..]).map(|at| looked + at) {
-                // The bytes behind the end of the line stay in the input.
+                // The bytes after the end of the line stay in the input.
                 let taken = more.len() - (begun.len() - ends - END.len());
                 *input = &input[taken..];
                 begun.truncate(ends);
@@ -272,8 +273,8 @@ mod tests {
             let wanted = [Event::Fault(Fault::BadFormat), Event::Command(Command::Stats)];
             assert_eq!(faults(then), wanted, "{bytes} bytes");
         }
-        // A line of a verb with a key may be longer. The key may not, which is another fault.
-        // The body of a put-key is never read as commands, whatever the length of its line.
+        // A line of a verb with a key may be longer. A key may not, which is another fault. The body of a put-key is never read as
+        // commands, even if its line is too long.
         let key =
             |bytes: usize, rest: &str| format!("put-key {}{rest}\r\nquit\r\nstats\r\n", "k ".repeat(bytes));
         let then = [Event::Fault(Fault::BadFormat), Event::Command(Command::Stats)];
@@ -310,7 +311,7 @@ mod tests {
         assert_eq!((body.len(), body.capacity()), (1_000_000, 1_000_002));
     }
 
-    /// Lines that are commands, lines that nearly are, bodies that fit and that do not.
+    /// Lines that are commands, lines that are nearly commands, and bodies of allowed and of wrong lengths.
     fn said() -> impl Strategy<Value = Vec<u8>> {
         let word = prop::sample::select(vec![
             "put 1 0 9 3\r\nabc\r\n",
@@ -348,7 +349,7 @@ mod tests {
     }
 
     proptest! {
-        /// The events do not depend on how the bytes are cut into packets; and no input panics.
+        /// The events do not depend on how the bytes are cut into packets, and no input panics.
         #[test]
         fn packets_make_no_difference(text in said(), cuts in prop::collection::vec(0_usize..300, 0..40)) {
             let whole = of(&text);

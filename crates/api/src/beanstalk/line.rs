@@ -16,8 +16,8 @@ pub(super) enum Line {
         terms: JobTerms,
         bytes: u32,
     },
-    /// A refused `put-key`. Its body follows (`bytes` bytes, and CR LF) and is skipped, so that it is not read as commands. Beanstalkd has no such
-    /// verb, so this rule is ours to make.
+    /// A refused `put-key`. Its body follows (`bytes` bytes, and CR LF) and is skipped, so that it is not read as commands. Beanstalkd has
+    /// no such verb, so we can choose this rule.
     Refused {
         bytes: u32,
     },
@@ -172,7 +172,7 @@ fn digits<N: std::str::FromStr>(word: &[u8]) -> Option<N> {
     str::from_utf8(word).ok().filter(|_| digits)?.parse().ok()
 }
 
-/// The rest of a line behind its verb, from the space on.
+/// The rest of a line after its verb, beginning with the space.
 struct Words<'a>(&'a [u8]);
 
 impl<'a> Words<'a> {

@@ -1,8 +1,8 @@
 //! The protocol of beanstalkd: reads commands from bytes and writes answers as bytes, without sockets or clocks.
 //!
-//! The protocol is that of beanstalkd 1.12. This parser is stricter only where beanstalkd is lax by mistake: `kick` takes no sign, no text behind
-//! the digits and no number beyond 32 bits, and `reserve-with-timeout` takes no text behind the digits. The verbs with a key are our own.
-//! Beanstalkd 1.12 refuses all of them, so a client can try one and fall back.
+//! The protocol is that of beanstalkd 1.12. This parser is stricter only where beanstalkd accepts wrong input by mistake: `kick` takes no
+//! sign, no text after the digits and no number beyond 32 bits, and `reserve-with-timeout` takes no text after the digits. The verbs with a
+//! key are our own. Beanstalkd 1.12 refuses all of them, so a client can try one and use another verb if it is refused.
 //!
 //! ```
 //! use tickwheel_api::beanstalk::{Command, Decoder, Event, Reply};

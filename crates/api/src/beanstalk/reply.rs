@@ -65,7 +65,7 @@ pub enum Reply<'a> {
     OutOfMemory,
     /// The server made a mistake.
     InternalError,
-    /// The client sent something that is not a command.
+    /// The client sent bytes that are not a command.
     Fault(Fault),
 }
 
@@ -77,7 +77,7 @@ impl Reply<'_> {
         }
     }
 
-    /// Appends the answer without its body. Returns the body, if there is one; the caller writes it behind the head, followed by CR LF.
+    /// Appends the answer without its body. Returns the body, if there is one; the caller writes it after the head, followed by CR LF.
     #[must_use]
     pub fn write_head(&self, out: &mut Vec<u8>) -> Option<&[u8]> {
         match *self {

@@ -39,7 +39,8 @@ impl YamlMap {
         self.bare(key, format_args!("\"{safe}\""))
     }
 
-    /// Adds the name of a tube. Quotes are written only where YAML needs them, because a client that splits lines takes them for a part of the name.
+    /// Adds the name of a tube. Quotes are written only where YAML needs them, because a client that splits lines would treat them as a
+    /// part of the name.
     #[must_use]
     pub fn tube(self, key: &str, tube: &Tube) -> Self {
         if reads_as_another(tube.as_str()) { self.quoted(key, tube.as_str()) } else { self.bare(key, tube) }

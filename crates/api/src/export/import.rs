@@ -81,7 +81,7 @@ fn line_number(given: &str) -> Result<u64, BadRequest> {
 pub enum ImportRow {
     /// The result of a line that was replaced or skipped.
     Line(ImportLine),
-    /// The end of the import.
+    /// The last line of the answer: how the import ended.
     End(Box<ImportEnd>),
 }
 

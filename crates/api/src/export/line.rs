@@ -124,7 +124,8 @@ impl Serialize for ExportLine {
     }
 }
 
-/// Reads a task line that looks as this crate writes it, which saves one pass. `None`: the line is something else, or has a fault that the general parser has to name.
+/// Reads a task line that has the form in which this crate writes it. This saves one pass over the text. `None`: the line has another form,
+/// or a fault that the general parser has to name.
 fn plain_task(bytes: &[u8]) -> Option<ExportTask> {
     let inner = bytes.trim_ascii().strip_prefix(br#"{"task":"#)?.strip_suffix(b"}")?;
     ExportTask::of_line(inner, false).ok()

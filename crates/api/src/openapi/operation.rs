@@ -27,7 +27,7 @@ pub struct Operation {
     pub(super) body: Option<Body>,
     /// The answers that are not problems.
     pub(super) answers: &'static [Answer],
-    /// The problems of this operation beside those of every operation.
+    /// The problems of this operation, in addition to those of every operation.
     pub(super) problems: &'static [ProblemKind],
     /// Whether the operation changes stored data.
     pub(super) writes: bool,
