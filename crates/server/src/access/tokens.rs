@@ -377,7 +377,9 @@ const OF_THE_LOG: [&str; 2] = ["none", "unknown"];
 fn token_name(name: &str) -> Result<Arc<str>, String> {
     let is_good = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
     if OF_THE_LOG.contains(&name) {
-        return Err(format!("`name={name}` is what the log calls another caller; take another name"));
+        return Err(format!(
+            "the log uses `name={name}` for callers without a known token; take another name"
+        ));
     }
     if (1..=NAME_BYTES_MAX).contains(&name.len()) && name.bytes().all(is_good) {
         return Ok(name.into());
