@@ -127,7 +127,7 @@ fn hint(problem: &Problem) -> Option<&str> {
     } else if is(ProblemKind::NotFound) {
         Some("check queue and key; both are case-sensitive")
     } else if is(ProblemKind::Dead) {
-        Some("give it another life with `tickwheel redrive`, or put a new task under its key")
+        Some("redrive it with `tickwheel redrive`, or put a new task under its key")
     } else if is(ProblemKind::QueueNotEmpty) {
         Some(
             "remove its tasks with `tickwheel purge` and its schedules with `tickwheel schedules delete` first",

@@ -58,13 +58,13 @@ pub(crate) fn wait(text: &str) -> Result<u64, String> {
 /// The time between two requests for the state (ms).
 pub(crate) fn every(text: &str) -> Result<u64, String> {
     let ms = delay(text)?;
-    if (100..=3_600_000).contains(&ms) { Ok(ms) } else { Err("look every 100ms to 1h".to_owned()) }
+    if (100..=3_600_000).contains(&ms) { Ok(ms) } else { Err("it takes a time from 100ms to 1h".to_owned()) }
 }
 
 /// The shortest duration of a commit that is logged as slow (ms).
 pub(crate) fn slow_commit(text: &str) -> Result<u64, String> {
     let ms = delay(text)?;
-    if (1..=3_600_000).contains(&ms) { Ok(ms) } else { Err("a commit is slow from 1ms to 1h on".to_owned()) }
+    if (1..=3_600_000).contains(&ms) { Ok(ms) } else { Err("it takes a time from 1ms to 1h".to_owned()) }
 }
 
 /// The time between two backups (ms).

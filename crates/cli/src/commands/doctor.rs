@@ -56,7 +56,7 @@ impl Doctor {
             say(&format!("warning: {warning}"));
         }
         if found.in_use {
-            say("a running process has this directory: figures may be in motion");
+            say("a running process uses this directory, so the figures may change");
         }
         let report = Report::new(&directory, &found).of_backup(backup.as_ref(), differs.as_ref());
         report.print(&format)?;

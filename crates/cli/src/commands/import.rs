@@ -95,7 +95,7 @@ impl Import {
     /// The import stopped. The error says how to resume it.
     pub(crate) fn run(self) -> Result<ExitCode> {
         if self.revoke && self.existing != OnExisting::Replace {
-            bail!("--revoke is for --existing replace: nothing else takes a task out of a worker's hands");
+            bail!("--revoke needs --existing replace, because no other import takes a task from its worker");
         }
         let mut reading = Reading::open(&self.file)?;
         let mut progress = Progress::new("records imported");
@@ -118,7 +118,7 @@ impl Import {
     fn stopped(&self, line: u64, problem: &Problem) -> anyhow::Error {
         let hint = problem.hint.as_deref().map_or_else(String::new, |hint| format!("; {hint}"));
         anyhow::anyhow!(
-            "{}{hint}\nall lines before line {line} are in, and none after; {}",
+            "{}{hint}\nall lines before line {line} are imported, and none after; {}",
             problem.detail,
             self.way_on(line, self.existing)
         )

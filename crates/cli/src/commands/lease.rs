@@ -72,7 +72,7 @@ fn held_up(client: &Client, queue: &str) -> Option<String> {
     match seen.counts {
         QueueCounts { paused: true, .. } => Some(format!("{queue} is paused{until}")),
         QueueCounts { ready, .. } if ready > 0 && limited => Some(format!(
-            "{ready} of {queue} ready, and its limits hold them up: see `tickwheel queues show {queue}`"
+            "{ready} of {queue} ready, but its limits do not allow another lease: see `tickwheel queues show {queue}`"
         )),
         _ => None,
     }

@@ -43,7 +43,7 @@ pub(super) fn finish(client: &Client, format: &Format, answered: Result<Many, Jo
         Err(job) => job,
     };
     say(&format!(
-        "there are more than {BULK_MAX} tasks, or many to look at: job {} does it, also if this is interrupted",
+        "there are more than {BULK_MAX} tasks, or many to examine: job {} does the work, and goes on if this command ends",
         job.id
     ));
     while job.state == JobState::Running {
@@ -59,7 +59,7 @@ pub(super) fn finish(client: &Client, format: &Format, answered: Result<Many, Jo
     let settled = many.settled();
     format.print([many])?;
     match error {
-        Some(error) => bail!("the job could not go on: {error}; send the same again for what is left"),
+        Some(error) => bail!("the job could not go on: {error}; run the command again"),
         None if state == JobState::Stopped => bail!("the job was stopped"),
         None => Ok(settled),
     }
@@ -78,9 +78,7 @@ impl Many {
             .map(|(reason, tasks)| format!("{tasks} {}", said(reason)))
             .collect();
         if why.is_empty() {
-            why.push(
-                "workers have them (--revoke takes them away), or they were changed meanwhile".to_owned(),
-            );
+            why.push("workers have them (--revoke takes them), or they were changed meanwhile".to_owned());
         }
         let left = self.matched.saturating_sub(self.done);
         say(&format!("{left} were not {}: {}", self.action.counted(), why.join(", ")));
@@ -91,7 +89,7 @@ impl Many {
 /// The text for a reason, to be written after the number of tasks that it concerns.
 fn said(reason: &str) -> &str {
     match reason {
-        "leased" => "are in workers' hands (--revoke takes them away)",
+        "leased" => "are leased (--revoke takes them from their workers)",
         "changed" => "were changed or ended meanwhile",
         "timeline" => "have a timeline, which is replaced as a whole (tickwheel patch --timeline)",
         "expires_first" => "would expire before the new time",

@@ -29,7 +29,7 @@ impl Unfinished {
         let file = options().create_new(true).open(&unfinished);
         let file = match file {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => bail!(
-                "{} is there, of an export that was interrupted: go on with --resume, or take it away",
+                "{} is left from an interrupted export: continue it with --resume, or remove it",
                 unfinished.display()
             ),
             file => file.with_context(|| format!("failed to create {}", unfinished.display()))?,
@@ -50,7 +50,7 @@ impl Unfinished {
         let Some((length, cursor)) = last_cursor(&mut file).context("failed to look for where to go on")?
         else {
             bail!(
-                "{} has no whole cursor line, so there is nothing to go on from; take it away and begin anew",
+                "{} has no whole cursor line, so the export cannot be continued; remove the file and begin anew",
                 unfinished.display()
             );
         };
@@ -107,7 +107,7 @@ pub(crate) fn remove_empty(path: &Path) -> Result<bool> {
 /// Refuses to overwrite a file.
 fn check_free(path: &Path) -> Result<()> {
     if path.exists() {
-        bail!("{} is there already; take it away, or choose another name", path.display());
+        bail!("{} exists already; remove it, or choose another name", path.display());
     }
     Ok(())
 }

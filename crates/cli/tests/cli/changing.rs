@@ -148,7 +148,7 @@ fn many_are_moved_and_what_is_not_is_said() {
     assert_eq!(world.run(&["lease", "close"]).lines().len(), 1);
     let moved = world.run(&["move", "close", "--all", "--in", "2h", "-o", "table"]);
     assert_eq!(moved.code, 1);
-    assert!(moved.err.contains("1 were not moved: 1 are in workers' hands (--revoke"), "{}", moved.err);
+    assert!(moved.err.contains("1 were not moved: 1 are leased (--revoke"), "{}", moved.err);
     assert!(moved.out.contains("SKIPPED") && moved.out.contains("1 leased"), "{}", moved.out);
     assert_eq!(due("a"), due("b"), "one instant for all");
     for (words, what) in [

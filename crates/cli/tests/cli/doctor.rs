@@ -53,7 +53,7 @@ fn a_running_server_is_no_obstacle_and_is_told() {
     assert_eq!(run(&["put", "close", "order:1", "--in", "30m", "--server", &server.url]).code, 0);
     let seen = run(&["doctor", text(&data), "--deep"]);
     assert_eq!(seen.code, 0, "{}", seen.out);
-    assert!(seen.out.contains("\"in_use\":true") && seen.err.contains("in motion"), "{}", seen.err);
+    assert!(seen.out.contains("\"in_use\":true") && seen.err.contains("may change"), "{}", seen.err);
     let copied = run(&["backup", text(&data), text(&place.path().join("copy"))]);
     assert_eq!((copied.code, copied.out.as_str()), (1, ""));
     assert!(copied.err.contains("running process"), "{}", copied.err);

@@ -175,7 +175,7 @@ fn a_bad_line_and_a_cut_file_are_named_by_their_numbers() {
         };
         let refused = fails(&["import", &bad, to[0], to[1]]);
         assert!(refused.contains("line 501: the body: is not JSON"), "{refused}");
-        assert!(refused.contains("all lines before line 501 are in, and none after"), "{refused}");
+        assert!(refused.contains("all lines before line 501 are imported, and none after"), "{refused}");
         assert!(refused.contains("498 added"), "{refused}");
         // The printed command continues at the same line. The bad line was corrected meanwhile.
         fs::write(&bad, &text).expect("written");
@@ -254,7 +254,7 @@ fn an_export_that_was_interrupted_goes_on_and_is_whole() {
     let server = serve(Path::new(&source));
     fill(&server, 3_500, 10);
     succeeds(&["export", "-o", &all, "--server", &server.url]);
-    assert!(fails(&["export", "-o", &all, "--server", &server.url]).contains("is there already"));
+    assert!(fails(&["export", "-o", &all, "--server", &server.url]).contains("exists already"));
     let text = fs::read(&all).expect("a file");
     let told = fails(&["export", "-o", &other, "--resume", "--server", &server.url]);
     assert!(told.contains("other.ndjson.unfinished, to go on with"), "{told}");

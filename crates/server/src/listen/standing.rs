@@ -76,13 +76,13 @@ impl Standing {
 }
 
 fn all_taken(max: usize) -> Problem {
-    Problem::busy(format!("the server has the {max} connections that it may have (--max-connections), and none of them is idle"), 1)
+    Problem::busy(format!("the server has {max} connections, which is its limit (--max-connections), and none of them is idle"), 1)
         .with_hint("try again later; health, figures and callers with `admin` are still answered")
 }
 
 fn of_address(max: usize) -> Problem {
     Problem::busy(
-        format!("your address has the {max} connections that one may have (--max-connections-per-address)"),
+        format!("your address has {max} connections, which is its limit (--max-connections-per-address)"),
         1,
     )
     .with_hint("use the connections that are open, or close some")

@@ -108,11 +108,9 @@ impl Batches {
     fn refusal(&self, state: &State, producer: Producer) -> Problem {
         let Shared { max, share_max, .. } = *self.0;
         let what = if self.is_at_share(state, producer) {
-            format!(
-                "the caller has the {share_max} open batches that one may have (--max-batches-per-caller)"
-            )
+            format!("the caller has {share_max} open batches, which is its limit (--max-batches-per-caller)")
         } else {
-            format!("the server has the {max} open batches that it may have (--max-batches)")
+            format!("the server has {max} open batches, which is its limit (--max-batches)")
         };
         Problem::busy(what, 1).with_hint("try again later, or put more lines into each batch")
     }
@@ -322,10 +320,10 @@ mod tests {
         assert!(
             refused(&batches, A)
                 .await
-                .contains("2 open batches that one may have (--max-batches-per-caller)")
+                .contains("2 open batches, which is its limit (--max-batches-per-caller)")
         );
         let other = permits(&batches, B, 1).await;
-        assert!(refused(&batches, B).await.contains("3 open batches that it may have (--max-batches)"));
+        assert!(refused(&batches, B).await.contains("3 open batches, which is its limit (--max-batches)"));
         let first = held.pop().expect("two");
         let next = after(batches.enter(A), Duration::from_secs(1), || drop(first)).await;
         assert!(next.is_ok(), "its own permit is free again");

@@ -141,9 +141,9 @@ impl Jobs {
         let Self { max, share_max, .. } = *self;
         let of_caller = || running.values().filter(|one| one.caller == Some(caller)).count();
         let what = if caller.has_share() && of_caller() >= share_max {
-            format!("the caller has the {share_max} jobs under way that one may have (--max-jobs-per-caller)")
+            format!("the caller has {share_max} jobs under way, which is its limit (--max-jobs-per-caller)")
         } else if running.len() >= max {
-            format!("the server has the {max} jobs under way that it may have (--max-jobs)")
+            format!("the server has {max} jobs under way, which is its limit (--max-jobs)")
         } else {
             return Ok(());
         };
@@ -394,10 +394,10 @@ mod tests {
             all_waiting(Limits { jobs: 3, jobs_per_caller: 2, ..Limits::default() }).await;
         let ids = [started(&jobs, A).await, started(&jobs, A).await];
         let detail = refused(&jobs, A).await;
-        assert!(detail.contains("2 jobs under way that one may have (--max-jobs-per-caller)"), "{detail}");
+        assert!(detail.contains("2 jobs under way, which is its limit (--max-jobs-per-caller)"), "{detail}");
         let other = started(&jobs, B).await;
         let detail = refused(&jobs, B).await;
-        assert!(detail.contains("3 jobs under way that it may have (--max-jobs)"), "{detail}");
+        assert!(detail.contains("3 jobs under way, which is its limit (--max-jobs)"), "{detail}");
         drop(turns);
         for id in [ids[0], ids[1], other] {
             let job = over(&jobs, id).await;

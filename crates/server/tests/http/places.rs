@@ -67,7 +67,7 @@ fn a_connection_above_the_limit_is_told_to_try_again() {
         let refused = served.call("GET", "/v1/queues", "");
         refused.assert_problem(429, "busy", "the third");
         assert!(
-            refused.text().contains("2 connections that it may have (--max-connections)"),
+            refused.text().contains("2 connections, which is its limit (--max-connections)"),
             "{}",
             refused.text()
         );
