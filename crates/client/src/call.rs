@@ -24,7 +24,7 @@ pub(crate) enum Repeat {
     Unsent,
 }
 
-/// A request in the making.
+/// A request that is being built.
 #[derive(Debug, Clone)]
 pub(crate) struct Request {
     pub(crate) method: Method,
@@ -105,7 +105,7 @@ impl Request {
         self.read(|answer| answer.body())
     }
 
-    /// The answer is read by this.
+    /// Reads the answer with `read`.
     pub(crate) fn read<T: 'static>(
         self,
         read: impl FnOnce(Answer) -> Result<T, ClientError> + Send + 'static,

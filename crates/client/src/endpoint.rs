@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use tickwheel_api::encoded;
 use tickwheel_api::shown;
 
-/// Where a server is.
+/// The address of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Endpoint {
     /// `http` or `https`.

@@ -72,7 +72,7 @@ pub enum ClientError {
         address: String,
         /// Why not.
         why: String,
-        /// The way to mend it.
+        /// The hint: how to correct it.
         hint: &'static str,
     },
     /// The server refused the call. The problem's kind says whether the call had an effect; with a status below 500 it had none.
@@ -95,7 +95,7 @@ pub enum ClientError {
         address: String,
         /// Why not.
         why: String,
-        /// The way to mend it.
+        /// The hint: how to correct it.
         hint: String,
         /// Whether the error stays until a person changes something. In that case the call is not sent again.
         lasting: bool,

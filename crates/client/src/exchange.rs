@@ -30,7 +30,7 @@ pub(crate) struct Exchange {
     pub(crate) trace: Option<TraceContext>,
 }
 
-/// The way to one server.
+/// The connector and the connections of one server.
 struct Line {
     connector: Connector,
     pool: Pool,
@@ -117,7 +117,7 @@ impl Exchange {
         }
     }
 
-    /// The request as it goes out.
+    /// The request as it is sent.
     fn message(&self, request: &Request) -> http::Result<http::Request<Full<Bytes>>> {
         let mut message = http::Request::builder()
             .method(&request.method)

@@ -100,7 +100,7 @@ impl Server {
     /// tasks.
     ///
     /// # Errors
-    /// [`StartError`]; nothing is left open then.
+    /// [`StartError`]. In this case nothing is left open.
     pub async fn bind(config: Config) -> Result<Self, StartError> {
         let plans = plans(&config);
         Self::with_doors(config, plans).await

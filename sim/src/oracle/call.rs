@@ -142,7 +142,7 @@ pub enum Mode {
 pub enum There {
     /// The task stays, or stays ended, and the answer is [`Answer::Skipped`].
     Skip,
-    /// The imported task takes its place.
+    /// The imported task replaces it.
     Replace,
     /// The task stays. The answer is [`Answer::Live`] or [`Answer::Dead`].
     Refuse,
@@ -178,7 +178,7 @@ pub enum Act {
 /// One call of a client.
 #[derive(Clone, Debug)]
 pub struct Call {
-    /// The queue it goes to.
+    /// The queue that the call concerns.
     pub queue: String,
     /// The key of put, import, get, patch, cancel, redrive and by-id calls. `None` for the other verbs, and for a put
     /// that leaves the key to the server. Each put without a key needs a payload that no other put has.
@@ -222,9 +222,9 @@ pub enum Verb {
     Get,
     /// Change the given members. Answered by `Stored` (not created), `Leased`, `NotFound`, `Done`, `Dead` or `VersionMismatch`.
     Patch {
-        /// `None` keeps the instant.
+        /// `None`: the instant does not change.
         due: Option<Due>,
-        /// `None` keeps the payload.
+        /// `None`: the payload does not change.
         payload: Option<u64>,
         /// The version the client expects.
         if_match: Option<u64>,

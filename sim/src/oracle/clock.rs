@@ -10,7 +10,7 @@ pub(super) type Moment = usize;
 pub(super) struct Clock {
     /// Monotonic ms, wall ms.
     readings: Vec<(u64, i64)>,
-    /// For each reading the earliest one since which both clocks advanced equally.
+    /// For each reading: the earliest earlier reading from which on both clocks advanced equally.
     alike_since: Vec<Moment>,
     /// How far the last reading of the wall clock is ahead of the monotonic clock (ns).
     apart_ns: i128,

@@ -30,7 +30,7 @@ choice! {
         Skip = "skip",
         /// The line of the file replaces what the server has.
         Replace = "replace",
-        /// The import stops before that line.
+        /// The import stops before the line.
         #[default]
         Refuse = "refuse",
     }

@@ -30,7 +30,7 @@ calls! {
     /// As for [`backups`](Self::backups).
     fn list_backups() -> BackupsBody { Request::get("/v1/backups").answer() }
 
-    /// How a backup goes.
+    /// Returns the state of a backup.
     ///
     /// # Errors
     ///

@@ -47,7 +47,7 @@ calls! {
     /// See [`ClientError`](crate::ClientError).
     fn jobs() -> Vec<JobBody> { Request::get("/v1/jobs").read(|answer| Ok(answer.body::<JobsBody>()?.jobs)) }
 
-    /// How a job goes.
+    /// Returns the state of a job.
     ///
     /// # Errors
     ///

@@ -21,7 +21,7 @@ calls! {
         request.json(spec.to_json()).safe_to_repeat().answer()
     }
 
-    /// Looks at a schedule.
+    /// Returns a schedule.
     ///
     /// # Errors
     ///

@@ -55,7 +55,7 @@ calls! {
         stored(request.json(body.to_json()).safe_to_repeat())
     }
 
-    /// Looks at a task.
+    /// Returns a task.
     ///
     /// # Errors
     ///

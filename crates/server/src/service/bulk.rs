@@ -28,7 +28,7 @@ pub(crate) struct Bulk {
 /// The progress of the work: all pages before this position are done.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Position {
-    /// The number of the list, among the lists of the work.
+    /// The number of the list. A purge goes through two lists, other work through one.
     pub(crate) part: usize,
     /// The cursor in that list.
     pub(crate) after: Option<Place>,

@@ -28,7 +28,7 @@ struct Kept<'a> {
     request: &'a RawValue,
     /// Tasks that were put after this change are not changed.
     as_of: Option<u64>,
-    /// The number of the list that the job is working on.
+    /// The number of the list that the job is working on. A purge goes through two lists.
     #[serde(default)]
     part: usize,
     /// The cursor in that list.

@@ -51,7 +51,7 @@ pub struct TimerBuilder {
 pub enum BuildError {
     /// The tick is zero, or out of range.
     Tick {
-        /// The tick that was asked for.
+        /// The requested tick.
         tick: Duration,
     },
     /// The limit of pending tasks is zero.

@@ -55,7 +55,7 @@ pub(crate) enum Phase {
     Returned,
 }
 
-/// One reading of a state word.
+/// The content of a state word at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Seen(u64);
 

@@ -16,7 +16,7 @@ const UNIT_BYTES: usize = 1 << 10;
 const WATCH_BYTES: usize = 192;
 /// The memory of a tube in the queue (bytes), however many connections watch it.
 const TUBE_BYTES: usize = 1_024;
-/// One connection may use one of this many parts of the budget.
+/// The budget is divided by this number. One connection may use at most one of these parts.
 const CONNECTION_SHARE: usize = 4;
 
 /// The budget for the tubes that connections watch.

@@ -42,7 +42,7 @@ pub(super) struct Wire<'a> {
     output: Vec<u8>,
     /// The number of bytes of `output` that are sent.
     sent: usize,
-    /// Whether the client sends nothing more.
+    /// Whether the client has ended its side.
     ended: bool,
     /// The memory for a large body that is under way or was the last one, and the instant at which it must be
     /// complete.

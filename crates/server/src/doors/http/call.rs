@@ -27,7 +27,7 @@ pub(crate) struct Call {
     pub(crate) turn: Turn,
     /// The queue in the path; `None` if the path has none.
     pub(crate) queue: Option<QueueName>,
-    /// Where the path has another name.
+    /// The byte range of another name in the path.
     pub(crate) name: Range<usize>,
     /// The permit of a large body that was read.
     pub(crate) permit: Option<BodyPermit>,

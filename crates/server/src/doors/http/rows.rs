@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 /// The largest number of results in one piece of the answer.
 const ROWS_PER_PIECE: usize = 256;
 
-/// A message from the task of the lines to the answer.
+/// A message from the async task that runs the lines to the body of the answer.
 pub(crate) enum Row {
     /// A result with its line end.
     Result(Vec<u8>),

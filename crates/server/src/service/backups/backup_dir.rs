@@ -53,7 +53,7 @@ impl BackupDir {
     /// killed server.
     ///
     /// # Errors
-    /// [`BackupDirError`]. Nothing was created then.
+    /// [`BackupDirError`]. In this case nothing was created.
     pub(crate) fn open(path: &Path, data: &Path) -> Result<Self, BackupDirError> {
         let path = real(path)?;
         // A data directory that does not exist yet contains nothing.

@@ -29,7 +29,7 @@ const NEW_LABELS_MAX: usize = 50;
 #[derive(Debug, Default)]
 pub(crate) struct QueueLabels {
     given: BTreeMap<QueueName, Label>,
-    /// The number of labels ever given.
+    /// The number of labels that were given so far.
     given_total: usize,
     /// The sum of the counts that were shown under former labels.
     retired: QueueFigures,

@@ -23,7 +23,7 @@ const REST_BYTES_MAX: usize = 64 << 10;
 /// not wait longer.
 const REST_TIME_MAX: Duration = Duration::from_millis(100);
 
-/// The obstacle for the next request.
+/// The reason why the connection cannot serve another request.
 pub(super) enum Left {
     Unread(Unread),
     /// The body broke off, or its chunks are malformed, so its end cannot be found.
