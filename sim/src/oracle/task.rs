@@ -143,7 +143,7 @@ impl Task {
         Ok(())
     }
 
-    /// The delay after a nack without a delay, by the retry policy of the task (ms); `None`: no delay.
+    /// The wait of the task after a nack that names no delay (ms), by the retry policy; `None`: no wait.
     pub(super) fn backoff_ms(&self) -> Option<u64> {
         let (base_ms, doubles) = backoff_of(self.payload)?;
         let times = if doubles { self.leases_ended.saturating_sub(1).min(30) } else { 0 };

@@ -71,7 +71,7 @@ struct Torn {
 impl Report {
     pub(crate) fn new(directory: &Path, found: &Examination) -> Self {
         let mut segments: Vec<_> = found.segments.iter().collect();
-        // In the order of their time spans.
+        // The segments are sorted by the begin of their time spans.
         segments.sort_by_key(|segment| match segment.span {
             Span::Overdue => (0, segment.generation),
             Span::Between(from, _) => (1 + from.as_ms(), segment.generation),

@@ -20,7 +20,7 @@ impl<'a> QueuePages<'a> {
     pub(crate) async fn next(&mut self) -> Result<Option<Vec<QueueCounts>>, Unavailable> {
         let Some(list) = self.list.take() else { return Ok(None) };
         let page = self.queue.queues(list.clone()).await?;
-        // A page that is ready at once does not yield by itself.
+        // Awaiting a page that is ready at once does not yield, so this call does.
         let_others().await;
         Ok(Some(self.take(list, page)))
     }

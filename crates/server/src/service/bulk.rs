@@ -30,7 +30,7 @@ pub(crate) struct Bulk {
 pub(crate) struct Position {
     /// The number of the list. A purge goes through two lists, other work through one.
     pub(crate) part: usize,
-    /// The cursor in that list.
+    /// The cursor in the list `part`.
     pub(crate) after: Option<Place>,
 }
 

@@ -31,7 +31,7 @@ struct Kept<'a> {
     /// The number of the list that the job is working on. A purge goes through two lists.
     #[serde(default)]
     part: usize,
-    /// The cursor in that list.
+    /// The cursor of the job in the list `part`.
     after: Option<String>,
     /// For a move: the latest instant that a task may get (ms since 1970).
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -127,7 +127,7 @@ impl<'a> Session<'a> {
                 next = wire.next(&self.door.budget) => next?,
             };
             let Some(event) = next else { return Ok(()) };
-            // Commands that have arrived already do not yield by themselves.
+            // Reading commands that have arrived already does not yield, so the steps yield.
             self.steps.did(self.looked_through(&event)).await;
             match event {
                 Event::Fault(Fault::JobTooBig | Fault::ExpectedCrlf) => self.puts(event, wire).await?,

@@ -85,7 +85,7 @@ impl<'a> Wire<'a> {
                 Some((_, until)) => {
                     let until = (Instant::now() + STALL_MAX).min(*until);
                     timeout_at(until, poll_fn(|cx| self.poll_input(cx))).await??;
-                    // Input that has arrived already does not yield by itself. So other tasks get their turn
+                    // Reading input that has arrived already does not yield. So other tasks get their turn here,
                     // between two pieces of it.
                     let_others().await;
                 }

@@ -147,7 +147,7 @@ impl Batch {
                         }
                         // If the count fails, the last one stays valid.
                         let _counted = self.caller.count().await;
-                        // Lines that have arrived already do not yield by themselves.
+                        // Reading lines that have arrived already does not yield, so the steps yield.
                         steps.did(line.bytes()).await;
                         self.submit(line).await;
                         // The client could not know that the server waited for its bytes.

@@ -122,7 +122,7 @@ impl Lines {
                         self.rest.reserve(BODY_BYTES_MAX);
                     }
                     self.rest.extend_from_slice(&piece);
-                    // A piece that has arrived already does not yield by itself.
+                    // Reading a piece that has arrived already does not yield, so the steps yield.
                     self.steps.did(piece.len()).await;
                 }
                 None => {
