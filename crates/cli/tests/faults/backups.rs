@@ -33,9 +33,9 @@ const KILLS_MAX: u32 = 30;
 const WRITERS: u64 = 3;
 /// Tasks are due after the end of the test.
 const FAR_MS: i64 = 86_400_000;
-/// Every task whose number is a multiple of this is cancelled again.
+/// One of this number of tasks is cancelled again.
 const CANCEL_EVERY: u64 = 4;
-/// Every round whose number is a multiple of this is killed half-way.
+/// One of this number of rounds is killed half-way.
 const KILL_EVERY: u64 = 5;
 /// The number of tasks before the first round, and their size (bytes). Their copy takes a while.
 const BEFORE: u64 = 5_000;

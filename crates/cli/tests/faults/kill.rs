@@ -21,7 +21,7 @@ const LIFE_MS: (u64, u64) = (20, 330);
 /// The longest time from a start to a kill that should happen during the recovery (ms).
 const RECOVERY_MS: u64 = 80;
 const DEPTH: u64 = 3;
-/// In every round whose number is a multiple of this, a copy of the directory is recovered, too.
+/// In one of this number of rounds, a copy of the directory is recovered, too.
 const TWIN_EVERY: u64 = 10;
 
 #[derive(Debug, Default)]
