@@ -219,7 +219,7 @@ fn unknown(name: &str, known: &[&str], later: &[&str], elsewhere: &[(&str, &str)
     BadRequest::member(shown(name), "is not a member of this request", hint)
 }
 
-/// `` `a`, `b` and `c` ``.
+/// The names as a list for a hint: `` `a`, `b` and `c` ``.
 pub(crate) fn list(names: &[&str]) -> String {
     let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
     match quoted.split_last() {

@@ -47,7 +47,7 @@ pub(crate) struct Put {
     /// The treatment of a live task with that key
     #[arg(long, value_enum, default_value = "upsert")]
     mode: Mode,
-    /// With `--mode debounce`: the longest time from the first put of a row of debounced puts until the task is due
+    /// With `--mode debounce`: the longest time from the first of the debounced puts until the task is due
     #[arg(long, value_name = "DURATION", value_parser = values::delay)]
     max_wait: Option<u64>,
     /// Put the task only if the live task has this version
@@ -89,7 +89,7 @@ enum Mode {
     Create,
     /// Refuse the put if there is no live task
     Replace,
-    /// As upsert, but the task is due at the latest --max-wait after the first put of the row
+    /// As upsert, but the task is due at the latest --max-wait after the first of the debounced puts
     Debounce,
 }
 

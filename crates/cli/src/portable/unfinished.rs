@@ -47,7 +47,7 @@ impl Unfinished {
         let mut file = options()
             .open(&unfinished)
             .with_context(|| format!("failed to open {}, to go on with", unfinished.display()))?;
-        let Some((length, cursor)) = last_cursor(&mut file).context("failed to look for where to go on")?
+        let Some((length, cursor)) = last_cursor(&mut file).context("failed to find the last cursor line")?
         else {
             bail!(
                 "{} has no whole cursor line, so the export cannot be continued; remove the file and begin anew",

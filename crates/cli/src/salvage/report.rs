@@ -267,7 +267,7 @@ impl Report {
         match (self.losses.len(), certain) {
             (0, _) => "nothing".to_owned(),
             (_, 0) => {
-                "perhaps nothing: a crash may have cut a write short that no client was told of".to_owned()
+                "perhaps nothing: this may be the rest of a write that a crash cut off and that was never acknowledged".to_owned()
             }
             (1, _) => "one part of the directory, told below".to_owned(),
             (all, _) => format!("{all} parts of the directory, told below"),

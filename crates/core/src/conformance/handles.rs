@@ -59,7 +59,7 @@ pub fn wh7_a_rescheduled_entry_fires_once_at_its_last_deadline<F: Family>() {
         assert_eq!(fired(&mut queue, staying), [(staying, "staying")]);
         assert_eq!(fired(&mut queue, start + (1 << 42)), []);
 
-        // The same with many entries, while time passes.
+        // Many entries are rescheduled in the same way, while time passes.
         let mut random = Random::new(start);
         let base = queue.now();
         let span = within::<F>(100_000);

@@ -292,7 +292,7 @@ mod tests {
         assert_eq!(lines(b"\n\n", 1).await, []);
     }
 
-    /// A long line is split off with its memory, and the following bytes go on.
+    /// A long line is split off with its memory. The lines after it are read as usual.
     #[tokio::test]
     async fn long_lines_stand_among_short_ones() {
         let long = |byte: u8, bytes: usize| [&vec![byte; bytes][..], b"\n"].concat();
