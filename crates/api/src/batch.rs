@@ -5,7 +5,7 @@ use crate::bad_request::BadRequest;
 use crate::body::{Body, Meaning, Slots, Source, body, means, named};
 use crate::cancel::CancelOutcome;
 use crate::json::{self, find_text};
-use crate::kind::{Kind, boxed, choice, flag, instant, key, number, object, one_of};
+use crate::kind::{Kind, choice, flag, instant, key, number, object, one_of};
 use crate::openapi::schema::{self, Member};
 use crate::part::{Group, has, may, some, unless};
 use crate::problem::Problem;
@@ -266,7 +266,7 @@ body! {
         /// The outcome of a cancel.
         result: Option<CancelOutcome> = may(choice());
         /// Why the operation failed.
-        problem: Option<Box<Problem>> = may(boxed(object()));
+        problem: Option<Problem> = may(object());
     }
 }
 
@@ -286,7 +286,7 @@ impl BatchResult {
     /// The result of an operation that was refused, or of a line that could not be read.
     pub fn problem(key: Option<String>, problem: Problem) -> Self {
         let status = problem.status;
-        Self { key, status, version: None, due_at_ms: None, result: None, problem: Some(Box::new(problem)) }
+        Self { key, status, version: None, due_at_ms: None, result: None, problem: Some(problem) }
     }
 
     /// The kind of problem that the operation met; `None` if it took effect, or if this version does not know the kind.

@@ -48,18 +48,23 @@ pub(crate) trait Kind: Sized {
     }
 
     /// The same kind with another schema.
-    fn described(self, schema: fn() -> Json) -> Described<Self> {
-        Described { kind: self, schema }
+    fn described(self, schema: fn() -> Json) -> Adapted<Self> {
+        Adapted { schema: Some(schema), ..Adapted::of(self) }
     }
 
     /// The same kind with another hint for refused values. The hint is made from the refusal and the refused text.
-    fn hinted(self, hint: fn(&BadRequest, &str) -> String) -> Hinted<Self> {
-        Hinted { kind: self, hint }
+    fn hinted(self, hint: fn(&BadRequest, &str) -> String) -> Adapted<Self> {
+        Adapted { hint: Some(hint), ..Adapted::of(self) }
     }
 
     /// The same kind with an additional rule. The rule applies to requests only.
-    fn checked<F: Fn(&str, &Self::Value) -> Result<(), BadRequest>>(self, rule: F) -> Checked<Self, F> {
-        Checked { kind: self, rule }
+    fn checked(self, rule: Check<Self::Value>) -> Adapted<Self> {
+        Adapted { rule: Some(rule), ..Adapted::of(self) }
+    }
+
+    /// The same kind, whose `null` stands for this value.
+    fn null_is(self, usual: Self::Value) -> Adapted<Self> {
+        Adapted { null: Some(usual), ..Adapted::of(self) }
     }
 }
 
@@ -76,82 +81,61 @@ impl<K: Kind> Serialize for WrittenValue<'_, K> {
     }
 }
 
-/// The functions that an adapter of a kind passes on to that kind.
-macro_rules! adapted {
-    () => {
-        type Value = K::Value;
+/// An additional rule about the value of the member with this path.
+pub(crate) type Check<V> = fn(&str, &V) -> Result<(), BadRequest>;
 
-        fn write<S: Serializer>(
-            &self,
-            value: &K::Value,
-            serializer: S,
-            one_line: bool,
-        ) -> Result<S::Ok, S::Error> {
-            self.kind.write(value, serializer, one_line)
+/// A kind with another schema, another hint, an additional rule, or a meaning of `null`.
+pub(crate) struct Adapted<K: Kind> {
+    kind: K,
+    schema: Option<fn() -> Json>,
+    hint: Option<fn(&BadRequest, &str) -> String>,
+    rule: Option<Check<K::Value>>,
+    null: Option<K::Value>,
+}
+
+impl<K: Kind> Adapted<K> {
+    fn of(kind: K) -> Self {
+        Self { kind, schema: None, hint: None, rule: None, null: None }
+    }
+}
+
+impl<K: Kind> Kind for Adapted<K>
+where
+    K::Value: Clone,
+{
+    type Value = K::Value;
+
+    fn read(&self, path: &str, raw: &RawValue, source: Source) -> Result<K::Value, BadRequest> {
+        if let (Some(null), "null") = (&self.null, raw.get()) {
+            return Ok(null.clone());
         }
-
-        fn example(&self) -> String {
-            self.kind.example()
-        }
-    };
-}
-
-/// See [`Kind::described`].
-pub(crate) struct Described<K> {
-    kind: K,
-    schema: fn() -> Json,
-}
-
-impl<K: Kind> Kind for Described<K> {
-    adapted!();
-
-    fn read(&self, path: &str, raw: &RawValue, source: Source) -> Result<K::Value, BadRequest> {
-        self.kind.read(path, raw, source)
-    }
-
-    fn schema(&self) -> Json {
-        (self.schema)()
-    }
-}
-
-/// See [`Kind::hinted`].
-pub(crate) struct Hinted<K> {
-    kind: K,
-    hint: fn(&BadRequest, &str) -> String,
-}
-
-impl<K: Kind> Kind for Hinted<K> {
-    adapted!();
-
-    fn read(&self, path: &str, raw: &RawValue, source: Source) -> Result<K::Value, BadRequest> {
-        let hinted = |refused| BadRequest { hint: (self.hint)(&refused, raw.get()), ..refused };
-        self.kind.read(path, raw, source).map_err(hinted)
-    }
-
-    fn schema(&self) -> Json {
-        self.kind.schema()
-    }
-}
-
-/// See [`Kind::checked`].
-pub(crate) struct Checked<K, F> {
-    kind: K,
-    rule: F,
-}
-
-impl<K: Kind, F: Fn(&str, &K::Value) -> Result<(), BadRequest>> Kind for Checked<K, F> {
-    adapted!();
-
-    fn read(&self, path: &str, raw: &RawValue, source: Source) -> Result<K::Value, BadRequest> {
-        let value = self.kind.read(path, raw, source)?;
-        if source == Source::Request {
-            (self.rule)(path, &value)?;
+        let hinted = |refused| match self.hint {
+            Some(hint) => BadRequest { hint: hint(&refused, raw.get()), ..refused },
+            None => refused,
+        };
+        let value = self.kind.read(path, raw, source).map_err(hinted)?;
+        if let (Some(rule), Source::Request) = (self.rule, source) {
+            rule(path, &value)?;
         }
         Ok(value)
     }
 
+    fn write<S: Serializer>(
+        &self,
+        value: &K::Value,
+        serializer: S,
+        one_line: bool,
+    ) -> Result<S::Ok, S::Error> {
+        self.kind.write(value, serializer, one_line)
+    }
+
     fn schema(&self) -> Json {
-        self.kind.schema()
+        let schema = self.schema.map_or_else(|| self.kind.schema(), |schema| schema());
+        if self.null.is_some() { schema::or_null(schema) } else { schema }
+    }
+
+    fn example(&self) -> String {
+        self.kind.example()
     }
 }
 
@@ -213,58 +197,38 @@ impl<K: Kind> Kind for OrNull<K> {
 
 /// A text. The schema gives its maximum length, which reading does not check. The example is for hints.
 pub(crate) fn text(max: usize, example: &'static str) -> Text {
-    Text { max, example }
+    Text { max, example, is_word: false, is_checked: false }
 }
 
-/// See [`text`].
+/// A text of 1 to `max` bytes without control characters.
+pub(crate) fn word(max: usize, example: &'static str) -> Text {
+    Text { max, example, is_word: true, is_checked: true }
+}
+
+/// A key or a name in an answer or a batch. Reading does not check it; the server does so elsewhere.
+pub(crate) fn key(example: &'static str) -> Text {
+    Text { max: 256, example, is_word: true, is_checked: false }
+}
+
+/// See [`text`], [`word`] and [`key`].
 pub(crate) struct Text {
     max: usize,
     example: &'static str,
+    /// Whether the schema demands a byte and forbids control characters.
+    is_word: bool,
+    /// Whether reading a request demands the same.
+    is_checked: bool,
 }
 
 impl Kind for Text {
     type Value = String;
 
-    fn read(&self, path: &str, raw: &RawValue, _: Source) -> Result<String, BadRequest> {
-        value::text(path, raw, self.example)
-    }
-
-    fn write<S: Serializer>(&self, value: &String, serializer: S, _: bool) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(value)
-    }
-
-    fn schema(&self) -> Json {
-        schema::text(self.max)
-    }
-
-    fn example(&self) -> String {
-        format!("\"{}\"", self.example)
-    }
-}
-
-/// A text of 1 to `max` bytes without control characters.
-pub(crate) fn word(max: usize, example: &'static str) -> Word {
-    Word { text: text(max, example), is_checked: true }
-}
-
-/// A key or a name in an answer or a batch. Reading does not check it; the server does so elsewhere.
-pub(crate) fn key(example: &'static str) -> Word {
-    Word { text: text(256, example), is_checked: false }
-}
-
-/// See [`word`] and [`key`].
-pub(crate) struct Word {
-    text: Text,
-    is_checked: bool,
-}
-
-impl Kind for Word {
-    type Value = String;
-
     fn read(&self, path: &str, raw: &RawValue, source: Source) -> Result<String, BadRequest> {
-        let (text, max) = (self.text.read(path, raw, source)?, self.text.max);
+        let (text, max) = (value::text(path, raw, self.example)?, self.max);
+        if !self.is_checked || source == Source::Answer {
+            return Ok(text);
+        }
         let what = match text.chars().find(|c| c.is_control()) {
-            _ if !self.is_checked || source == Source::Answer => return Ok(text),
             _ if text.is_empty() => "is empty".to_owned(),
             _ if text.len() > max => format!("has {} bytes", text.len()),
             Some(control) => format!("has the control character `{}`", shown(&control.to_string())),
@@ -279,11 +243,11 @@ impl Kind for Word {
     }
 
     fn schema(&self) -> Json {
-        schema::word(self.text.max)
+        if self.is_word { schema::word(self.max) } else { schema::text(self.max) }
     }
 
     fn example(&self) -> String {
-        self.text.example()
+        format!("\"{}\"", self.example)
     }
 }
 
@@ -461,66 +425,6 @@ impl<T: Copy + PartialEq> Kind for OneOf<T> {
 
     fn example(&self) -> String {
         self.0.first().map_or_else(String::new, |(word, _)| format!("\"{word}\""))
-    }
-}
-
-/// A kind that also accepts `null`, which stands for the default value.
-pub(crate) fn null_is<K: Kind>(usual: K::Value, kind: K) -> NullIs<K> {
-    NullIs { usual, kind }
-}
-
-/// See [`null_is`].
-pub(crate) struct NullIs<K: Kind> {
-    usual: K::Value,
-    kind: K,
-}
-
-impl<K: Kind> Kind for NullIs<K>
-where
-    K::Value: Clone,
-{
-    adapted!();
-
-    fn read(&self, path: &str, raw: &RawValue, source: Source) -> Result<K::Value, BadRequest> {
-        let value = value::or_null(raw, |raw| self.kind.read(path, raw, source))?;
-        Ok(value.unwrap_or_else(|| self.usual.clone()))
-    }
-
-    fn schema(&self) -> Json {
-        schema::or_null(self.kind.schema())
-    }
-}
-
-/// A value on the heap.
-pub(crate) fn boxed<K: Kind>(kind: K) -> Boxed<K> {
-    Boxed(kind)
-}
-
-/// See [`boxed`].
-pub(crate) struct Boxed<K>(K);
-
-impl<K: Kind> Kind for Boxed<K> {
-    type Value = Box<K::Value>;
-
-    fn read(&self, path: &str, raw: &RawValue, source: Source) -> Result<Box<K::Value>, BadRequest> {
-        self.0.read(path, raw, source).map(Box::new)
-    }
-
-    fn write<S: Serializer>(
-        &self,
-        value: &Box<K::Value>,
-        serializer: S,
-        one_line: bool,
-    ) -> Result<S::Ok, S::Error> {
-        self.0.write(value, serializer, one_line)
-    }
-
-    fn schema(&self) -> Json {
-        self.0.schema()
-    }
-
-    fn example(&self) -> String {
-        self.0.example()
     }
 }
 

@@ -50,6 +50,7 @@ pub mod duration;
 mod export;
 mod filter;
 mod forecast;
+mod health;
 mod if_match;
 mod job;
 mod json;
@@ -97,13 +98,14 @@ pub use export::{
 };
 pub use filter::TaskFilter;
 pub use forecast::{BucketBody, FORECAST_BUCKETS_MAX, ForecastBody, ForecastQuery};
+pub use health::{Alive, AliveBody, ClockReport, Durability, Readiness, ReadyBody};
 pub use if_match::{etag, if_match};
 pub use job::{JobAction, JobBody, JobState, JobsBody};
 pub use lease::{LEASE_MS_MAX, LEASE_MS_MIN, LEASE_TASKS_MAX, LeaseBody, WAIT_MS_MAX};
 pub use levels::Levels;
 pub use payload::{CONTENT_TYPE_BYTES_MAX, CONTENT_TYPE_JSON, CONTENT_TYPE_OCTETS, PayloadBody};
 pub use problem::{PROBLEM_CONTENT_TYPE, Problem};
-pub use problem_kind::ProblemKind;
+pub use problem_kind::{ProblemKind, ProblemPage};
 pub use put::{PatchBody, PutBody};
 pub use query::{
     CURSOR_BYTES_MAX, CancelQuery, LIST_LIMIT_MAX, ListQuery, PatchQuery, PreviewQuery, PutMode, PutQuery,

@@ -1,5 +1,9 @@
 //! The kinds of problems. Each is declared once: its path, its HTTP status, and its texts.
 
+use crate::body::body;
+use crate::kind::{number, text};
+use crate::part::has;
+
 macro_rules! problem_kinds {
     ($($Kind:ident = $status:literal $path:literal $title:literal: $meaning:literal $remedy:literal)*) => {
         /// A kind of problem. It has a type URI, an HTTP status and a title; the detail of a [`Problem`](crate::Problem)
@@ -192,9 +196,35 @@ impl ProblemKind {
         self.parts().2
     }
 
+    /// The page about the kind.
+    pub fn page(self) -> ProblemPage {
+        let (type_uri, status, title) = self.parts();
+        let (meaning, remedy) = self.explained();
+        let [type_uri, title, meaning, remedy] = [type_uri, title, meaning, remedy].map(str::to_owned);
+        ProblemPage { type_uri, status, title, meaning, remedy }
+    }
+
     /// The kind with this type URI.
     #[must_use]
     pub fn of_type(uri: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.type_uri() == uri)
+    }
+}
+
+body! {
+    /// A kind of problem.
+    ///
+    /// The answer to `GET /problems/{kind}`.
+    pub struct ProblemPage: answer "ProblemPage" {
+        /// The kind.
+        type_uri as "type": String = has(text(256, ""));
+        /// The HTTP status of the kind.
+        status: u16 = has(number(400, 599));
+        /// The title of the kind.
+        title: String = has(text(256, ""));
+        /// The meaning of the problem, and whether the call had an effect.
+        meaning: String = has(text(4_096, ""));
+        /// The remedy: what to do.
+        remedy: String = has(text(4_096, ""));
     }
 }

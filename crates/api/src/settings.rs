@@ -3,7 +3,7 @@
 use crate::bad_request::BadRequest;
 use crate::body::{Body, MEMBERS_MAX, body};
 use crate::json::{self, Known};
-use crate::kind::{duration, null_is, number, object};
+use crate::kind::{Kind, duration, number, object};
 use crate::lease::{LEASE_MS_MAX, LEASE_MS_MIN};
 use crate::part::{nullable, or};
 use crate::rate::{RATE_TASKS_MAX, Rate, RateBody};
@@ -87,9 +87,9 @@ body! {
     #[derive(Copy)]
     pub struct HistoryBody: inner "History" {
         /// Time for which an ended task is remembered, at most 365 days. Default: 24 h.
-        keep_ms as "keep": u64 = or(KEEP_MS_DEFAULT, null_is(KEEP_MS_DEFAULT, duration().within(0, HISTORY_KEEP_MS_MAX)));
+        keep_ms as "keep": u64 = or(KEEP_MS_DEFAULT, duration().within(0, HISTORY_KEEP_MS_MAX).null_is(KEEP_MS_DEFAULT));
         /// Number of ended tasks that are remembered, the last ones. Default: 100,000.
-        keys: u64 = or(KEYS_DEFAULT, null_is(KEYS_DEFAULT, number(0, HISTORY_KEYS_MAX)));
+        keys: u64 = or(KEYS_DEFAULT, number(0, HISTORY_KEYS_MAX).null_is(KEYS_DEFAULT));
     }
     example: r#"{"keep": "24h", "keys": 100000}"#;
 }

@@ -4,7 +4,6 @@
 pub(crate) mod backup;
 pub(crate) mod cursor;
 pub(crate) mod exported;
-pub(crate) mod ready;
 mod refused;
 pub(crate) mod schedule;
 pub(crate) mod settings;
@@ -13,12 +12,11 @@ pub(crate) mod twin;
 use std::time::Duration;
 
 use tickwheel_api as api;
-use tickwheel_api::{BadRequest, CancelOutcome};
+use tickwheel_api::{BadRequest, CancelOutcome, Readiness};
 use tickwheel_queue as queue;
 use tickwheel_queue::{Key, QueueName, Seq, Timestamp, Token};
 
 use crate::access::refusal::Refusal;
-use crate::translate::ready::{ClockReport, Ready, Status};
 
 use refused::cancel_refusal;
 pub(crate) use refused::{
@@ -353,7 +351,7 @@ pub(crate) fn ready(
     draining: bool,
     trouble: Option<String>,
     down: Vec<String>,
-) -> Ready {
+) -> api::ReadyBody {
     let read_only = health.read_only.map(|why| why.to_string());
     let closed = (!health.ready).then(|| "the queue is not open".to_owned());
     let full = health.short_of_room.map(|bytes| {
@@ -364,38 +362,29 @@ pub(crate) fn ready(
         format!("the wall clock was set {ms} ms ahead, which is not believed yet: tasks become due by the time before")
     });
     let status = match (&trouble, &read_only, &closed) {
-        (Some(_), None, _) | (None, None, Some(_)) => Status::NotReady,
-        (_, Some(_), _) => Status::ReadOnly,
-        (None, None, None) if full.is_some() || doubted.is_some() || !down.is_empty() => Status::Degraded,
-        (None, None, None) if draining => Status::Draining,
-        (None, None, None) => Status::Ok,
+        (Some(_), None, _) | (None, None, Some(_)) => Readiness::NotReady,
+        (_, Some(_), _) => Readiness::ReadOnly,
+        (None, None, None) if full.is_some() || doubted.is_some() || !down.is_empty() => Readiness::Degraded,
+        (None, None, None) if draining => Readiness::Draining,
+        (None, None, None) => Readiness::Ok,
     };
-    let ready = matches!(status, Status::Ok | Status::Draining | Status::Degraded);
+    let ready = matches!(status, Readiness::Ok | Readiness::Draining | Readiness::Degraded);
     let mut reasons: Vec<String> =
         [trouble, read_only.clone(), closed, full, doubted].into_iter().flatten().chain(down).collect();
     reasons.dedup();
     let why =
         if ready { (!reasons.is_empty()).then(|| reasons.join("; ")) } else { reasons.first().cloned() };
-    Ready {
+    api::ReadyBody {
         ready,
         status,
         why,
         reasons,
         draining,
-        durability: durability(health.durability),
+        durability: health.durability.twin(),
         virtual_clock: health.virtual_clock,
         read_only,
-        clock: ClockReport { steps: health.clock_steps, offset_ms: health.clock_offset_ms },
+        clock: api::ClockReport { steps: health.clock_steps, offset_ms: health.clock_offset_ms },
         recovery: health.recovery.map(|report| report.to_string()),
-    }
-}
-
-/// The name of a durability level.
-pub(crate) fn durability(durability: queue::Durability) -> &'static str {
-    match durability {
-        queue::Durability::Fsync => "fsync",
-        queue::Durability::Os => "os",
-        queue::Durability::Memory => "memory",
     }
 }
 

@@ -1,8 +1,6 @@
 //! The schemas of all bodies, in the order of the documents.
 
-use serde_json::json;
-
-use super::schema::{Schema, all, boolean, count, has, integer, may, of, one_of, or_null, text};
+use super::schema::{Schema, may, of, text};
 use crate::body::Body;
 use crate::export::{HeaderMembers, dead_schema, live_schema};
 use crate::filter::move_filter;
@@ -74,11 +72,11 @@ fn answers() -> Vec<Schema> {
         BucketBody::schema(),
         NowBody::schema(),
         DrainBody::schema(),
-        alive(),
-        ready(),
-        clock_report(),
+        AliveBody::schema(),
+        ReadyBody::schema(),
+        ClockReport::schema(),
         Problem::schema(),
-        problem_page(),
+        ProblemPage::schema(),
     ]
 }
 
@@ -96,83 +94,6 @@ fn exports() -> Vec<Schema> {
         ImportLine::schema(),
         ImportEnd::schema(),
     ]
-}
-
-fn alive() -> Schema {
-    Schema::answer("Alive", "The process is alive.", vec![has("status", one_of(&["ok"]), "Always `ok`.")])
-}
-
-fn ready() -> Schema {
-    let why = || or_null(text(4_096));
-    Schema::answer(
-        "Ready",
-        "Whether the server is ready for work.",
-        vec![
-            has(
-                "ready",
-                boolean(),
-                "Whether the server takes leases and acks, and also puts unless it drains.",
-            ),
-            has(
-                "status",
-                one_of(&["ok", "draining", "degraded", "read_only", "not_ready"]),
-                "The state in one word. `degraded`: leases and acks go on, but puts are refused because the disk is nearly full, or the server doubts its wall clock.",
-            ),
-            has("why", why(), "Why the server is not ready or is degraded; `null` otherwise."),
-            has("reasons", all(text(4_096)), "All reasons, the most serious first; empty if there is none."),
-            has(
-                "draining",
-                boolean(),
-                "Whether the server refuses new tasks (`POST /v1/drain`, SIGUSR1). All other calls go on.",
-            ),
-            has(
-                "durability",
-                one_of(&["fsync", "os", "memory"]),
-                "The durability of an acknowledged call. `fsync`: it survives a loss of power; `os`: a crash of the process; `memory`: neither.",
-            ),
-            has(
-                "virtual_clock",
-                boolean(),
-                "Whether the server has a virtual clock, which moves only with `POST /v1/clock/advance`.",
-            ),
-            has("read_only", why(), "Why the server is read-only; `null` if it is not."),
-            has("clock", of("ClockReport"), "Observations of the wall clock."),
-            has(
-                "recovery",
-                why(),
-                "Remarks about the last recovery for the operator; `null` if there are none.",
-            ),
-        ],
-    )
-}
-
-fn clock_report() -> Schema {
-    Schema::answer(
-        "ClockReport",
-        "The wall clock in comparison with the monotonic clock, which cannot step.",
-        vec![
-            has("steps", count(), "Number of steps of the wall clock since the start of the server."),
-            has(
-                "offset_ms",
-                json!({ "type": "integer" }),
-                "Difference between the system's wall clock and the wall clock that the server believes (ms).",
-            ),
-        ],
-    )
-}
-
-fn problem_page() -> Schema {
-    Schema::answer(
-        "ProblemPage",
-        "A kind of problem.",
-        vec![
-            has("type", text(256), "The kind."),
-            has("status", integer(400, 599), "The HTTP status of the kind."),
-            has("title", text(256), "The title of the kind."),
-            has("meaning", text(4_096), "The meaning of the problem, and whether the call had an effect."),
-            has("remedy", text(4_096), "The remedy: what to do."),
-        ],
-    )
 }
 
 fn export_line() -> Schema {
@@ -212,7 +133,7 @@ fn import_row() -> Schema {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::Value;
+    use serde_json::{Value, json};
 
     use super::super::schema::Member;
     use super::*;

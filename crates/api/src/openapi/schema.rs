@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
+use crate::duration;
 use crate::time::INSTANT_MS_MAX;
-use crate::{INTEGER_MAX, duration};
 
 /// An object of requests or answers.
 pub(crate) struct Schema {
@@ -41,11 +41,6 @@ pub(crate) struct Member {
 /// A member that may be left out.
 pub(crate) fn may(name: &'static str, schema: Value, what: &'static str) -> Member {
     Member { name, required: false, schema, what: what.to_owned() }
-}
-
-/// A member that is always present.
-pub(crate) fn has(name: &'static str, schema: Value, what: &'static str) -> Member {
-    Member { required: true, ..may(name, schema, what) }
 }
 
 impl Schema {
@@ -129,10 +124,6 @@ pub(crate) fn word(max: usize) -> Value {
 
 pub(crate) fn integer(min: u64, max: u64) -> Value {
     json!({ "type": "integer", "minimum": min, "maximum": max })
-}
-
-pub(crate) fn count() -> Value {
-    integer(0, INTEGER_MAX)
 }
 
 pub(crate) fn boolean() -> Value {

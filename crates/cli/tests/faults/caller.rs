@@ -251,7 +251,7 @@ fn of_line(call: Call, result: &BatchResult) -> Option<Answer> {
         (Call::Put { .. } | Call::Patch { .. }, 200, Some(version), _) => Some(Answer::Changed { version }),
         (_, _, _, Some(outcome)) => Some(of_cancel(outcome)),
         (_, _, _, None) => {
-            let problem = result.problem.as_deref();
+            let problem = result.problem.as_ref();
             let answer = problem.and_then(of_problem);
             Some(answer.unwrap_or_else(|| panic!("a line of a batch was answered with {result:?}")))
         }

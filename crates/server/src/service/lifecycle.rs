@@ -9,7 +9,7 @@ use tickwheel_queue::{FORMAT, ListQueues, Queue, QueueCounts};
 use crate::base::queue_pages::QueuePages;
 use crate::events;
 use crate::telemetry::notices::ms;
-use crate::translate;
+use crate::translate::twin::Twin;
 
 /// Tasks by their states.
 #[derive(Default)]
@@ -62,7 +62,7 @@ pub(crate) async fn say_started(queue: &Queue, directory: Option<&Path>) {
         event = events::STARTED,
         version = env!("CARGO_PKG_VERSION"),
         directory = directory.map(|directory| tracing::field::display(directory.display())),
-        durability = translate::durability(health.durability),
+        durability = health.durability.twin().name(),
         clock = if health.virtual_clock { "virtual" } else { "real" },
         format = found.map(|_| FORMAT),
         made = found.map(|found| found.created),

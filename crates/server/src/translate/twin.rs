@@ -51,6 +51,7 @@ twins! {
     queue::TokenAnswer = api::TokenResult { Acked, Nacked, Extended, Expired, Revoked }
     queue::CatchUp = api::CatchUp { Skip, Once, All }
     queue::Overlap = api::Overlap { Skip, Queue, Allow }
+    queue::Durability = api::Durability { Fsync, Os, Memory }
     queue::Existing = api::Existing { Skip, Replace, Refuse }
     queue::Present = api::SkipWhy { Live, Dead, Ended, Keyless, Schedule = Exists }
 }

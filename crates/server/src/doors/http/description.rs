@@ -6,7 +6,6 @@ use axum::body::{Body, Bytes};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
-use serde::Serialize;
 use tickwheel_api::{Problem, ProblemKind, openapi};
 
 use crate::access::refusal::Refusal;
@@ -32,16 +31,6 @@ async fn openapi(_: Call) -> Result<Response, Refusal> {
 
 /// `GET /problems/{kind}`: the page to which the `type` of a problem leads.
 async fn problem_page(call: Call) -> Result<Response, Refusal> {
-    #[derive(Serialize)]
-    struct ProblemPage {
-        r#type: &'static str,
-        status: u16,
-        title: &'static str,
-        meaning: &'static str,
-        remedy: &'static str,
-    }
     let kind = ProblemKind::of_type(call.path()).ok_or_else(|| Problem::no_endpoint(call.path()))?;
-    let (meaning, remedy) = kind.explained();
-    let (r#type, status, title) = (kind.type_uri(), kind.status(), kind.title());
-    Ok(answer::json(StatusCode::OK, &ProblemPage { r#type, status, title, meaning, remedy }))
+    Ok(answer::json(StatusCode::OK, &kind.page()))
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use axum::http::StatusCode;
 use axum::response::Response;
-use serde::Serialize;
+use tickwheel_api::{Alive, AliveBody, ReadyBody};
 use tickwheel_queue::ListQueues;
 use tokio::time::timeout;
 
@@ -22,11 +22,7 @@ handlers! {
 /// `GET /healthz`: 200 if the process answers at all. A supervisor should use this to decide about a restart, and not
 /// `/readyz`: a server that is only read-only still serves reads, which a restart would end.
 async fn alive(_: Call) -> Result<Response, Refusal> {
-    #[derive(Serialize)]
-    struct Alive {
-        status: &'static str,
-    }
-    Ok(answer::json(StatusCode::OK, &Alive { status: "ok" }))
+    Ok(answer::json(StatusCode::OK, &AliveBody { status: Alive::Ok }))
 }
 
 /// The longest wait for the queue's answer to a cheap question.
@@ -56,10 +52,23 @@ async fn ready(call: Call) -> Result<Response, Refusal> {
     let trouble = stopping.or(silent).or(closed);
     let mut body = translate::ready(app.queue.health(), app.draining.is_on(), trouble, down);
     if !caller.may_read() {
-        body.hide();
+        hide(&mut body);
     }
     let status = if body.ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     Ok(answer::json(status, &body))
+}
+
+/// The text for a caller without a token, instead of a text that may contain file names.
+const HIDDEN: &str = "the reason is shown to callers with a token that has `read`";
+
+/// Hides the reasons and keeps the states.
+fn hide(body: &mut ReadyBody) {
+    for text in [&mut body.why, &mut body.read_only, &mut body.recovery] {
+        if text.is_some() {
+            *text = Some(HIDDEN.to_owned());
+        }
+    }
+    body.reasons.fill(HIDDEN.to_owned());
 }
 
 #[cfg(test)]
@@ -68,7 +77,7 @@ mod tests {
 
     use axum::body::Body;
     use axum::http::Request;
-    use tickwheel_api::Levels;
+    use tickwheel_api::{Levels, Readiness};
     use tickwheel_queue::Queue;
 
     use super::*;
@@ -78,7 +87,6 @@ mod tests {
     use crate::doors::http::call::tests::answered;
     use crate::service::app::App;
     use crate::service::limits::Limits;
-    use crate::translate::ready::{HIDDEN, Status};
 
     /// The reason why a stopping server is not ready, as a caller with this grant sees it.
     async fn why(grant: Grant) -> String {
@@ -111,16 +119,16 @@ mod tests {
         );
         let failed =
             |health: &mut tickwheel_queue::Health| health.read_only = Some("sync a: it failed".into());
-        assert_eq!(of(|_| {}, false, None), (true, Status::Ok, 0, false));
-        assert_eq!(of(|_| {}, true, None), (true, Status::Draining, 0, false));
-        assert_eq!(of(full, false, None), (true, Status::Degraded, 1, true));
-        assert_eq!(of(doubted, true, None), (true, Status::Degraded, 1, true));
-        assert_eq!(of(failed, false, Some("it is read-only")), (false, Status::ReadOnly, 2, true));
-        assert_eq!(of(|health| health.ready = false, false, None), (false, Status::NotReady, 1, true));
-        assert_eq!(of(full, false, Some("it is stopping")), (false, Status::NotReady, 2, true));
+        assert_eq!(of(|_| {}, false, None), (true, Readiness::Ok, 0, false));
+        assert_eq!(of(|_| {}, true, None), (true, Readiness::Draining, 0, false));
+        assert_eq!(of(full, false, None), (true, Readiness::Degraded, 1, true));
+        assert_eq!(of(doubted, true, None), (true, Readiness::Degraded, 1, true));
+        assert_eq!(of(failed, false, Some("it is read-only")), (false, Readiness::ReadOnly, 2, true));
+        assert_eq!(of(|health| health.ready = false, false, None), (false, Readiness::NotReady, 1, true));
+        assert_eq!(of(full, false, Some("it is stopping")), (false, Readiness::NotReady, 2, true));
         let down = vec!["the background task `tokens` ended".to_owned()];
         let body = translate::ready(well, false, None, down.clone());
-        assert_eq!((body.ready, body.status, body.reasons), (true, Status::Degraded, down));
+        assert_eq!((body.ready, body.status, body.reasons), (true, Readiness::Degraded, down));
     }
 
     #[tokio::test]

@@ -34,6 +34,7 @@ use crate::telemetry::metrics::process::Process;
 use crate::telemetry::metrics::queue_labels::{Labelled, Others};
 use crate::telemetry::requests::{OfRoute, REQUEST_BOUNDS_US, Seen, WAIT_BOUNDS_US};
 use crate::translate;
+use crate::translate::twin::Twin;
 
 handlers! {
     Metrics => metrics,
@@ -309,7 +310,7 @@ impl Figures {
             read_only,
         )?;
         let mode: &Labels<'_> = &[
-            ("durability", translate::durability(health.durability)),
+            ("durability", health.durability.twin().name()),
             ("clock", if health.virtual_clock { "virtual" } else { "real" }),
         ];
         let help = "The durability of acknowledged calls and the kind of clock, as labels; always 1";
