@@ -2,12 +2,12 @@
 
 use crate::INTEGER_MAX;
 use crate::bad_request::BadRequest;
-use crate::body::{Body, Meaning, Slots, Source, body, means, named};
+use crate::body::{Body, Meaning, Slots, Source, body, named, role};
 use crate::cancel::CancelOutcome;
 use crate::json::{self, find_text};
 use crate::kind::{Kind, choice, flag, instant, key, number, object, one_of};
 use crate::openapi::schema::{self, Member};
-use crate::part::{Group, has, may, some, unless};
+use crate::part::{Part, has, may, unless};
 use crate::problem::Problem;
 use crate::problem_kind::ProblemKind;
 use crate::put::{OF_TASK, PatchBody, PutBody};
@@ -30,7 +30,7 @@ body! {
         /// Whether a leased task is taken from its worker.
         revoke: bool = unless(false, flag());
         /// The members of a put or a patch. The operation decides how they are read.
-        change: Change = some(ChangeMembers);
+        change: Change = has(ChangeMembers);
     }
     elsewhere: &[
         ("queue", "it stands in the path: POST /v1/queues/{q}/batch"),
@@ -62,22 +62,28 @@ pub(crate) enum Change {
 /// The members of a put. The members of a patch are among them, in the same slots.
 struct ChangeMembers;
 
-impl Group for ChangeMembers {
+impl Part for ChangeMembers {
     type Value = Change;
 
     fn count(&self) -> usize {
         PutBody::count()
     }
 
-    fn find(&self, name: &str) -> Option<usize> {
+    fn find(&self, _: &'static str, name: &str) -> Option<usize> {
         PutBody::find(name)
     }
 
-    fn read(&self, _: Slots<'_, '_>, _: Source) -> Result<Option<Change>, BadRequest> {
+    fn read(&self, _: &'static str, _: Slots<'_, '_>, _: Source) -> Result<Option<Change>, BadRequest> {
         Ok(Some(Change::None))
     }
 
-    fn write<M: SerializeMap>(&self, change: &Change, map: &mut M, one_line: bool) -> Result<(), M::Error> {
+    fn write<M: SerializeMap>(
+        &self,
+        _: &'static str,
+        change: &Change,
+        map: &mut M,
+        one_line: bool,
+    ) -> Result<(), M::Error> {
         match change {
             Change::None => Ok(()),
             Change::Put(body) => body.write(map, one_line),
@@ -85,8 +91,8 @@ impl Group for ChangeMembers {
         }
     }
 
-    fn members(&self) -> Vec<Member> {
-        PutBody::members()
+    fn describe(&self, _: &'static str, _: String, _: bool, all: &mut Vec<Member>) {
+        all.extend(PutBody::members());
     }
 }
 
@@ -244,7 +250,7 @@ impl BatchLine {
     }
 }
 
-means!(export BatchLine);
+role!(functions export BatchLine);
 
 body! {
     /// The result of one line, in the order of the request.

@@ -27,7 +27,7 @@
 use crate::bad_request::BadRequest;
 use crate::json::{self, Known};
 use crate::openapi::schema::{Member, Schema};
-use crate::part::Part;
+use crate::part::{Field, Part};
 use crate::value;
 use serde::de::{self, DeserializeSeed, Deserializer, Visitor};
 use serde::ser::{Serialize, SerializeMap, Serializer};
@@ -68,6 +68,11 @@ pub(crate) trait Body: Sized {
 
     /// Reads the members.
     fn read(slots: Slots<'_, '_>, source: Source) -> Result<Self, BadRequest>;
+
+    /// Reads the members; `None`: the value of a [`Meaning`] that has none of them.
+    fn read_some(slots: Slots<'_, '_>, source: Source) -> Result<Option<Self>, BadRequest> {
+        Self::read(slots, source).map(Some)
+    }
 
     /// Reads the members of a patch; members that it leaves out keep their values.
     fn over(self, slots: Slots<'_, '_>) -> Result<Self, BadRequest>;
@@ -155,53 +160,48 @@ pub(crate) trait Meaning: Sized {
     fn to_members(&self) -> Self::Members;
 }
 
-/// Implements [`Body`] for a [`Meaning`].
-macro_rules! means {
-    ($role:ident $Name:ident) => {
-        impl $crate::body::Body for $Name {
-            const NAME: &'static str = <<Self as $crate::body::Meaning>::Members as $crate::body::Body>::NAME;
-            const EXAMPLE: &'static str = <<Self as $crate::body::Meaning>::Members as $crate::body::Body>::EXAMPLE;
-            const KNOWN: $crate::json::Known = <<Self as $crate::body::Meaning>::Members as $crate::body::Body>::KNOWN;
-            const ONE_LINE: bool = <<Self as $crate::body::Meaning>::Members as $crate::body::Body>::ONE_LINE;
+impl<T: Meaning> Body for T {
+    const NAME: &'static str = T::Members::NAME;
+    const EXAMPLE: &'static str = T::Members::EXAMPLE;
+    const KNOWN: Known = T::Members::KNOWN;
+    const ONE_LINE: bool = T::Members::ONE_LINE;
 
-            fn count() -> usize {
-                <<Self as $crate::body::Meaning>::Members as $crate::body::Body>::count()
-            }
+    fn count() -> usize {
+        T::Members::count()
+    }
 
-            fn find(name: &str) -> Option<usize> {
-                <<Self as $crate::body::Meaning>::Members as $crate::body::Body>::find(name)
-            }
+    fn find(name: &str) -> Option<usize> {
+        T::Members::find(name)
+    }
 
-            fn read(slots: $crate::body::Slots<'_, '_>, source: $crate::body::Source) -> Result<Self, $crate::BadRequest> {
-                let members = <<Self as $crate::body::Meaning>::Members as $crate::body::Body>::read(slots, source)?;
-                $crate::body::meant(<Self as $crate::body::Meaning>::of_members(members, None, slots)?)
-            }
+    fn read(slots: Slots<'_, '_>, source: Source) -> Result<T, BadRequest> {
+        meant(T::read_some(slots, source)?)
+    }
 
-            fn over(self, slots: $crate::body::Slots<'_, '_>) -> Result<Self, $crate::BadRequest> {
-                let members = <<Self as $crate::body::Meaning>::Members as $crate::body::Body>::read(slots, $crate::body::Source::Request)?;
-                $crate::body::meant(<Self as $crate::body::Meaning>::of_members(members, Some(self), slots)?)
-            }
+    fn read_some(slots: Slots<'_, '_>, source: Source) -> Result<Option<T>, BadRequest> {
+        T::of_members(T::Members::read(slots, source)?, None, slots)
+    }
 
-            fn write<M: serde::ser::SerializeMap>(&self, map: &mut M, one_line: bool) -> Result<(), M::Error> {
-                $crate::body::Body::write(&$crate::body::Meaning::to_members(self), map, one_line)
-            }
+    fn over(self, slots: Slots<'_, '_>) -> Result<T, BadRequest> {
+        let members = T::Members::read(slots, Source::Request)?;
+        meant(T::of_members(members, Some(self), slots)?)
+    }
 
-            fn members() -> Vec<$crate::openapi::schema::Member> {
-                <<Self as $crate::body::Meaning>::Members as $crate::body::Body>::members()
-            }
+    fn write<M: SerializeMap>(&self, map: &mut M, one_line: bool) -> Result<(), M::Error> {
+        self.to_members().write(map, one_line)
+    }
 
-            fn schema() -> $crate::openapi::schema::Schema {
-                <<Self as $crate::body::Meaning>::Members as $crate::body::Body>::schema()
-            }
-        }
+    fn members() -> Vec<Member> {
+        T::Members::members()
+    }
 
-        $crate::body::role!(functions $role $Name);
-    };
+    fn schema() -> Schema {
+        T::Members::schema()
+    }
 }
-pub(crate) use means;
 
 /// The value, or a refusal of a body without members.
-pub(crate) fn meant<T>(value: Option<T>) -> Result<T, BadRequest> {
+fn meant<T>(value: Option<T>) -> Result<T, BadRequest> {
     value.ok_or_else(|| BadRequest::body("has no member", "write at least one"))
 }
 
@@ -223,8 +223,8 @@ pub(crate) fn description(doc: &[&'static str]) -> String {
 }
 
 /// Ties a part to the type of its field.
-pub(crate) fn typed<V, P: Part<Value = V>>(part: P) -> P {
-    part
+pub(crate) fn typed<V, P: Part<Value = V>, U>(field: Field<P, U>) -> Field<P, U> {
+    field
 }
 
 /// Takes as many slots as `part` has members from the front of `slots`, and returns them.
@@ -397,13 +397,13 @@ macro_rules! body {
             };
 
             fn count() -> usize {
-                0 $(+ $crate::part::Part::count(&$crate::body::typed::<$type, _>($part)))*
+                0 $(+ $crate::part::Part::count(&$crate::body::typed::<$type, _, _>($part).part))*
             }
 
             fn find(name: &str) -> Option<usize> {
                 let _before = 0;
                 $(
-                    let part = $crate::body::typed::<$type, _>($part);
+                    let part = $crate::body::typed::<$type, _, _>($part).part;
                     let found = $crate::part::Part::find(&part, $crate::body::wire_name!($field $($wire)?), name);
                     if let Some(at) = found {
                         return Some(_before + at);
@@ -422,9 +422,9 @@ macro_rules! body {
                 let mut _rest = slots;
                 let body = Self {
                     $($field: {
-                        let part = $crate::body::typed::<$type, _>($part);
+                        let field = $crate::body::typed::<$type, _, _>($part);
                         let name = $crate::body::wire_name!($field $($wire)?);
-                        $crate::part::Part::read(&part, name, $crate::body::cut(&mut _rest, &part), source)?
+                        field.read(name, $crate::body::cut(&mut _rest, &field.part), source)?
                     },)*
                 };
                 $(if _is_request { ($check)(&body, slots)?; })?
@@ -436,10 +436,9 @@ macro_rules! body {
                 let mut _rest = slots;
                 let body = Self {
                     $($field: {
-                        let part = $crate::body::typed::<$type, _>($part);
+                        let field = $crate::body::typed::<$type, _, _>($part);
                         let name = $crate::body::wire_name!($field $($wire)?);
-                        let slots = $crate::body::cut(&mut _rest, &part);
-                        $crate::part::Part::over(&part, name, slots, self.$field)?
+                        field.over(name, $crate::body::cut(&mut _rest, &field.part), self.$field)?
                     },)*
                 };
                 $(($check)(&body, slots)?;)?
@@ -448,9 +447,8 @@ macro_rules! body {
 
             fn write<M: serde::ser::SerializeMap>(&self, _map: &mut M, _one_line: bool) -> Result<(), M::Error> {
                 $(
-                    let part = $crate::body::typed::<$type, _>($part);
                     let name = $crate::body::wire_name!($field $($wire)?);
-                    $crate::part::Part::write(&part, name, &self.$field, _map, _one_line)?;
+                    $crate::body::typed::<$type, _, _>($part).write(name, &self.$field, _map, _one_line)?;
                 )*
                 Ok(())
             }
@@ -459,8 +457,9 @@ macro_rules! body {
                 let mut _all = Vec::new();
                 $(
                     let what = $crate::body::description(&[$($crate::body::doc_text!($($about)*)),*]);
-                    let part = $crate::body::typed::<$type, _>($part);
-                    $crate::part::Part::describe(&part, $crate::body::wire_name!($field $($wire)?), what, &mut _all);
+                    let field = $crate::body::typed::<$type, _, _>($part);
+                    let name = $crate::body::wire_name!($field $($wire)?);
+                    $crate::part::Part::describe(&field.part, name, what, field.is_required, &mut _all);
                 )*
                 _all
             }

@@ -6,7 +6,7 @@ use crate::due::{at, at_ms};
 use crate::filter::{TaskFilter, filter};
 use crate::kind::{Kind, count, duration, flag, object};
 use crate::openapi::schema::{self, Rule};
-use crate::part::{has, may, members_of, or, some, unless};
+use crate::part::{has, may, members_of, or, unless};
 use crate::task::TaskState;
 use crate::{duration, value};
 use serde::ser::Serializer;
@@ -60,7 +60,7 @@ body! {
         /// The tasks to move. `{}` stands for every task that is not dead; the member is required. Dead tasks do not move.
         filter: TaskFilter = has(filter().checked(can_move).described(|| schema::of("MoveFilter")));
         /// The new due time.
-        to: MoveTo = some(members_of());
+        to: MoveTo = has(members_of());
         /// Whether to count the tasks and change nothing.
         dry_run: bool = or(false, flag());
         /// Whether leased tasks are taken from their workers, too.

@@ -2,7 +2,7 @@
 
 use crate::INTEGER_MAX;
 use crate::bad_request::BadRequest;
-use crate::body::{Meaning, Slots, body, means, two_of};
+use crate::body::{Meaning, Slots, body, role, two_of};
 use crate::choice::choice;
 use crate::kind::{Kind, choice, count, flag, key, list, number};
 use crate::openapi::schema::Rule;
@@ -88,7 +88,7 @@ impl Meaning for RedriveBody {
     }
 }
 
-means!(request RedriveBody);
+role!(functions request RedriveBody);
 
 choice! {
     /// The outcome of the redrive for one task.

@@ -4,7 +4,7 @@ use crate::bad_request::BadRequest;
 use crate::body::{Source, body};
 use crate::choice::choice;
 use crate::kind::{Kind, choice, count, flag, list, object, or_null, text};
-use crate::part::has;
+use crate::part::{has, shown};
 use crate::value;
 use serde::Serializer;
 use serde_json::value::RawValue;
@@ -42,7 +42,7 @@ body! {
         /// The state in one word. `degraded`: leases and acks go on, but puts are refused because the disk is nearly full, or the server doubts its wall clock.
         status: Readiness = has(choice());
         /// Why the server is not ready or is degraded; `null` otherwise.
-        why: Option<String> = has(or_null(text(REASON_BYTES_MAX, "")));
+        why: Option<String> = shown(None, or_null(text(REASON_BYTES_MAX, "")));
         /// All reasons, the most serious first; empty if there is none.
         reasons: Vec<String> = has(list(text(REASON_BYTES_MAX, ""), ""));
         /// Whether the server refuses new tasks (`POST /v1/drain`, SIGUSR1). All other calls go on.
@@ -52,11 +52,11 @@ body! {
         /// Whether the server has a virtual clock, which moves only with `POST /v1/clock/advance`.
         virtual_clock: bool = has(flag());
         /// Why the server is read-only; `null` if it is not.
-        read_only: Option<String> = has(or_null(text(REASON_BYTES_MAX, "")));
+        read_only: Option<String> = shown(None, or_null(text(REASON_BYTES_MAX, "")));
         /// Observations of the wall clock.
         clock: ClockReport = has(object());
         /// Remarks about the last recovery for the operator; `null` if there are none.
-        recovery: Option<String> = has(or_null(text(REASON_BYTES_MAX, "")));
+        recovery: Option<String> = shown(None, or_null(text(REASON_BYTES_MAX, "")));
     }
 }
 

@@ -1,7 +1,7 @@
 //! Jobs: changes of many tasks that go on after their calls were answered.
 
 use crate::bad_request::BadRequest;
-use crate::body::{Meaning, Slots, body, means};
+use crate::body::{Meaning, Slots, body, role};
 use crate::bulk::SkippedBody;
 use crate::choice::choice;
 use crate::kind::{choice, count, flag, list, object, text};
@@ -154,7 +154,7 @@ impl Meaning for JobBody {
     }
 }
 
-means!(answer JobBody);
+role!(functions answer JobBody);
 
 body! {
     /// A list of jobs.

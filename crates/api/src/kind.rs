@@ -42,11 +42,6 @@ pub(crate) trait Kind: Sized {
         self.read(path, raw, Source::Request)
     }
 
-    /// The value if an answer lacks the member.
-    fn absent(&self) -> Option<Self::Value> {
-        None
-    }
-
     /// The same kind with another schema.
     fn described(self, schema: fn() -> Json) -> Adapted<Self> {
         Adapted { schema: Some(schema), ..Adapted::of(self) }
@@ -188,10 +183,6 @@ impl<K: Kind> Kind for OrNull<K> {
         before: Option<Option<K::Value>>,
     ) -> Result<Option<K::Value>, BadRequest> {
         value::or_null(raw, |raw| self.0.over(path, raw, before.flatten()))
-    }
-
-    fn absent(&self) -> Option<Option<K::Value>> {
-        Some(None)
     }
 }
 

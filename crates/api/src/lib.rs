@@ -92,9 +92,9 @@ pub use dead::{REDRIVE_MAX, RedriveAnswer, RedriveBody, RedriveOutcome};
 pub use drain::DrainBody;
 pub use due::Due;
 pub use export::{
-    EXPORT_CURSOR_BYTES_MAX, EXPORT_FORMAT, Existing, ExportDeath, ExportEnd, ExportHeader, ExportLine,
-    ExportQuery, ExportQueue, ExportSchedule, ExportTask, ImportCounts, ImportEnd, ImportLine, ImportQuery,
-    ImportResult, ImportRow, SkipWhy, TallyBody,
+    EXPORT_CURSOR_BYTES_MAX, EXPORT_FORMAT, Existing, ExportEnd, ExportHeader, ExportLine, ExportQuery,
+    ExportQueue, ExportSchedule, ExportTask, ImportCounts, ImportEnd, ImportLine, ImportQuery, ImportResult,
+    ImportRow, SkipWhy, TallyBody,
 };
 pub use filter::TaskFilter;
 pub use forecast::{BucketBody, FORECAST_BUCKETS_MAX, ForecastBody, ForecastQuery};

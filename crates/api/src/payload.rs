@@ -5,7 +5,7 @@ use crate::bad_request::{BadRequest, shown};
 use crate::body::{Slots, Source};
 use crate::json::too_deep_at;
 use crate::openapi::schema::{Member, any, may, text};
-use crate::part::{Absence, Group};
+use crate::part::Part;
 use crate::portable;
 use crate::value;
 use base64::Engine as _;
@@ -106,18 +106,23 @@ pub(crate) struct Payload {
     members: fn() -> Vec<Member>,
 }
 
-impl Group for Payload {
+impl Part for Payload {
     type Value = PayloadBody;
 
     fn count(&self) -> usize {
         3
     }
 
-    fn find(&self, name: &str) -> Option<usize> {
+    fn find(&self, _: &'static str, name: &str) -> Option<usize> {
         ["payload", "payload_base64", "content_type"].iter().position(|known| *known == name)
     }
 
-    fn read(&self, slots: Slots<'_, '_>, _: Source) -> Result<Option<PayloadBody>, BadRequest> {
+    fn read(
+        &self,
+        _: &'static str,
+        slots: Slots<'_, '_>,
+        _: Source,
+    ) -> Result<Option<PayloadBody>, BadRequest> {
         match (slots[0], slots[1], slots[2]) {
             (None, None, None) => Ok(None),
             (Some(_), Some(_), _) => Err(BadRequest::member(
@@ -144,6 +149,7 @@ impl Group for Payload {
     /// JSON of this crate has line ends.
     fn write<M: SerializeMap>(
         &self,
+        _: &'static str,
         payload: &PayloadBody,
         map: &mut M,
         one_line: bool,
@@ -156,8 +162,8 @@ impl Group for Payload {
         map.serialize_entry("content_type", &payload.content_type)
     }
 
-    fn members(&self) -> Vec<Member> {
-        (self.members)()
+    fn describe(&self, _: &'static str, _: String, _: bool, all: &mut Vec<Member>) {
+        all.extend((self.members)());
     }
 }
 
@@ -200,37 +206,6 @@ fn in_exports() -> Vec<Member> {
         may("payload_base64", text(2 << 20), base64),
         may("content_type", text(ANY_CONTENT_TYPE_BYTES_MAX), "The content type of `payload_base64`."),
     ]
-}
-
-/// The meaning of a missing payload: the JSON `null`.
-pub(crate) struct Null {
-    /// Whether the payload `null` is written.
-    pub(crate) is_written: bool,
-}
-
-impl Absence<PayloadBody> for Null {
-    type Value = PayloadBody;
-
-    fn absent(&self) -> Option<PayloadBody> {
-        Some(PayloadBody::default())
-    }
-
-    fn present(value: PayloadBody) -> PayloadBody {
-        value
-    }
-
-    fn before(value: PayloadBody) -> Option<PayloadBody> {
-        Some(value)
-    }
-
-    fn written<'v>(&self, value: &'v PayloadBody) -> Option<&'v PayloadBody> {
-        let is_null = value.bytes == b"null" && value.content_type == CONTENT_TYPE_JSON;
-        (self.is_written || !is_null).then_some(value)
-    }
-
-    fn is_required(&self) -> bool {
-        false
-    }
 }
 
 fn base64_bytes(raw: &RawValue) -> Result<Vec<u8>, BadRequest> {

@@ -5,8 +5,8 @@ use crate::body::{Body, Slots, body};
 use crate::due::Due;
 use crate::kind::duration;
 use crate::openapi::schema::{Rule, Schema};
-use crate::part::{flat, may, may_some, members_of, some_or, unless, usual};
-use crate::payload::{Null, PayloadBody, payload};
+use crate::part::{flat, may, members_of, unless, unless_made};
+use crate::payload::{PayloadBody, payload};
 use crate::query::PutMode;
 use crate::terms::{Terms, TermsPatch};
 use crate::timeline::{self, MomentBody, timeline};
@@ -37,11 +37,11 @@ body! {
     #[derive(Default)]
     pub struct PutBody: request "Put" {
         /// The due time of the task.
-        due: Due = some_or(usual(Due::Now), members_of());
+        due: Due = unless(Due::Now, members_of());
         /// A timeline: instants in the order of time, each with its payload. A timeline replaces due time and payload.
         timeline: Vec<MomentBody> = unless(Vec::new(), timeline());
         /// The payload that the worker gets. In a timeline each instant has its own.
-        payload: PayloadBody = some_or(Null { is_written: false }, payload());
+        payload: PayloadBody = unless_made(PayloadBody::default, payload());
         /// The terms: tags, priority, group, retry policy and expiry.
         terms: Terms = flat();
         /// With the mode `debounce`: the task becomes due at the latest this long after the first of the puts that are debounced together.
@@ -110,11 +110,11 @@ body! {
     #[derive(Default)]
     pub struct PatchBody: request "Patch" {
         /// The new due time. `delay` counts from the receipt of the patch.
-        due: Option<Due> = may_some(members_of());
+        due: Option<Due> = may(members_of());
         /// A timeline: instants in the order of time, each with its payload. A timeline replaces due time and payload.
         timeline: Option<Vec<MomentBody>> = may(timeline());
         /// The new payload.
-        payload: Option<PayloadBody> = may_some(payload());
+        payload: Option<PayloadBody> = may(payload());
         /// The new terms: tags, priority, group, retry policy and expiry.
         terms: TermsPatch = flat();
     }

@@ -3,7 +3,7 @@
 use crate::body::body;
 use crate::choice::choice;
 use crate::kind::{choice, count, flag, instant, list, object, or_null, text};
-use crate::part::{flat, has, may, unless};
+use crate::part::{flat, has, may, shown, unless};
 use crate::settings::SettingsBody;
 
 body! {
@@ -14,7 +14,7 @@ body! {
         /// The queues in the order of their names.
         queues: Vec<QueueCounts> = has(list(object(), ""));
         /// The `cursor` of the next page; `null` on the last page.
-        next_cursor: Option<String> = has(or_null(text(512, "")));
+        next_cursor: Option<String> = shown(None, or_null(text(512, "")));
     }
 }
 

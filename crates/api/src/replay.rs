@@ -1,11 +1,11 @@
 //! Lines of `tickwheel replay` as NDJSON: the input has operations with their times, and the output has deliveries.
 
 use crate::bad_request::BadRequest;
-use crate::body::{Meaning, Slots, body, means, named};
+use crate::body::{Meaning, Slots, body, named, role};
 use crate::due::Due;
 use crate::kind::{duration, instant, key, one_of, text};
-use crate::part::{has, may, may_some, some_or};
-use crate::payload::{Null, PayloadBody, kept_payload, payload};
+use crate::part::{has, may, or_made};
+use crate::payload::{PayloadBody, kept_payload, payload};
 
 body! {
     /// One operation of a replay.
@@ -23,7 +23,7 @@ body! {
         /// The due time of the task.
         due_at: Option<i64> = may(instant());
         /// The payload of the task.
-        payload: Option<PayloadBody> = may_some(payload());
+        payload: Option<PayloadBody> = may(payload());
     }
     elsewhere: &[
         ("at_ms", "write `at`, in RFC 3339"),
@@ -116,7 +116,7 @@ impl Meaning for ReplayLine {
     }
 }
 
-means!(line ReplayLine);
+role!(functions line ReplayLine);
 
 body! {
     /// One delivery of a replay.
@@ -130,6 +130,6 @@ body! {
         /// When the task was delivered, by the virtual clock (ms since 1970).
         fired_at_ms as "fired_at": i64 = has(instant());
         /// The payload of the task.
-        payload: PayloadBody = some_or(Null { is_written: true }, kept_payload());
+        payload: PayloadBody = or_made(PayloadBody::default, kept_payload());
     }
 }

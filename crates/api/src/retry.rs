@@ -1,7 +1,7 @@
 //! The retry policy: how often and how soon a failed task is tried again.
 
 use crate::bad_request::BadRequest;
-use crate::body::{Meaning, Slots, Source, body, means};
+use crate::body::{Meaning, Slots, Source, body, role};
 use crate::kind::{Kind, duration, number, one_of, or_null};
 use crate::part::may;
 use crate::{duration, value};
@@ -115,7 +115,7 @@ impl Meaning for RetryBody {
     }
 }
 
-means!(inner RetryBody);
+role!(functions inner RetryBody);
 
 /// The jitter, in percent of a wait. On the wire: `true` is 50 %, `false` is 0 %, a number from 0 to 1 is that part.
 struct Jitter;

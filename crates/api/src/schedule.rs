@@ -6,8 +6,8 @@ use crate::body::{Meaning, Slots, body};
 use crate::choice::choice;
 use crate::kind::{Kind, choice, count, duration, flag, instant, key, list, number, object, or_null, text};
 use crate::openapi::schema::Rule;
-use crate::part::{flat, has, may, members_of, or, some, some_or, unless};
-use crate::payload::{Null, PayloadBody, payload};
+use crate::part::{flat, has, may, members_of, or, or_made, shown, unless};
+use crate::payload::{PayloadBody, payload};
 use crate::settings::LIMIT_MAX;
 use crate::terms::Terms;
 use serde_json::{Value as Json, json};
@@ -112,7 +112,7 @@ body! {
     /// Exactly one of `cron`, `every` and `fixed_delay` says when. This crate does not check the expression and the zone; the server does.
     pub struct ScheduleSpec: request "Schedule" {
         /// The instants.
-        cadence: CadenceBody = some(members_of());
+        cadence: CadenceBody = has(members_of());
         /// The schedule has no instants before this one. `every` and `fixed_delay` begin here; without `start`, their first instant is one interval after the put.
         start_ms as "start": Option<i64> = may(instant());
         /// The schedule has no instants after this one. If a change sets an earlier `end`, instants after it that still wait for their turn are left out.
@@ -126,7 +126,7 @@ body! {
         /// The rule for an instant that comes while the task of an earlier instant is live: leave it out, put its task when the earlier one has ended, or put it at once. Default: `allow`.
         overlap: Overlap = or(Overlap::Allow, choice());
         /// The payload of the tasks.
-        payload: PayloadBody = some_or(Null { is_written: true }, payload());
+        payload: PayloadBody = or_made(PayloadBody::default, payload());
         /// The terms of the tasks: tags, priority, group, retry policy and expiry.
         terms: Terms = flat();
     }
@@ -228,9 +228,9 @@ body! {
         /// The version of the schedule, which grows with each change by its owner; also the `ETag`.
         version: u64 = has(number(1, INTEGER_MAX));
         /// When the schedule puts its next task; `null`: never again, or not before the running task has ended.
-        next_at_ms as "next_at": Option<i64> = has(or_null(instant()));
+        next_at_ms as "next_at": Option<i64> = shown(None, or_null(instant()));
         /// The last instant for which a task was put.
-        last_at_ms as "last_at": Option<i64> = has(or_null(instant()));
+        last_at_ms as "last_at": Option<i64> = shown(None, or_null(instant()));
         /// Number of tasks put so far.
         made: u64 = has(count());
         /// Number of instants left out so far. Instants of a cron expression that were left out together count as one.
@@ -252,7 +252,7 @@ body! {
         /// The schedules in the order of queue and name.
         schedules: Vec<ScheduleBody> = has(list(object(), ""));
         /// The `cursor` of the next page; `null` on the last page.
-        next_cursor: Option<String> = has(or_null(text(512, "")));
+        next_cursor: Option<String> = shown(None, or_null(text(512, "")));
     }
 }
 

@@ -6,8 +6,8 @@ use crate::body::{Meaning, Slots, body};
 use crate::choice::choice;
 use crate::kind::{Kind, choice, instant, key, list, number, object, or_null, text, word};
 use crate::openapi::schema;
-use crate::part::{has, may, may_some, members_of, shown, some_or, unless};
-use crate::payload::{Null, PayloadBody, kept_payload};
+use crate::part::{has, may, members_of, or_made, shown, unless};
+use crate::payload::{PayloadBody, kept_payload};
 use crate::retry::RetryBody;
 use crate::terms::{GROUP_BYTES_MAX, PRIORITY_DEFAULT, TAG_BYTES_MAX};
 use crate::timeline::MomentBody;
@@ -45,7 +45,7 @@ body! {
         /// When the task is due.
         due_at_ms as "due_at": i64 = has(instant());
         /// The payload that the worker gets.
-        payload: PayloadBody = some_or(Null { is_written: true }, kept_payload());
+        payload: PayloadBody = or_made(PayloadBody::default, kept_payload());
         /// Words to find the task by.
         tags: Vec<String> = shown(Vec::new(), tags());
         /// The priority; among ready tasks, the one with the smallest number goes first.
@@ -61,11 +61,11 @@ body! {
         /// The last attempts that failed, at most ten, the oldest first.
         failures: Vec<FailureBody> = unless(Vec::new(), list(object(), ""));
         /// When and why the task was given up.
-        dead: Option<(i64, DeathReason)> = may_some(members_of());
+        dead: Option<(i64, DeathReason)> = may(members_of());
         /// The instants of the timeline that are still to come.
         timeline: Vec<MomentBody> = unless(Vec::new(), list(object(), ""));
         /// The trace context of its put.
-        trace: Option<TraceContext> = may_some(members_of());
+        trace: Option<TraceContext> = may(members_of());
     }
 }
 
@@ -91,12 +91,26 @@ impl Meaning for (i64, DeathReason) {
         _: Option<Self>,
         _: Slots<'_, '_>,
     ) -> Result<Option<Self>, BadRequest> {
-        Ok(members.dead_at.zip(members.reason))
+        match (members.dead_at, members.reason) {
+            (None, None) => Ok(None),
+            (_, None) => Err(no_reason()),
+            (None, _) => Err(missing("dead_at", "\"2030-01-01T00:00:00Z\"")),
+            (Some(at_ms), Some(reason)) => Ok(Some((at_ms, reason))),
+        }
     }
 
     fn to_members(&self) -> DeathMembers {
         DeathMembers { dead_at: Some(self.0), reason: Some(self.1) }
     }
+}
+
+/// The refusal of a dead task that does not say why it was given up.
+pub(crate) fn no_reason() -> BadRequest {
+    missing("reason", "\"max_attempts\"")
+}
+
+fn missing(name: &str, example: &str) -> BadRequest {
+    BadRequest::member(name, "is missing", format!("add for example `\"{name}\": {example}`"))
 }
 
 body! {
@@ -177,7 +191,7 @@ body! {
         /// The server's number for the task.
         id: u64 = has(number(1, INTEGER_MAX));
         /// The payload.
-        payload: PayloadBody = some_or(Null { is_written: true }, kept_payload());
+        payload: PayloadBody = or_made(PayloadBody::default, kept_payload());
         /// Words to find the task by.
         tags: Vec<String> = shown(Vec::new(), tags());
         /// The priority; among ready tasks, the one with the smallest number goes first.
@@ -193,7 +207,7 @@ body! {
         /// When the lease ends. It does not end earlier, unless the server crashes or its clock is set.
         lease_until_ms as "lease_until": i64 = has(instant());
         /// The trace context of its put.
-        trace: Option<TraceContext> = may_some(members_of());
+        trace: Option<TraceContext> = may(members_of());
     }
 }
 
@@ -213,6 +227,6 @@ body! {
         /// The tasks in the order of `due_at`; dead tasks in the order of `dead_at`, those with the reason `buried` last.
         tasks: Vec<TaskBody> = has(list(object(), ""));
         /// The `cursor` of the next page; `null` on the last page.
-        next_cursor: Option<String> = has(or_null(text(512, "")));
+        next_cursor: Option<String> = shown(None, or_null(text(512, "")));
     }
 }

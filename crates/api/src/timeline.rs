@@ -1,12 +1,12 @@
 //! Timelines: tasks with many instants and a payload for each.
 
 use crate::bad_request::{BadRequest, inside};
-use crate::body::{Meaning, Slots, body, means, two_of};
+use crate::body::{Meaning, Slots, body, role, two_of};
 use crate::due::{at, at_ms, one_time};
 use crate::kind::{Kind, list, object};
 use crate::openapi::schema::Rule;
-use crate::part::{may, some_or};
-use crate::payload::{Null, PayloadBody, payload};
+use crate::part::{may, or_made};
+use crate::payload::{PayloadBody, payload};
 use crate::time;
 
 /// Maximum number of instants in a timeline: almost three years with one instant a day.
@@ -19,7 +19,7 @@ body! {
         at: Option<i64> = may(at());
         /// The task becomes due at this instant, in milliseconds since 1970.
         at_ms: Option<i64> = may(at_ms());
-        payload: PayloadBody = some_or(Null { is_written: true }, payload());
+        payload: PayloadBody = or_made(PayloadBody::default, payload());
     }
     example: r#"{"at": "2030-01-01T00:00:00Z"}"#;
     elsewhere: &[("delay", "the instants of a timeline are absolute: write `at` or `at_ms`")];
@@ -84,7 +84,7 @@ impl Meaning for MomentBody {
     }
 }
 
-means!(inner MomentBody);
+role!(functions inner MomentBody);
 
 #[cfg(test)]
 mod tests {

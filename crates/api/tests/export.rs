@@ -2,9 +2,9 @@
 
 use proptest::prelude::*;
 use tickwheel_api::{
-    CadenceBody, DeathReason, ExportDeath, ExportEnd, ExportHeader, ExportLine, ExportQueue, ExportSchedule,
-    ExportTask, FailureBody, FailureKind, MomentBody, PayloadBody, RateBody, RetryBody, ScheduleSpec,
-    SettingsBody, TallyBody, TaskState, TraceContext,
+    CadenceBody, DeathReason, ExportEnd, ExportHeader, ExportLine, ExportQueue, ExportSchedule, ExportTask,
+    FailureBody, FailureKind, MomentBody, PayloadBody, RateBody, RetryBody, ScheduleSpec, SettingsBody,
+    TallyBody, TaskState, TraceContext,
 };
 
 const YEAR_9999_MS: i64 = tickwheel_api::time::INSTANT_MS_MAX;
@@ -76,10 +76,9 @@ fn tally() -> impl Strategy<Value = TallyBody> {
     )
 }
 
-fn death() -> impl Strategy<Value = ExportDeath> {
+fn death() -> impl Strategy<Value = (i64, DeathReason)> {
     let reasons = vec![DeathReason::MaxAttempts, DeathReason::Expired, DeathReason::Buried];
-    (instant(), prop::sample::select(reasons), any::<bool>())
-        .prop_map(|(at_ms, reason, keyless)| ExportDeath { at_ms, reason, keyless })
+    (instant(), prop::sample::select(reasons))
 }
 
 fn trace() -> TraceContext {
@@ -94,12 +93,13 @@ prop_compose! {
         (payload, timeline) in (payload(), timeline()),
         (tags, priority, group, attempt) in (prop::collection::vec(text(), 0..3), any::<u32>(), prop::option::of(text()), any::<u32>()),
         (retry, failures, ttr_ms, origin) in (prop::option::of(retry()), prop::collection::vec(failure(), 0..3), prop::option::of(0..1_000_000_u64), any::<u8>()),
-        (tally, traced, death, state) in (tally(), any::<bool>(), prop::option::of(death()), prop::option::of(prop::sample::select(vec![TaskState::Scheduled, TaskState::Ready, TaskState::Leased]))),
+        (tally, traced, death, is_keyless, state) in (tally(), any::<bool>(), prop::option::of(death()), any::<bool>(), prop::option::of(prop::sample::select(vec![TaskState::Scheduled, TaskState::Ready, TaskState::Leased]))),
     ) -> ExportTask {
         let step = if timeline.is_empty() { 0 } else { attempt % timeline.len() as u32 };
         let state = state.filter(|_| death.is_none());
         let trace = traced.then(trace);
-        ExportTask { queue, key, id, due_at_ms, put_at_ms, state, payload, timeline, step, tags, priority, group, attempt, retry, expire_at_ms, failures, ttr_ms, origin, tally, trace, death }
+        let keyless = is_keyless && death.is_some();
+        ExportTask { queue, key, id, due_at_ms, put_at_ms, state, payload, timeline, step, tags, priority, group, attempt, retry, expire_at_ms, failures, ttr_ms, origin, tally, trace, death, keyless }
     }
 }
 

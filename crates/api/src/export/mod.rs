@@ -6,7 +6,6 @@
 mod head;
 mod import;
 mod line;
-mod parts;
 mod queue;
 mod schedule;
 mod task;
@@ -19,5 +18,5 @@ pub use import::{
 pub use line::{EXPORT_CURSOR_BYTES_MAX, EXPORT_FORMAT, ExportLine};
 pub use queue::ExportQueue;
 pub use schedule::ExportSchedule;
-pub use task::{ExportDeath, ExportTask, TallyBody};
+pub use task::{ExportTask, TallyBody};
 pub(crate) use task::{dead_schema, live_schema};

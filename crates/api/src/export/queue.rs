@@ -1,10 +1,9 @@
 //! The settings of a queue as a line of an export.
 
-use super::parts::quiet;
 use crate::bad_request::BadRequest;
 use crate::body::body;
 use crate::kind::{flag, instant, object, text};
-use crate::part::{has, or};
+use crate::part::{has, or, quiet};
 use crate::settings::SettingsBody;
 
 body! {

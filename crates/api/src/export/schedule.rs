@@ -1,10 +1,9 @@
 //! A schedule and its progress as a line of an export.
 
-use super::parts::quiet;
 use crate::bad_request::BadRequest;
 use crate::body::body;
 use crate::kind::{Kind, count, instant, list, object, text};
-use crate::part::{has, may, unless};
+use crate::part::{has, may, quiet, unless};
 use crate::schedule::ScheduleSpec;
 
 body! {

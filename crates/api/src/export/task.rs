@@ -1,16 +1,15 @@
 //! A live or dead task as a line of an export.
 
-use super::parts::quiet;
 use crate::INTEGER_MAX;
 use crate::bad_request::BadRequest;
-use crate::body::{Body, MEMBERS_MAX, Meaning, Slots, Source, body};
+use crate::body::{Body, MEMBERS_MAX, Source, body};
 use crate::json::{self, Known};
-use crate::kind::{Kind, choice, count, duration, flag, instant, list, number, object, one_of, text};
+use crate::kind::{Kind, count, duration, flag, instant, list, number, object, one_of, text};
 use crate::openapi::schema::{self, Schema};
-use crate::part::{has, may, may_some, members_of, some_or, unless};
-use crate::payload::{Null, PayloadBody, exported_payload};
+use crate::part::{has, may, members_of, or_made, quiet, unless};
+use crate::payload::{PayloadBody, exported_payload};
 use crate::retry::RetryBody;
-use crate::task::{DeathReason, FailureBody, TaskState};
+use crate::task::{DeathReason, FailureBody, TaskState, no_reason};
 use crate::terms::PRIORITY_DEFAULT;
 use crate::timeline::{self, MomentBody, timeline};
 use crate::trace::TraceContext;
@@ -37,7 +36,7 @@ body! {
         /// The state of the task at the export. An import uses `due_at` only.
         state: Option<TaskState> = may(one_of(LIVE_STATES));
         /// The payload that the worker gets.
-        payload: PayloadBody = some_or(Null { is_written: true }, exported_payload());
+        payload: PayloadBody = or_made(PayloadBody::default, exported_payload());
         /// All instants of the task, the past ones included.
         timeline: Vec<MomentBody> = unless(Vec::new(), timeline().described(|| schema::all(schema::of("Moment"))));
         /// The index, from 0, of the instant of the timeline at which the task is due.
@@ -63,9 +62,13 @@ body! {
         /// Counts of what happened to the task so far.
         tally: TallyBody = unless(TallyBody::default(), object());
         /// The trace context of its put.
-        trace: Option<TraceContext> = may_some(members_of());
+        trace: Option<TraceContext> = may(members_of());
         /// When and why the task was given up; `None` for a live task.
-        death: Option<ExportDeath> = may_some(members_of());
+        death: Option<(i64, DeathReason)> = may(members_of());
+        /// Whether another task has had its key since then.
+        ///
+        /// Such a task is found by its id only.
+        keyless: bool = unless(false, flag());
     }
     check: |task: &Self, _| task.check_step();
 }
@@ -123,7 +126,7 @@ impl ExportTask {
         json::read_members(bytes, if dead { &DEAD } else { &LIVE }, &mut slots)?;
         let task = Self::read(&slots, Source::Request)?;
         if dead && task.death.is_none() {
-            return Err(missing("reason", "\"max_attempts\""));
+            return Err(no_reason());
         }
         Ok(task)
     }
@@ -140,55 +143,6 @@ impl ExportTask {
         }
         let what = format!("is {step}, and the timeline has {instants} instants");
         Err(BadRequest::member("step", what, "`step` is an index into the timeline, from 0"))
-    }
-}
-
-fn missing(name: &str, example: &str) -> BadRequest {
-    BadRequest::member(name, "is missing", format!("add for example `\"{name}\": {example}`"))
-}
-
-/// When and why a task was given up.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ExportDeath {
-    /// When the task was given up (ms since 1970).
-    pub at_ms: i64,
-    /// Why the task was given up.
-    pub reason: DeathReason,
-    /// Another task has had its key since then, so the task is found by its id only.
-    pub keyless: bool,
-}
-
-body! {
-    /// When and why a task was given up.
-    pub(crate) struct DeathMembers: group {
-        /// When the task was given up.
-        dead_at: Option<i64> = may(instant());
-        /// Why the task was given up.
-        reason: Option<DeathReason> = may(choice());
-        /// Whether another task has had its key since then.
-        keyless: bool = unless(false, flag());
-    }
-}
-
-impl Meaning for ExportDeath {
-    type Members = DeathMembers;
-
-    fn of_members(
-        members: DeathMembers,
-        _: Option<Self>,
-        slots: Slots<'_, '_>,
-    ) -> Result<Option<Self>, BadRequest> {
-        if slots.iter().all(Option::is_none) {
-            return Ok(None);
-        }
-        let reason = members.reason.ok_or_else(|| missing("reason", "\"max_attempts\""))?;
-        let at_ms = members.dead_at.ok_or_else(|| missing("dead_at", "\"2030-01-01T00:00:00Z\""))?;
-        Ok(Some(Self { at_ms, reason, keyless: members.keyless }))
-    }
-
-    fn to_members(&self) -> DeathMembers {
-        let Self { at_ms, reason, keyless } = *self;
-        DeathMembers { dead_at: Some(at_ms), reason: Some(reason), keyless }
     }
 }
 

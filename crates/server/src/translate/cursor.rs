@@ -1,6 +1,6 @@
 //! Cursors: where a page of a list ended, as opaque text that belongs to one list.
 
-use tickwheel_api::TaskFilter;
+use tickwheel_api::{BadRequest, TaskFilter};
 use tickwheel_queue::{Place, QueueName, Seq, Timestamp};
 
 /// A cursor is `1-<due_at>-<put_seq>-<check>`, in hexadecimal; the 1 is the version of this form.
@@ -39,6 +39,12 @@ impl Cursor {
         let filter = filter.fingerprint();
         fnv1a([&due, &seq, queue.as_str().as_bytes(), b"?", filter.as_bytes()].concat())
     }
+}
+
+/// The refusal of a text that is not a cursor of its list.
+pub(crate) fn foreign_cursor() -> BadRequest {
+    let hint = "send the `next_cursor` of the page before as it is";
+    BadRequest::parameter("cursor", "is not a cursor of this list", hint)
 }
 
 /// FNV-1a with 64 bits: equal in every release, unlike the hash of the standard library.

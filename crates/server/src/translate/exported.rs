@@ -45,11 +45,8 @@ pub(crate) fn task_line(task: &queue::TaskView) -> api::ExportTask {
         origin: 0,
         tally: tally(task.tally),
         trace: task.trace.as_deref().and_then(api::TraceContext::read),
-        death: task.dead.map(|dead| api::ExportDeath {
-            at_ms: dead.at.as_ms(),
-            reason: dead.why.twin(),
-            keyless: dead.keyless,
-        }),
+        death: task.dead.map(|dead| (dead.at.as_ms(), dead.why.twin())),
+        keyless: task.dead.is_some_and(|dead| dead.keyless),
     }
 }
 
@@ -66,11 +63,11 @@ pub(crate) fn task(task: api::ExportTask) -> Result<queue::ImportTask, Box<Probl
     let text = |error: &queue::NameError| name_refused(error);
     let tags: Result<Vec<_>, _> = task.tags.iter().map(|tag| queue::Tag::new(tag)).collect();
     let of_task = task.group.as_deref().map(queue::Group::new).transpose();
-    let dead = task.death.map(|death| queue::Dead {
-        at: at(death.at_ms),
+    let dead = task.death.map(|(at_ms, reason)| queue::Dead {
+        at: at(at_ms),
         due_at: at(task.due_at_ms),
-        why: death.reason.twin(),
-        keyless: death.keyless,
+        why: reason.twin(),
+        keyless: task.keyless,
     });
     let api::TallyBody { leases, expiries, nacks, burials, redrives, delay_ms } = task.tally;
     Ok(queue::ImportTask {

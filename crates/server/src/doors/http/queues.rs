@@ -17,6 +17,7 @@ use crate::doors::http::call::Call;
 use crate::doors::http::routes::handlers;
 use crate::service::caller::Caller;
 use crate::translate;
+use crate::translate::cursor::foreign_cursor;
 use crate::translate::settings;
 
 handlers! {
@@ -66,11 +67,6 @@ fn cursor(name: &QueueName) -> String {
 /// The name in a cursor; `None`: the text is not a cursor.
 fn read_cursor(text: &str) -> Option<QueueName> {
     QueueName::new(&String::from_utf8(hex::read(text)?).ok()?).ok()
-}
-
-fn foreign_cursor() -> BadRequest {
-    let hint = "send the `next_cursor` of the page before as it is";
-    BadRequest::parameter("cursor", "is not a cursor of this list", hint)
 }
 
 /// Whether a page could take one more queue.

@@ -4,8 +4,7 @@ use axum::http::StatusCode;
 use axum::http::header::LOCATION;
 use axum::response::Response;
 use tickwheel_api::{
-    BadRequest, DeleteScheduleAnswer, PreviewQuery, Problem, ScheduleGone, ScheduleSpec, SchedulesPage,
-    SchedulesQuery,
+    DeleteScheduleAnswer, PreviewQuery, Problem, ScheduleGone, ScheduleSpec, SchedulesPage, SchedulesQuery,
 };
 use tickwheel_queue::{
     DeleteSchedule, GetSchedule, ListAllSchedules, ListSchedules, PutSchedule, QueueName, SCHEDULES_PAGE_MAX,
@@ -19,6 +18,7 @@ use crate::doors::http::call::Call;
 use crate::doors::http::routes::handlers;
 use crate::service::caller::Caller;
 use crate::translate;
+use crate::translate::cursor::foreign_cursor;
 use crate::translate::schedule;
 
 handlers! {
@@ -83,15 +83,7 @@ async fn list(call: Call) -> Result<Response, Refusal> {
     // The query asks for one schedule more than the page shows. It tells whether there is another page.
     let list = ListSchedules { queue: call.queue().clone(), after, max: limit + 1 };
     let found = call.caller.schedules(list)?.await.map_err(|error| translate::unavailable(&error))?;
-    let page = &found[..limit.min(found.len())];
-    let last = page.last().filter(|_| found.len() > limit);
-    let next_cursor = last.map(|last| schedule::cursor(&last.name));
-    // There may be 16 MiB of payloads.
-    let written = aside(move || {
-        let schedules = found.iter().take(limit).map(schedule::schedule_body).collect();
-        answer::json_in_pieces(StatusCode::OK, &SchedulesPage { schedules, next_cursor })
-    });
-    Ok(written.await?)
+    page(found, limit, |last| schedule::cursor(&last.name)).await
 }
 
 /// `GET` on all queues in the token's scope: one page, in the order of queues and names. Other calls are served
@@ -100,12 +92,20 @@ async fn all(call: Call) -> Result<Response, Refusal> {
     let SchedulesQuery { limit, cursor } = SchedulesQuery::parse(call.query())?;
     let after = cursor.map(|text| schedule::read_all_cursor(&text).ok_or_else(foreign_cursor)).transpose()?;
     let found = known(&call.caller, after, limit + 1).await?;
-    let page = &found[..limit.min(found.len())];
-    let last = page.last().filter(|_| found.len() > limit);
-    let next_cursor = last.map(|last| schedule::all_cursor(&last.queue, &last.name));
-    // Here, too, there may be 16 MiB of payloads.
+    page(found, limit, |last| schedule::all_cursor(&last.queue, &last.name)).await
+}
+
+/// The page of the first `limit` schedules; its last one gives the cursor if there are more.
+async fn page(
+    found: Vec<ScheduleView>,
+    limit: usize,
+    cursor: fn(&ScheduleView) -> String,
+) -> Result<Response, Refusal> {
+    // There may be 16 MiB of payloads.
     let written = aside(move || {
-        let schedules = found.iter().take(limit).map(schedule::schedule_body).collect();
+        let page = &found[..limit.min(found.len())];
+        let next_cursor = page.last().filter(|_| found.len() > limit).map(cursor);
+        let schedules = page.iter().map(schedule::schedule_body).collect();
         answer::json_in_pieces(StatusCode::OK, &SchedulesPage { schedules, next_cursor })
     });
     Ok(written.await?)
@@ -140,9 +140,4 @@ async fn find(caller: &Caller, queue: &QueueName, name: &ScheduleName) -> Result
 
 fn show(status: StatusCode, view: &ScheduleView) -> Response {
     answer::versioned(status, view.record.version, &schedule::schedule_body(view))
-}
-
-fn foreign_cursor() -> BadRequest {
-    let hint = "send the `next_cursor` of the page before as it is";
-    BadRequest::parameter("cursor", "is not a cursor of this list", hint)
 }
