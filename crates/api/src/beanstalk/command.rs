@@ -1,159 +1,144 @@
-//! Commands of a beanstalkd client.
+//! The table of commands.
 
-use std::fmt;
+use std::num::NonZeroU32;
 
-use super::TUBE_BYTES_MAX;
+use super::terms::{JobTerms, Tube, When};
+use super::words::{Argument, Words};
 
-/// The name of a tube: 1 to 200 bytes of `A-Z a-z 0-9 - + / ; . $ _ ( )`, where the first one is not `-`.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Tube(String);
+/// Makes [`Command`], with its verbs and the parser of its arguments. Each entry has the verb, the variant, and the
+/// arguments in the order of the line.
+macro_rules! commands {
+    ($($(#[$doc:meta])* $verb:literal $name:ident $(($type:ty))? $({ $($(#[$about:meta])* $field:ident: $of:ty),* })?;)*) => {
+        /// One complete command.
+        #[derive(Debug, Clone, PartialEq, Eq)]
+        pub enum Command {
+            /// `put`: add a job to the used tube; `put-key`: under a key that the client chooses.
+            Put {
+                /// The terms of the job.
+                terms: JobTerms,
+                /// The body, as the worker gets it.
+                body: Vec<u8>,
+            },
+            $($(#[$doc])* $name $(($type))? $({ $($(#[$about])* $field: $of),* })?,)*
+        }
 
-impl Tube {
-    /// The tube of this name; `None` if the name is not allowed.
-    pub fn new(name: &[u8]) -> Option<Self> {
-        let is_known = |byte: &u8| byte.is_ascii_alphanumeric() || b"-+/;.$_()".contains(byte);
-        let fits = (1..=TUBE_BYTES_MAX).contains(&name.len());
-        let is_name = fits && name[0] != b'-' && name.iter().all(is_known);
-        is_name.then(|| Self(String::from_utf8(name.to_vec()).expect("it is ASCII")))
-    }
+        /// All verbs, in the order of the table.
+        pub(super) const VERBS: &[&str] = &["put", $($verb,)* "put-key"];
 
-    /// The name.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
+        impl Command {
+            /// The verb of the command.
+            pub fn verb(&self) -> &'static str {
+                match self {
+                    Self::Put { terms, .. } if terms.key.is_some() => "put-key",
+                    Self::Put { .. } => "put",
+                    $(Self::$name { .. } => $verb,)*
+                }
+            }
+
+            /// Reads the arguments of this verb. `None`: an argument is missing or wrong, or there is no such verb.
+            pub(super) fn read(verb: &[u8], words: &mut Words<'_>) -> Option<Self> {
+                $(if verb == $verb.as_bytes() {
+                    return Some(Self::$name $((<$type>::read(words)?))? $({ $($field: <$of>::read(words)?),* })?);
+                })*
+                None
+            }
+        }
+    };
 }
 
-impl fmt::Display for Tube {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-/// When a job becomes ready.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum When {
-    /// This many milliseconds after the command was read.
-    AfterMs(u64),
-    /// At this instant, milliseconds since 1970.
-    AtMs(i64),
-}
-
-/// The terms of a job that is put.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct JobTerms {
-    /// Among ready jobs, the one with the smallest number goes first.
-    pub priority: u32,
-    /// When the job becomes ready.
-    pub when: When,
-    /// How long a worker may hold the job (seconds, at least 1).
-    pub ttr_s: u32,
-}
-
-/// One complete command.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Command {
-    /// `put`: add a job to the used tube.
-    Put {
-        /// The terms of the job.
-        terms: JobTerms,
-        /// The body, as the worker gets it.
-        body: Vec<u8>,
-    },
-    /// `put-key`: add a job under a key that the client chooses; a live job with that key is replaced.
-    PutKey {
-        /// The key.
-        key: String,
-        /// The terms of the job.
-        terms: JobTerms,
-        /// The body, as the worker gets it.
-        body: Vec<u8>,
-    },
-    /// `use`: later puts go to this tube.
-    Use(Tube),
-    /// `reserve`, or `reserve-with-timeout`: reserve a job of the watched tubes.
-    Reserve {
-        /// How long to wait for a job (seconds); `None`: without limit.
-        timeout_s: Option<u32>,
-    },
-    /// `reserve-batch`: reserve several jobs of the watched tubes.
-    ReserveBatch {
-        /// Maximum number of jobs.
-        max: u32,
-        /// How long to wait for the first job (seconds).
-        timeout_s: u32,
-    },
-    /// `reserve-job`: reserve the job with this id.
-    ReserveJob(u64),
-    /// `delete`: remove the job, because it is done or no longer wanted.
-    Delete(u64),
-    /// `delete-key`: remove the job with this key of the used tube.
-    DeleteKey(String),
-    /// `release`: give a reserved job back.
-    Release {
+commands! {
+    // Beanstalkd counts the commands from here to `pause-tube`, and its `stats` shows them in this order.
+    /// Show the job with this id.
+    "peek" Peek(u64);
+    /// Show the next ready job of the used tube.
+    "peek-ready" PeekReady;
+    /// Show the delayed job that is due first.
+    "peek-delayed" PeekDelayed;
+    /// Show the job that was buried first.
+    "peek-buried" PeekBuried;
+    /// Reserve a job of the watched tubes; wait for it without limit.
+    "reserve" Reserve;
+    /// Reserve a job of the watched tubes; wait for it this long (seconds). `None`: without limit.
+    "reserve-with-timeout" ReserveWithTimeout(Option<u32>);
+    /// Remove the job with this id, because it is done or no longer wanted.
+    "delete" Delete(u64);
+    /// Give a reserved job back.
+    "release" Release {
         /// The id of the job.
         id: u64,
         /// The new priority of the job.
         priority: u32,
         /// Delay until the job is ready again (seconds).
-        delay_s: u32,
-    },
-    /// `delay-key`: give the job with this key another due time.
-    DelayKey {
-        /// The key, in the used tube.
-        key: String,
-        /// The new due time.
-        when: When,
-    },
-    /// `bury`: set the job aside; no worker gets it until it is kicked.
-    Bury {
+        delay_s: u32
+    };
+    /// Put later jobs into this tube.
+    "use" Use(Tube);
+    /// Let later reserves take jobs of this tube, too.
+    "watch" Watch(Tube);
+    /// Let later reserves take no jobs of this tube.
+    "ignore" Ignore(Tube);
+    /// Set the job aside; no worker gets it until it is kicked.
+    "bury" Bury {
         /// The id of the job.
         id: u64,
         /// The new priority of the job.
-        priority: u32,
-    },
-    /// `touch`: the worker needs more time for this job.
-    Touch(u64),
-    /// `watch`: later reserves take jobs of this tube, too.
-    Watch(Tube),
-    /// `ignore`: later reserves take no jobs of this tube.
-    Ignore(Tube),
-    /// `peek`: show the job with this id.
-    Peek(u64),
-    /// `peek-key`: show the job with this key of the used tube.
-    PeekKey(String),
-    /// `peek-ready`: show the next ready job of the used tube.
-    PeekReady,
-    /// `peek-delayed`: show the delayed job that is due first.
-    PeekDelayed,
-    /// `peek-buried`: show the job that was buried first.
-    PeekBuried,
-    /// `kick`: make at most this many buried jobs ready, or delayed jobs if none is buried.
-    Kick(u32),
-    /// `kick-job`: make the job with this id ready.
-    KickJob(u64),
-    /// `pause-tube`: hand out no jobs of the tube for a while.
-    PauseTube {
+        priority: u32
+    };
+    /// Make at most this many buried jobs ready, or delayed jobs if none is buried.
+    "kick" Kick(u32);
+    /// The worker needs more time for this job.
+    "touch" Touch(u64);
+    /// Show figures of the server.
+    "stats" Stats;
+    /// Show figures of a job.
+    "stats-job" StatsJob(u64);
+    /// Show figures of a tube.
+    "stats-tube" StatsTube(Tube);
+    /// Show the names of all tubes.
+    "list-tubes" ListTubes;
+    /// Show the used tube.
+    "list-tube-used" ListTubeUsed;
+    /// Show the watched tubes.
+    "list-tubes-watched" ListTubesWatched;
+    /// Hand out no jobs of the tube for a while.
+    "pause-tube" PauseTube {
         /// The tube.
         tube: Tube,
         /// Length of the pause (seconds); 0 ends a pause.
-        pause_s: u32,
-    },
-    /// `list-tubes`.
-    ListTubes,
-    /// `list-tubes-watched`.
-    ListTubesWatched,
-    /// `list-tube-used`.
-    ListTubeUsed,
-    /// `stats`: figures of the server.
-    Stats,
-    /// `stats-tube`: figures of a tube.
-    StatsTube(Tube),
-    /// `stats-job`: figures of a job.
-    StatsJob(u64),
-    /// `stats-key`: figures of the job with this key of the used tube.
-    StatsKey(String),
-    /// `quit`: the client leaves.
-    Quit,
+        pause_s: u32
+    };
+
+    /// Reserve several jobs of the watched tubes.
+    "reserve-batch" ReserveBatch {
+        /// Maximum number of jobs.
+        max: NonZeroU32,
+        /// How long to wait for the first job (seconds).
+        timeout_s: u32
+    };
+    /// Reserve the job with this id.
+    "reserve-job" ReserveJob(u64);
+    /// Make the job with this id ready.
+    "kick-job" KickJob(u64);
+    /// Remove the job with this key of the used tube.
+    "delete-key" DeleteKey(String);
+    /// Give the job with this key another due time.
+    "delay-key" DelayKey {
+        /// The key, in the used tube.
+        key: String,
+        /// The new due time.
+        when: When
+    };
+    /// Show the job with this key of the used tube.
+    "peek-key" PeekKey(String);
+    /// Show figures of the job with this key of the used tube.
+    "stats-key" StatsKey(String);
+    /// The client leaves.
+    "quit" Quit;
+}
+
+impl Command {
+    /// The verbs that beanstalkd counts, in the order of its `stats`.
+    pub const COUNTED: &[&str] = VERBS.split_at(22).0;
 }
 
 /// One thing that a client sent.

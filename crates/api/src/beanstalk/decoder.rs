@@ -1,7 +1,8 @@
 //! The decoder of commands. The bytes of a connection may arrive in pieces of any size.
 
-use super::command::{Command, Event, Fault, JobTerms};
+use super::command::{Command, Event, Fault};
 use super::line::{self, Ending, Line};
+use super::terms::JobTerms;
 use super::{LINE_BYTES_MAX, LONG_LINE_BYTES_MAX};
 
 /// Memory that is reserved for a body before its bytes arrive (64 KiB). A client that announces a large body and does not send it takes no
@@ -37,7 +38,6 @@ enum State {
 
 #[derive(Debug)]
 struct Body {
-    key: Option<String>,
     terms: JobTerms,
     /// The bytes so far, CR LF at the end included.
     bytes: Vec<u8>,
@@ -138,10 +138,10 @@ impl Decoder {
                 self.skip(bytes, Fault::BadFormat);
                 None
             }
-            Ok(Line::BodyFollows { key, terms, bytes }) => {
+            Ok(Line::BodyFollows { terms, bytes }) => {
                 let left = usize::try_from(bytes).expect("a limit fits into memory") + END.len();
                 let bytes = Vec::with_capacity(left.min(BODY_BYTES_AT_FIRST));
-                self.state = State::Body(Body { key, terms, bytes, left });
+                self.state = State::Body(Body { terms, bytes, left });
                 None
             }
         }
@@ -183,15 +183,12 @@ impl Decoder {
             self.state = State::Body(body);
             return None;
         }
-        let Body { key, terms, bytes: mut body, .. } = body;
+        let Body { terms, bytes: mut body, .. } = body;
         if !body.ends_with(END) {
             return Some(Event::Fault(Fault::ExpectedCrlf));
         }
         body.truncate(body.len() - END.len());
-        Some(Event::Command(match key {
-            Some(key) => Command::PutKey { key, terms, body },
-            None => Command::Put { terms, body },
-        }))
+        Some(Event::Command(Command::Put { terms, body }))
     }
 
     fn skip(&mut self, bytes: u32, fault: Fault) {
@@ -235,7 +232,7 @@ mod tests {
     }
 
     fn put(body: &[u8]) -> Event {
-        let terms = JobTerms { priority: 1, when: super::super::When::AfterMs(0), ttr_s: 9 };
+        let terms = JobTerms { key: None, priority: 1, when: super::super::When::AfterMs(0), ttr_s: 9 };
         Event::Command(Command::Put { terms, body: body.to_vec() })
     }
 

@@ -1,10 +1,8 @@
 //! The parser of one line, without its CR LF.
 
-use super::command::{Command, Fault, JobTerms, Tube, When};
-use crate::duration;
-
-/// The longest key, in bytes.
-const KEY_BYTES_MAX: usize = 256;
+use super::command::{Command, Fault, VERBS};
+use super::terms::JobTerms;
+use super::words::{Argument, Words};
 
 /// The meaning of a line.
 #[derive(Debug, PartialEq, Eq)]
@@ -12,7 +10,6 @@ pub(super) enum Line {
     Whole(Command),
     /// A put. Its body follows: `bytes` bytes, and CR LF.
     BodyFollows {
-        key: Option<String>,
         terms: JobTerms,
         bytes: u32,
     },
@@ -92,55 +89,27 @@ fn read_whole(line: &[u8]) -> Result<Line, Fault> {
     if line.contains(&0) {
         return Err(Fault::BadFormat);
     }
+    // Beanstalkd compares only the beginning of this verb.
+    if line.starts_with(b"quit") {
+        return Ok(Line::Whole(Command::Quit));
+    }
     let verb_ends = line.iter().position(|byte| *byte == b' ').unwrap_or(line.len());
     let (verb, rest) = line.split_at(verb_ends);
     let mut words = Words(rest);
-    let command = match (verb, rest.is_empty()) {
-        (b"reserve", true) => Some(Command::Reserve { timeout_s: None }),
-        (b"peek-ready", true) => Some(Command::PeekReady),
-        (b"peek-delayed", true) => Some(Command::PeekDelayed),
-        (b"peek-buried", true) => Some(Command::PeekBuried),
-        (b"list-tubes", true) => Some(Command::ListTubes),
-        (b"list-tubes-watched", true) => Some(Command::ListTubesWatched),
-        (b"list-tube-used", true) => Some(Command::ListTubeUsed),
-        (b"stats", true) => Some(Command::Stats),
-        // Beanstalkd compares only the beginning of this verb.
-        _ if line.starts_with(b"quit") => Some(Command::Quit),
-        (_, true) => return Err(unknown(line)),
-        (b"put", _) => return words.job(None).ok_or(Fault::BadFormat),
-        (b"put-key", _) => {
-            let key = words.key().ok_or(Fault::BadFormat)?;
-            return words.job(Some(key)).ok_or(Fault::BadFormat);
+    let body_follows = |(terms, bytes)| Line::BodyFollows { terms, bytes };
+    let read = match verb {
+        b"put" => words.job(None).map(body_follows),
+        b"put-key" => String::read(&mut words).and_then(|key| words.job(Some(key))).map(body_follows),
+        _ => {
+            if verb == b"pause-tube" {
+                // The only verb that allows several spaces before the name of a tube.
+                words.skip_spaces();
+            }
+            Command::read(verb, &mut words).filter(|_| words.0.is_empty()).map(Line::Whole)
         }
-        (b"use", _) => words.last_tube().map(Command::Use),
-        (b"watch", _) => words.last_tube().map(Command::Watch),
-        (b"ignore", _) => words.last_tube().map(Command::Ignore),
-        (b"stats-tube", _) => words.last_tube().map(Command::StatsTube),
-        (b"reserve-with-timeout", _) => words.timeout().map(|timeout_s| Command::Reserve { timeout_s }),
-        (b"reserve-job", _) => words.number().map(Command::ReserveJob),
-        (b"reserve-batch", _) => {
-            words.batch().filter(|batch| !matches!(batch, Command::ReserveBatch { max: 0, .. }))
-        }
-        (b"delete", _) => words.number().map(Command::Delete),
-        (b"touch", _) => words.number().map(Command::Touch),
-        (b"peek", _) => words.number().map(Command::Peek),
-        (b"kick-job", _) => words.number().map(Command::KickJob),
-        (b"stats-job", _) => words.number().map(Command::StatsJob),
-        (b"kick", _) => words.short().map(Command::Kick),
-        (b"release", _) => words.release(),
-        (b"bury", _) => words.bury(),
-        (b"pause-tube", _) => words.pause(),
-        (b"delete-key", _) => words.key().map(Command::DeleteKey),
-        (b"peek-key", _) => words.key().map(Command::PeekKey),
-        (b"stats-key", _) => words.key().map(Command::StatsKey),
-        (b"delay-key", _) => words.delay(),
-        _ => return Err(unknown(line)),
     };
-    match command {
-        Some(Command::Quit) => Ok(Line::Whole(Command::Quit)),
-        Some(command) if words.0.is_empty() => Ok(Line::Whole(command)),
-        _ => Err(Fault::BadFormat),
-    }
+    let is_known = || VERBS.iter().any(|known| known.as_bytes() == verb);
+    read.ok_or_else(|| if !rest.is_empty() && is_known() { Fault::BadFormat } else { unknown(line) })
 }
 
 /// Verbs of which beanstalkd compares only the beginning. It answers `BAD_FORMAT` if the rest of the line is wrong.
@@ -166,108 +135,9 @@ fn unknown(line: &[u8]) -> Fault {
     }
 }
 
-/// Reads a number that has digits only.
-fn digits<N: std::str::FromStr>(word: &[u8]) -> Option<N> {
-    let digits = word.iter().all(u8::is_ascii_digit);
-    str::from_utf8(word).ok().filter(|_| digits)?.parse().ok()
-}
-
-/// The rest of a line after its verb, beginning with the space.
-struct Words<'a>(&'a [u8]);
-
-impl<'a> Words<'a> {
-    /// The next word. With `spaces`, more than one space may stand before it.
-    fn word(&mut self, spaces: bool) -> Option<&'a [u8]> {
-        let mut rest = self.0.strip_prefix(b" ")?;
-        while let (true, Some(more)) = (spaces, rest.strip_prefix(b" ")) {
-            rest = more;
-        }
-        let ends = rest.iter().position(|byte| *byte == b' ').unwrap_or(rest.len());
-        let (word, rest) = rest.split_at(ends);
-        self.0 = rest;
-        (!word.is_empty()).then_some(word)
-    }
-
-    fn number(&mut self) -> Option<u64> {
-        digits(self.word(true)?)
-    }
-
-    /// A number of 32 bits.
-    fn short(&mut self) -> Option<u32> {
-        u32::try_from(self.number()?).ok()
-    }
-
-    fn last_tube(&mut self) -> Option<Tube> {
-        Tube::new(self.word(false)?)
-    }
-
-    fn key(&mut self) -> Option<String> {
-        let word = self.word(false)?;
-        let is_key = word.len() <= KEY_BYTES_MAX && word.iter().all(u8::is_ascii_graphic);
-        is_key.then(|| String::from_utf8(word.to_vec()).expect("it is ASCII"))
-    }
-
-    /// A time: seconds without a unit, a duration with its unit, or `@` and milliseconds since 1970.
-    fn when(&mut self) -> Option<When> {
-        let word = str::from_utf8(self.word(true)?).ok()?;
-        if let Some(at) = word.strip_prefix('@') {
-            let digits = at.bytes().all(|byte| byte.is_ascii_digit());
-            return Some(When::AtMs(at.parse().ok().filter(|_| digits)?));
-        }
-        if word.bytes().all(|byte| byte.is_ascii_digit()) {
-            let seconds: u32 = word.parse().ok()?;
-            return Some(When::AfterMs(u64::from(seconds) * 1_000));
-        }
-        duration::parse(word).ok().map(When::AfterMs)
-    }
-
-    fn job(&mut self, key: Option<String>) -> Option<Line> {
-        let priority = self.short()?;
-        let when = match key {
-            Some(_) => self.when()?,
-            None => When::AfterMs(u64::from(self.short()?) * 1_000),
-        };
-        let (ttr_s, bytes) = (self.short()?.max(1), self.short()?);
-        self.0.is_empty().then_some(Line::BodyFollows {
-            key,
-            terms: JobTerms { priority, when, ttr_s },
-            bytes,
-        })
-    }
-
-    /// A timeout in seconds. Some clients send `-1`, which makes beanstalkd wait without limit.
-    fn timeout(&mut self) -> Option<Option<u32>> {
-        if self.0.trim_ascii_start() == b"-1" {
-            self.0 = b"";
-            return Some(None);
-        }
-        self.short().map(Some)
-    }
-
-    fn batch(&mut self) -> Option<Command> {
-        Some(Command::ReserveBatch { max: self.short()?, timeout_s: self.short()? })
-    }
-
-    fn release(&mut self) -> Option<Command> {
-        Some(Command::Release { id: self.number()?, priority: self.short()?, delay_s: self.short()? })
-    }
-
-    fn bury(&mut self) -> Option<Command> {
-        Some(Command::Bury { id: self.number()?, priority: self.short()? })
-    }
-
-    fn delay(&mut self) -> Option<Command> {
-        Some(Command::DelayKey { key: self.key()?, when: self.when()? })
-    }
-
-    /// The arguments of `pause-tube`, the only verb that allows several spaces before the name of a tube.
-    fn pause(&mut self) -> Option<Command> {
-        Some(Command::PauseTube { tube: Tube::new(self.word(true)?)?, pause_s: self.short()? })
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::terms::{Tube, When};
     use super::*;
 
     fn fault(line: &str) -> Option<Fault> {
@@ -386,9 +256,9 @@ mod tests {
     fn what_it_takes_is_taken() {
         let tube = |name: &str| Tube::new(name.as_bytes()).expect(name);
         for (line, wanted) in [
-            ("reserve", Command::Reserve { timeout_s: None }),
-            ("reserve-with-timeout  0", Command::Reserve { timeout_s: Some(0) }),
-            ("reserve-with-timeout -1", Command::Reserve { timeout_s: None }),
+            ("reserve", Command::Reserve),
+            ("reserve-with-timeout  0", Command::ReserveWithTimeout(Some(0))),
+            ("reserve-with-timeout -1", Command::ReserveWithTimeout(None)),
             ("delete  01", Command::Delete(1)),
             ("delete 18446744073709551615", Command::Delete(u64::MAX)),
             ("release 1 4294967295 7", Command::Release { id: 1, priority: u32::MAX, delay_s: 7 }),
@@ -408,8 +278,8 @@ mod tests {
         assert_eq!(command(&format!("watch {longest}")), Command::Watch(tube(&longest)));
         assert_eq!(fault(&format!("watch {longest}t")), Some(Fault::BadFormat));
         let put = read(b"put  0  1  0  65535");
-        let terms = JobTerms { priority: 0, when: When::AfterMs(1_000), ttr_s: 1 };
-        assert_eq!(put, Ok(Line::BodyFollows { key: None, terms, bytes: 65_535 }), "a ttr of 0 is 1");
+        let terms = JobTerms { key: None, priority: 0, when: When::AfterMs(1_000), ttr_s: 1 };
+        assert_eq!(put, Ok(Line::BodyFollows { terms, bytes: 65_535 }), "a ttr of 0 is 1");
     }
 
     #[test]
@@ -444,8 +314,8 @@ mod tests {
     #[test]
     fn verbs_with_a_key_take_times_of_every_form() {
         let when = |text: &str| match read(format!("put-key order:1 5 {text} 60 2").as_bytes()) {
-            Ok(Line::BodyFollows { key, terms, bytes: 2 }) => {
-                assert_eq!((key.as_deref(), terms.priority, terms.ttr_s), (Some("order:1"), 5, 60));
+            Ok(Line::BodyFollows { terms, bytes: 2 }) => {
+                assert_eq!((terms.key.as_deref(), terms.priority, terms.ttr_s), (Some("order:1"), 5, 60));
                 Some(terms.when)
             }
             Ok(Line::Refused { bytes: 2 }) => None,
@@ -464,7 +334,8 @@ mod tests {
             Command::DelayKey { key: "k".to_owned(), when: When::AfterMs(3_600_000) }
         );
         assert_eq!(command("delete-key order:1"), Command::DeleteKey("order:1".to_owned()));
-        assert_eq!(command("reserve-batch 10 0"), Command::ReserveBatch { max: 10, timeout_s: 0 });
+        let ten = std::num::NonZeroU32::new(10).expect("not zero");
+        assert_eq!(command("reserve-batch 10 0"), Command::ReserveBatch { max: ten, timeout_s: 0 });
         assert_eq!(fault("delete-key ü"), Some(Fault::BadFormat));
         assert_eq!(fault(&format!("peek-key {}", "k".repeat(257))), Some(Fault::BadFormat));
         assert_eq!(fault("delete-key"), Some(Fault::UnknownCommand));

@@ -23,11 +23,14 @@ mod command;
 mod decoder;
 mod line;
 mod reply;
+mod terms;
+mod words;
 mod yaml;
 
-pub use command::{Command, Event, Fault, JobTerms, Tube, When};
+pub use command::{Command, Event, Fault};
 pub use decoder::Decoder;
 pub use reply::Reply;
+pub use terms::{JobTerms, Tube, When};
 pub use yaml::{YamlList, YamlMap};
 
 /// Maximum length of a line, CR LF included (bytes).

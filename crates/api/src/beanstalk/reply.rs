@@ -1,8 +1,10 @@
 //! Answers to commands.
 
+use std::fmt;
 use std::io::Write;
 
-use super::command::{Fault, Tube};
+use super::command::Fault;
+use super::terms::Tube;
 
 /// One answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,68 +75,67 @@ impl Reply<'_> {
     /// Appends the answer to `out`.
     pub fn write(&self, out: &mut Vec<u8>) {
         if let Some(body) = self.write_head(out) {
-            ended(out, body);
+            out.extend_from_slice(body);
+            out.extend_from_slice(b"\r\n");
         }
     }
 
     /// Appends the answer without its body. Returns the body, if there is one; the caller writes it after the head, followed by CR LF.
     #[must_use]
     pub fn write_head(&self, out: &mut Vec<u8>) -> Option<&[u8]> {
+        let mut write = |rest: fmt::Arguments<'_>| {
+            out.write_fmt(format_args!("{}{rest}\r\n", self.word())).expect("memory takes all");
+        };
         match *self {
-            Self::Reserved { id, body } => {
-                line(out, format_args!("RESERVED {id} {}", body.len()));
-                return Some(body);
-            }
-            Self::Found { id, body } => {
-                line(out, format_args!("FOUND {id} {}", body.len()));
+            Self::Reserved { id, body } | Self::Found { id, body } => {
+                write(format_args!(" {id} {}", body.len()));
                 return Some(body);
             }
             Self::Ok(text) => {
-                line(out, format_args!("OK {}", text.len()));
+                write(format_args!(" {}", text.len()));
                 return Some(text);
             }
-            Self::Inserted(id) => line(out, format_args!("INSERTED {id}")),
-            Self::Replaced(id) => line(out, format_args!("REPLACED {id}")),
-            Self::Using(tube) => line(out, format_args!("USING {tube}")),
-            Self::ReservedBatch(count) => line(out, format_args!("RESERVED-BATCH {count}")),
-            Self::IsReserved => word(out, "RESERVED"),
-            Self::DeadlineSoon => word(out, "DEADLINE_SOON"),
-            Self::TimedOut => word(out, "TIMED_OUT"),
-            Self::Deleted => word(out, "DELETED"),
-            Self::Delayed => word(out, "DELAYED"),
-            Self::Released => word(out, "RELEASED"),
-            Self::Buried => word(out, "BURIED"),
-            Self::Touched => word(out, "TOUCHED"),
-            Self::Watching(count) => line(out, format_args!("WATCHING {count}")),
-            Self::NotIgnored => word(out, "NOT_IGNORED"),
-            Self::Kicked(count) => line(out, format_args!("KICKED {count}")),
-            Self::KickedOne => word(out, "KICKED"),
-            Self::Paused => word(out, "PAUSED"),
-            Self::NotFound => word(out, "NOT_FOUND"),
-            Self::Draining => word(out, "DRAINING"),
-            Self::OutOfMemory => word(out, "OUT_OF_MEMORY"),
-            Self::InternalError => word(out, "INTERNAL_ERROR"),
-            Self::Fault(Fault::BadFormat) => word(out, "BAD_FORMAT"),
-            Self::Fault(Fault::UnknownCommand | Fault::Http) => word(out, "UNKNOWN_COMMAND"),
-            Self::Fault(Fault::JobTooBig) => word(out, "JOB_TOO_BIG"),
-            Self::Fault(Fault::ExpectedCrlf) => word(out, "EXPECTED_CRLF"),
+            Self::Inserted(number) | Self::Replaced(number) | Self::Kicked(number) => {
+                write(format_args!(" {number}"));
+            }
+            Self::ReservedBatch(count) | Self::Watching(count) => write(format_args!(" {count}")),
+            Self::Using(tube) => write(format_args!(" {tube}")),
+            _ => write(format_args!("")),
         }
         None
     }
-}
 
-fn word(out: &mut Vec<u8>, word: &str) {
-    ended(out, word.as_bytes());
-}
-
-fn line(out: &mut Vec<u8>, text: std::fmt::Arguments<'_>) {
-    out.write_fmt(text).expect("memory takes all");
-    ended(out, b"");
-}
-
-fn ended(out: &mut Vec<u8>, text: &[u8]) {
-    out.extend_from_slice(text);
-    out.extend_from_slice(b"\r\n");
+    /// The first word of the answer.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Inserted(_) => "INSERTED",
+            Self::Replaced(_) => "REPLACED",
+            Self::Using(_) => "USING",
+            Self::Reserved { .. } | Self::IsReserved => "RESERVED",
+            Self::ReservedBatch(_) => "RESERVED-BATCH",
+            Self::DeadlineSoon => "DEADLINE_SOON",
+            Self::TimedOut => "TIMED_OUT",
+            Self::Deleted => "DELETED",
+            Self::Delayed => "DELAYED",
+            Self::Released => "RELEASED",
+            Self::Buried => "BURIED",
+            Self::Touched => "TOUCHED",
+            Self::Watching(_) => "WATCHING",
+            Self::NotIgnored => "NOT_IGNORED",
+            Self::Found { .. } => "FOUND",
+            Self::Kicked(_) | Self::KickedOne => "KICKED",
+            Self::Paused => "PAUSED",
+            Self::NotFound => "NOT_FOUND",
+            Self::Ok(_) => "OK",
+            Self::Draining => "DRAINING",
+            Self::OutOfMemory => "OUT_OF_MEMORY",
+            Self::InternalError => "INTERNAL_ERROR",
+            Self::Fault(Fault::BadFormat) => "BAD_FORMAT",
+            Self::Fault(Fault::UnknownCommand | Fault::Http) => "UNKNOWN_COMMAND",
+            Self::Fault(Fault::JobTooBig) => "JOB_TOO_BIG",
+            Self::Fault(Fault::ExpectedCrlf) => "EXPECTED_CRLF",
+        }
+    }
 }
 
 #[cfg(test)]

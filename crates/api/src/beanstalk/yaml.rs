@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::io::Write;
 
-use super::command::Tube;
+use super::terms::Tube;
 
 const BEGIN: &[u8] = b"---\n";
 

@@ -2,38 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use tickwheel_api::beanstalk::{Command, Fault, Reply};
-
-/// The counted commands, in the order of `stats`.
-const VERBS: [&str; 23] = [
-    "put",
-    "peek",
-    "peek-ready",
-    "peek-delayed",
-    "peek-buried",
-    "reserve",
-    "reserve-with-timeout",
-    "delete",
-    "release",
-    "use",
-    "watch",
-    "ignore",
-    "bury",
-    "kick",
-    "touch",
-    "stats",
-    "stats-job",
-    "stats-tube",
-    "list-tubes",
-    "list-tube-used",
-    "list-tubes-watched",
-    "pause-tube",
-    // All commands that beanstalkd does not count.
-    "other",
-];
-
-/// The index of `put`.
-const PUT: usize = 0;
+use tickwheel_api::beanstalk::{Command, Reply};
 
 /// Refusing answers, and refused connections.
 const REFUSALS: [&str; 8] = [
@@ -51,7 +20,8 @@ const REFUSALS: [&str; 8] = [
 /// The counts of all connections together.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
-    verbs: [AtomicU64; VERBS.len()],
+    /// A count for each verb of [`Command::COUNTED`], and one for all other commands.
+    verbs: [AtomicU64; Command::COUNTED.len() + 1],
     refusals: [AtomicU64; REFUSALS.len()],
     pub(super) connections: AtomicU64,
     pub(super) connections_total: AtomicU64,
@@ -78,29 +48,17 @@ impl Drop for Counted<'_> {
 }
 
 impl Counters {
-    /// Counts a command.
-    pub(super) fn count(&self, command: &Command) {
-        self.verbs[verb(command)].fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// Counts a put that was refused while it was read.
-    pub(super) fn count_put(&self) {
-        self.verbs[PUT].fetch_add(1, Ordering::Relaxed);
+    /// Counts a command with this verb.
+    pub(super) fn count(&self, verb: &str) {
+        let known = Command::COUNTED.iter().position(|known| *known == verb);
+        self.verbs[known.unwrap_or(Command::COUNTED.len())].fetch_add(1, Ordering::Relaxed);
     }
 
     /// Counts an answer, if it is a refusal.
     pub(super) fn count_reply(&self, reply: &Reply<'_>) {
-        let refusal = match reply {
-            Reply::Fault(Fault::BadFormat) => 0,
-            Reply::Fault(Fault::UnknownCommand | Fault::Http) => 1,
-            Reply::Fault(Fault::JobTooBig) => 2,
-            Reply::Fault(Fault::ExpectedCrlf) => 3,
-            Reply::Draining => 4,
-            Reply::OutOfMemory => 5,
-            Reply::InternalError => 6,
-            _ => return,
-        };
-        self.refusals[refusal].fetch_add(1, Ordering::Relaxed);
+        if let Some(refusal) = REFUSALS.iter().position(|word| *word == reply.word()) {
+            self.refusals[refusal].fetch_add(1, Ordering::Relaxed);
+        }
     }
 
     /// Counts a connection that was closed because of the limit.
@@ -110,17 +68,17 @@ impl Counters {
 
     /// The commands of beanstalkd and their counts.
     pub(super) fn verbs(&self) -> impl Iterator<Item = (&'static str, u64)> {
-        self.all_verbs().take(VERBS.len() - 1)
+        self.all_verbs().take(Command::COUNTED.len())
     }
 
     /// The commands of beanstalkd and their counts, and at the end the sum of the others.
     pub(crate) fn all_verbs(&self) -> impl Iterator<Item = (&'static str, u64)> {
-        named(&VERBS, &self.verbs)
+        named(Command::COUNTED.iter().chain(&["other"]), &self.verbs)
     }
 
     /// Each refusing answer and its count.
     pub(crate) fn refusals(&self) -> impl Iterator<Item = (&'static str, u64)> {
-        named(&REFUSALS, &self.refusals)
+        named(REFUSALS.iter(), &self.refusals)
     }
 
     /// The number of open connections.
@@ -129,50 +87,17 @@ impl Counters {
     }
 }
 
-fn named(names: &'static [&'static str], counts: &[AtomicU64]) -> impl Iterator<Item = (&'static str, u64)> {
-    names.iter().zip(counts).map(|(name, count)| (*name, count.load(Ordering::Relaxed)))
-}
-
-/// The index at which a command is counted.
-fn verb(command: &Command) -> usize {
-    let name = match command {
-        Command::Put { .. } => "put",
-        Command::Peek(_) => "peek",
-        Command::PeekReady => "peek-ready",
-        Command::PeekDelayed => "peek-delayed",
-        Command::PeekBuried => "peek-buried",
-        Command::Reserve { timeout_s: None } => "reserve",
-        Command::Reserve { timeout_s: Some(_) } => "reserve-with-timeout",
-        Command::Delete(_) => "delete",
-        Command::Release { .. } => "release",
-        Command::Use(_) => "use",
-        Command::Watch(_) => "watch",
-        Command::Ignore(_) => "ignore",
-        Command::Bury { .. } => "bury",
-        Command::Kick(_) => "kick",
-        Command::Touch(_) => "touch",
-        Command::Stats => "stats",
-        Command::StatsJob(_) => "stats-job",
-        Command::StatsTube(_) => "stats-tube",
-        Command::ListTubes => "list-tubes",
-        Command::ListTubeUsed => "list-tube-used",
-        Command::ListTubesWatched => "list-tubes-watched",
-        Command::PauseTube { .. } => "pause-tube",
-        Command::PutKey { .. }
-        | Command::ReserveBatch { .. }
-        | Command::ReserveJob(_)
-        | Command::DeleteKey(_)
-        | Command::DelayKey { .. }
-        | Command::PeekKey(_)
-        | Command::KickJob(_)
-        | Command::StatsKey(_)
-        | Command::Quit => "other",
-    };
-    VERBS.iter().position(|known| *known == name).expect("each verb has its place")
+fn named(
+    names: impl Iterator<Item = &'static &'static str>,
+    counts: &[AtomicU64],
+) -> impl Iterator<Item = (&'static str, u64)> {
+    names.zip(counts).map(|(name, count)| (*name, count.load(Ordering::Relaxed)))
 }
 
 #[cfg(test)]
 mod tests {
+    use tickwheel_api::beanstalk::Fault;
+
     use super::*;
 
     #[test]

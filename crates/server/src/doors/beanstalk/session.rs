@@ -139,11 +139,9 @@ impl<'a> Session<'a> {
                     }
                 }
                 Event::Command(Command::Quit) => return Ok(()),
-                Event::Command(Command::Put { .. } | Command::PutKey { .. }) => {
-                    self.puts(event, wire).await?
-                }
+                Event::Command(Command::Put { .. }) => self.puts(event, wire).await?,
                 Event::Command(command) => {
-                    self.door.counters.count(&command);
+                    self.door.counters.count(command.verb());
                     if let Err(error) = self.carry_out(command, wire).await {
                         wire.say(&error.answer()?).await?;
                     }
@@ -164,8 +162,11 @@ impl<'a> Session<'a> {
         let door = self.door;
         match command {
             Command::Delete(id) => self.deletes(id, wire).await?,
-            Command::Reserve { timeout_s } => self.reserve(timeout_s, wire).await?,
-            Command::ReserveBatch { max, timeout_s } => self.reserve_batch(max, timeout_s, wire).await?,
+            Command::Reserve => self.reserve(None, wire).await?,
+            Command::ReserveWithTimeout(timeout_s) => self.reserve(timeout_s, wire).await?,
+            Command::ReserveBatch { max, timeout_s } => {
+                self.reserve_batch(max.get(), timeout_s, wire).await?
+            }
             Command::ReserveJob(id) => self.reserve_job(id, wire).await?,
             Command::Use(tube) => {
                 let used = self.named(tube)?;
@@ -207,9 +208,7 @@ impl<'a> Session<'a> {
             Command::PeekReady => say_job(&inspect::first_ready(door, &self.used.queue).await?, wire).await?,
             Command::PeekDelayed => self.peek_first(State::Scheduled, wire).await?,
             Command::PeekBuried => self.peek_first(State::Dead, wire).await?,
-            Command::Put { .. } | Command::PutKey { .. } | Command::Quit => {
-                unreachable!("these are answered before")
-            }
+            Command::Put { .. } | Command::Quit => unreachable!("these are answered before"),
         }
         Ok(())
     }

@@ -27,7 +27,7 @@ impl Session<'_> {
             && let Some(Event::Command(command)) =
                 wire.next_if(|event| matches!(event, Event::Command(Command::Delete(_))))
         {
-            self.door.counters.count(&command);
+            self.door.counters.count(command.verb());
             if let Command::Delete(id) = command {
                 ids.push(id);
             }

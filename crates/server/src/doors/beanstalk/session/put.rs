@@ -25,19 +25,13 @@ impl Session<'_> {
         let mut said = Vec::new();
         let mut next = Some(first);
         while let Some(event) = next {
-            match &event {
-                Event::Command(command) => self.door.counters.count(command),
-                Event::Fault(_) => self.door.counters.count_put(),
-            }
+            // A put that was refused while it was read counts, too.
+            self.door.counters.count(if let Event::Command(put) = &event { put.verb() } else { "put" });
             said.push(match event {
                 Event::Fault(fault) => Said::Now(Reply::Fault(fault)),
                 Event::Command(Command::Put { terms, body }) => {
                     bytes += body.len();
-                    self.put(None, terms, body)
-                }
-                Event::Command(Command::PutKey { key, terms, body }) => {
-                    bytes += body.len();
-                    self.put(Some(key), terms, body)
+                    self.put(terms, body)
                 }
                 Event::Command(_) => unreachable!("only puts are asked for"),
             });
@@ -60,8 +54,8 @@ impl Session<'_> {
         Ok(())
     }
 
-    fn put(&self, key: Option<String>, terms: JobTerms, body: Vec<u8>) -> Said {
-        let JobTerms { priority, when, ttr_s } = terms;
+    fn put(&self, terms: JobTerms, body: Vec<u8>) -> Said {
+        let JobTerms { key, priority, when, ttr_s } = terms;
         let keyed = key.is_some();
         let Some(due) = due_of(when) else { return Said::Now(Reply::Fault(Fault::BadFormat)) };
         let key = match key.map(|key| Key::new(&key)).transpose() {
@@ -86,6 +80,6 @@ impl Session<'_> {
 fn is_put(event: &Event) -> bool {
     match event {
         Event::Fault(fault) => matches!(fault, Fault::JobTooBig | Fault::ExpectedCrlf),
-        Event::Command(command) => matches!(command, Command::Put { .. } | Command::PutKey { .. }),
+        Event::Command(command) => matches!(command, Command::Put { .. }),
     }
 }

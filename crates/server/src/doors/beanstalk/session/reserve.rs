@@ -33,13 +33,16 @@ impl Session<'_> {
         self.is_worker();
         let mut timeouts = vec![timeout_s];
         while timeouts.len() < RESERVES_MAX
-            && let Some(Event::Command(command)) =
-                wire.next_if(|event| matches!(event, Event::Command(Command::Reserve { .. })))
+            && let Some(Event::Command(command)) = wire.next_if(|event| {
+                matches!(event, Event::Command(Command::Reserve | Command::ReserveWithTimeout(_)))
+            })
         {
-            self.door.counters.count(&command);
-            if let Command::Reserve { timeout_s } = command {
-                timeouts.push(timeout_s);
-            }
+            self.door.counters.count(command.verb());
+            timeouts.push(if let Command::ReserveWithTimeout(timeout_s) = command {
+                timeout_s
+            } else {
+                None
+            });
         }
         let mut rest = timeouts.as_slice();
         while let [timeout_s, behind @ ..] = rest {
