@@ -16,7 +16,7 @@ use crate::service::app::App;
 use crate::service::limits::Limits;
 use crate::start_error::StartError;
 use crate::telemetry::metrics::Figures;
-use crate::telemetry::metrics::page::Page;
+use crate::telemetry::metrics::page::{Page, metrics};
 
 pub(crate) struct Plan {
     config: Option<Beanstalk>,
@@ -61,13 +61,19 @@ impl plan::Plan for Plan {
 
 impl Figures for Counters {
     fn write(&self, page: &mut Page<Pieces>) -> fmt::Result {
-        let help = "Connections of clients of beanstalkd";
-        page.gauge("beanstalk_connections", help, None, self.connections())?;
-        let verbs: Vec<_> = self.all_verbs().collect();
-        page.counters("beanstalk_commands", "Commands of clients of beanstalkd, by verb", "verb", &verbs)?;
-        let refusals: Vec<_> = self.refusals().collect();
-        let help =
-            "Refused commands of clients of beanstalkd, by answer; refused connections count as `closed`";
-        page.counters("beanstalk_refused", help, "answer", &refusals)
+        page.write(METRICS, self)
     }
+}
+
+metrics! {
+    pub(crate) const METRICS: Counters;
+
+    /// connections of clients of beanstalkd
+    Gauge tickwheel_beanstalk_connections "Connections of clients of beanstalkd": |counters, out| out.is(counters.connections());
+    /// their commands, by the verbs of `stats` and `other`
+    Counter tickwheel_beanstalk_commands {verb} "Commands of clients of beanstalkd, by verb":
+        |counters, out| counters.all_verbs().try_for_each(|(verb, count)| out.put(&[verb], count));
+    /// their refused commands, by answer, such as `OUT_OF_MEMORY`; refused connections count as `closed`
+    Counter tickwheel_beanstalk_refused {answer} "Refused commands of clients of beanstalkd, by answer; refused connections count as `closed`":
+        |counters, out| counters.refusals().try_for_each(|(answer, count)| out.put(&[answer], count));
 }

@@ -29,7 +29,7 @@ use crate::service::supervisor::TaskFigures;
 use crate::telemetry::deliveries::DeliveryLateness;
 use crate::telemetry::metrics::Figures as DoorFigures;
 use crate::telemetry::metrics::accept;
-use crate::telemetry::metrics::page::{Histogram, Labels, Page, Unit};
+use crate::telemetry::metrics::page::{Page, Samples, metrics};
 use crate::telemetry::metrics::process::Process;
 use crate::telemetry::metrics::queue_labels::{Labelled, Others};
 use crate::telemetry::requests::{OfRoute, REQUEST_BOUNDS_US, Seen, WAIT_BOUNDS_US};
@@ -106,7 +106,7 @@ struct Figures {
     refusals: Vec<(&'static str, u64)>,
     doors: Vec<Arc<dyn DoorFigures>>,
     background: Vec<TaskFigures>,
-    /// `None`: there is no directory for backups. An alert for an old backup must not fire then.
+    /// `None`: there is no directory for backups, so an alert for an old backup must not fire.
     backups: Option<BackupFigures>,
     requests: Vec<OfRoute>,
     lease_waits: Seen<{ WAIT_BOUNDS_US.len() + 1 }>,
@@ -130,210 +130,181 @@ impl Queues {
         labelled.chain([(OTHER_QUEUES, &self.others.figures)])
     }
 
-    fn write(&self, page: &mut Page<Pieces>, now: Timestamp) -> fmt::Result {
-        self.write_gauges(page, now)?;
-        for (name, help, of) in COUNTERS {
-            let labels: Vec<_> =
-                self.figures().map(|(queue, figures)| ([("queue", queue)], of(figures))).collect();
-            page.counters_of(name, help, None, labels.iter().map(|(labels, value)| (&labels[..], *value)))?;
-        }
-        let bounds_s = QUEUE_LATENESS_BOUNDS_MS.map(seconds_of_ms);
-        let labels: Vec<_> = self.figures().map(|(queue, figures)| ([("queue", queue)], figures)).collect();
-        let histograms = labels.iter().map(|(labels, figures)| {
-            let sum_s = seconds_of_ms(figures.lateness_sum_ms);
-            (&labels[..], Histogram { bounds_s: &bounds_s, counts: &figures.lateness, sum_s })
-        });
-        page.histograms_of("queue_fire_lateness", "From due_at to ready, by queue", histograms)
+    /// Writes one counter of each queue.
+    fn counts(&self, out: &mut Samples<'_>, of: fn(&QueueFigures) -> u64) -> fmt::Result {
+        self.figures().try_for_each(|(queue, figures)| out.put(&[queue], of(figures)))
     }
 
-    /// Writes the current state. If each queue has a label, `{other}` has no series.
-    fn write_gauges(&self, page: &mut Page<Pieces>, now: Timestamp) -> fmt::Result {
-        let labelled = self
-            .labelled
-            .iter()
-            .map(|one| (one.queue.as_str(), one.tasks, one.oldest_due, u64::from(one.paused)));
-        let others =
-            self.others.tasks.map(|tasks| (OTHER_QUEUES, tasks, self.others.oldest_due, self.others.paused));
-        let all: Vec<_> = labelled.chain(others).collect();
-        let tasks: Vec<_> = all
-            .iter()
-            .flat_map(|(queue, tasks, ..)| {
-                let states = ["scheduled", "ready", "leased", "dead"].into_iter().zip(tasks);
-                states.map(|(state, count)| ([("queue", *queue), ("state", state)], *count))
-            })
-            .collect();
-        let tasks = tasks.iter().map(|(labels, count)| (&labels[..], *count));
-        page.gauges_of("tasks", "Live and dead tasks, by queue and state", None, tasks)?;
-        let queues: Vec<_> = all.iter().map(|(queue, ..)| [("queue", *queue)]).collect();
-        let paused = queues.iter().zip(&all).map(|(labels, (.., paused))| (&labels[..], *paused));
-        let help = "1 if the queue is paused, otherwise 0; for queues without a label of their own, the number of paused ones";
-        page.gauges_of("queue_paused", help, None, paused)?;
-        let ages =
-            queues.iter().zip(&all).map(|(labels, (_, _, due_at, _))| (&labels[..], age_s(*due_at, now)));
-        let help = "Age of the due time of the oldest ready task of the queue; 0 if none is ready";
-        page.gauges_of("queue_oldest_due_age", help, Some(Unit::Seconds), ages)
+    /// The present state of each queue: tasks by state, the oldest due time, and whether it is paused. If each queue has
+    /// a label, `{other}` has no state.
+    fn present(&self) -> impl Iterator<Item = (&str, [u64; 4], Option<Timestamp>, u64)> {
+        let labelled = self.labelled.iter();
+        let labelled =
+            labelled.map(|one| (one.queue.as_str(), one.tasks, one.oldest_due, u64::from(one.paused)));
+        let Others { tasks, oldest_due, paused, .. } = self.others;
+        labelled.chain(tasks.map(|tasks| (OTHER_QUEUES, tasks, oldest_due, paused)))
     }
+}
+
+impl Figures {
+    fn write(&self, page: &mut Page<Pieces>) -> fmt::Result {
+        page.write(METRICS, self)?;
+        self.backups.iter().try_for_each(|backups| page.write(BACKUPS, backups))?;
+        self.doors.iter().try_for_each(|door| door.write(page))
+    }
+}
+
+metrics! {
+    const METRICS: Figures;
+
+    /// live tasks, `scheduled`, `ready`, `leased`, and `dead` ones; 1,000 queues have a series of their own, those with
+    /// tasks first, and the others share `{other}`. A queue that was emptied keeps its series, at 0, for an hour while
+    /// there is a place
+    Gauge tickwheel_tasks {queue, state} "Live and dead tasks, by queue and state":
+        |figures, out| figures.queues.present().try_for_each(|(queue, tasks, ..)| {
+            let mut states = ["scheduled", "ready", "leased", "dead"].into_iter().zip(tasks);
+            states.try_for_each(|(state, count)| out.put(&[queue, state], count))
+        });
+    /// 1 if the queue is paused, otherwise 0; for `{other}`, the number of paused queues
+    Gauge tickwheel_queue_paused {queue} "1 if the queue is paused, otherwise 0; for queues without a label of their own, the number of paused ones":
+        |figures, out| figures.queues.present().try_for_each(|(queue, .., paused)| out.put(&[queue], paused));
+    /// age of the due time of the oldest ready task of the queue, of any priority (of more than 1,000 priorities, the
+    /// 1,000 most urgent); 0 if none is ready
+    Gauge tickwheel_queue_oldest_due_age in Seconds {queue} "Age of the due time of the oldest ready task of the queue; 0 if none is ready":
+        |figures, out| figures.queues.present().try_for_each(|(queue, _, due_at, _)| out.put(&[queue], age_s(due_at, figures.now)));
+    /// puts taken in the queue: tasks added or replaced, those of schedules and imports among them
+    Counter tickwheel_queue_put {queue} "Puts taken, including those of schedules, by queue": |figures, out| figures.queues.counts(out, |of| of.put);
+    /// leases granted
+    Counter tickwheel_queue_delivered {queue} "Leases granted, by queue": |figures, out| figures.queues.counts(out, |of| of.delivered);
+    /// leases that ended by ack; each instant of a timeline has one
+    Counter tickwheel_queue_acked {queue} "Leases that ended by ack, by queue": |figures, out| figures.queues.counts(out, |of| of.acked);
+    /// leases that ended by nack
+    Counter tickwheel_queue_nacked {queue} "Leases that ended by nack, by queue": |figures, out| figures.queues.counts(out, |of| of.nacked);
+    /// leases that ran out
+    Counter tickwheel_queue_expired {queue} "Leases that ran out, by queue": |figures, out| figures.queues.counts(out, |of| of.expired);
+    /// tasks cancelled or revoked
+    Counter tickwheel_queue_cancelled {queue} "Tasks cancelled or revoked, by queue": |figures, out| figures.queues.counts(out, |of| of.cancelled);
+    /// tasks given up
+    Counter tickwheel_queue_dead_lettered {queue} "Tasks that became dead, by queue": |figures, out| figures.queues.counts(out, |of| of.dead);
+    /// from `due_at` to ready, in six buckets; its count is how many became ready because their instant came, while the
+    /// server ran or since it ended last. What was due before the last commit that the server wrote was ready then, and
+    /// is not counted again after a restart
+    Histogram tickwheel_queue_fire_lateness in Seconds {queue} "From due_at to ready, by queue":
+        |figures, out| figures.queues.figures().try_for_each(|(queue, of)| {
+            let bounds_s = QUEUE_LATENESS_BOUNDS_MS.map(seconds_of_ms);
+            out.histogram(&[queue], &bounds_s, &of.lateness, seconds_of_ms(of.lateness_sum_ms))
+        });
+    /// puts and patches taken, tasks of schedules and imports among them
+    Counter tickwheel_scheduled "Puts and patches taken": |figures, out| out.is(figures.stats.scheduled_total);
+    /// tasks that became ready because their instant came
+    Counter tickwheel_fired "Tasks that became ready because their instant came": |figures, out| out.is(figures.stats.fired_total);
+    /// tasks cancelled or revoked
+    Counter tickwheel_cancelled "Tasks cancelled or revoked": |figures, out| out.is(figures.stats.cancelled_total);
+    /// tasks given up
+    Counter tickwheel_dead_lettered "Tasks that became dead": |figures, out| out.is(figures.stats.dead_total);
+    /// leases granted: deliveries
+    Counter tickwheel_leased "Leases granted": |figures, out| out.is(figures.stats.leased_total);
+    /// leases that ended: `acked`, `nacked` (buried, and those of a connection that closed, too), `expired`
+    Counter tickwheel_delivered {result} "Leases that ended, by result": |Figures { stats, .. }, out| {
+        out.each(&[("acked", stats.acked_total), ("nacked", stats.nacked_total), ("expired", stats.expired_total)])
+    };
+    /// lease calls that wait for a task
+    Gauge tickwheel_waiting_leases "Lease calls that wait for a task": |figures, out| out.is(figures.stats.waiting as u64);
+    /// stored schedules
+    Gauge tickwheel_schedules "Number of schedules": |figures, out| out.is(figures.stats.schedules as u64);
+    /// instants of schedules that have passed: `made`, `skipped`
+    Counter tickwheel_occurrences {result} "Instants of schedules that have passed, by result":
+        |Figures { stats, .. }, out| out.each(&[("made", stats.made_total), ("skipped", stats.skipped_total)]);
+    /// instants of schedules that wait for the end of an earlier task
+    Gauge tickwheel_waiting_occurrences "Instants of schedules that wait for the end of an earlier task":
+        |figures, out| out.is(figures.stats.instants_waiting as u64);
+    /// from `due_at` to ready
+    Histogram tickwheel_fire_lateness in Seconds "From due_at to ready": |Figures { stats, .. }, out| {
+        out.histogram(&[], &LATENESS_BOUNDS_MS.map(seconds_of_ms), &stats.lateness, seconds_of_ms(stats.lateness_sum_ms))
+    };
+    /// from `due_at` to the answer of a worker that was waiting
+    Histogram tickwheel_delivery_lateness in Seconds "From due_at to the answer of a worker that was waiting": |figures, out| {
+        let DeliveryLateness { counts, sum_ms } = &figures.deliveries;
+        out.histogram(&[], &LATENESS_BOUNDS_MS.map(seconds_of_ms), counts, seconds_of_ms(*sum_ms))
+    };
+    /// age of the due time of the oldest ready task of all queues
+    Gauge tickwheel_oldest_due_age in Seconds "Age of the due time of the oldest ready task, of any priority; 0 if none is ready":
+        |figures, out| out.is(age_s(figures.queues.oldest_due(), figures.now));
+    /// from handing a commit to the store until it is durable
+    Histogram tickwheel_commit in Seconds "From handing a commit to the store until it is durable": |figures, out| {
+        let CommitSeconds { buckets, sum, .. } = &figures.commits;
+        out.histogram(&[], &COMMIT_BOUNDS_US.map(seconds_of_us), buckets, sum.as_secs_f64())
+    };
+    /// bytes by which the store can still grow
+    Gauge tickwheel_store_room in Bytes "Bytes by which the store can still grow": |figures, out| out.is(figures.stats.room);
+    /// approximate memory of the tasks in memory
+    Gauge tickwheel_near_memory in Bytes "Approximate memory of the tasks in memory": |figures, out| out.is(figures.stats.near_bytes);
+    /// limit on that memory; tasks beyond it are read from disk when they are due
+    Gauge tickwheel_near_memory_max in Bytes "Limit on the memory of the tasks; tasks beyond it are read from disk when they are due":
+        |figures, out| out.is(figures.stats.near_bytes_max);
+    /// refusals by the type of the problem: calls, lines of batches, and connections that never became a call;
+    /// `docs/http.md` explains each type
+    Counter tickwheel_refused {problem} "Refused calls, lines of batches and connections, by the type of the problem":
+        |figures, out| out.each(&figures.refusals);
+    /// 1 if the background task runs, otherwise 0
+    Gauge tickwheel_background_task_up {task} "1 if the background task runs, otherwise 0":
+        |figures, out| figures.background.iter().try_for_each(|task| out.put(&[task.name], u64::from(task.is_up)));
+    /// number of times that the background task ended although the server did not stop
+    Counter tickwheel_background_task_failures {task} "Number of times that the background task ended although the server did not stop":
+        |figures, out| figures.background.iter().try_for_each(|task| out.put(&[task.name], task.failures));
+    /// backups of the running server that ended: `done`, `failed`, `stopped`; and `left_out`, scheduled ones that were
+    /// skipped because another was running
+    Counter tickwheel_backups {result} "Backups that ended, by result, and scheduled ones that were skipped because another was running":
+        |figures, out| out.each(&figures.backups.unwrap_or_default().results());
+    /// how far the wall clock is ahead of the time that the server believes: above 0 for the 60 seconds in which a step
+    /// ahead is doubted, otherwise 0
+    Gauge tickwheel_clock_offset in Seconds "How far the wall clock is ahead of the time that the server believes":
+        |figures, out| out.is(figures.health.clock_offset_ms as f64 / 1_000.0);
+    /// number of steps of the wall clock that the server noticed
+    Counter tickwheel_clock_steps "Number of steps of the wall clock that the server noticed": |figures, out| out.is(figures.health.clock_steps);
+    /// 1 if the store failed and the server is read-only, otherwise 0
+    Gauge tickwheel_read_only "1 if the store failed and the server is read-only, otherwise 0":
+        |figures, out| out.is(u64::from(figures.health.read_only.is_some()));
+    /// durability of acknowledged calls and kind of clock, as labels; always 1
+    Gauge tickwheel_mode {durability, clock} "The durability of acknowledged calls and the kind of clock, as labels; always 1":
+        |Figures { health, .. }, out| {
+            let clock = if health.virtual_clock { "virtual" } else { "real" };
+            out.put(&[health.durability.twin().name(), clock], 1u64)
+        };
+    /// from the head of a call to the head of its answer, without the wait of a lease
+    Histogram tickwheel_http_request in Seconds {route, class} "From the head of a call to the head of its answer, without the wait of a lease":
+        |figures, out| figures.requests.iter().try_for_each(|OfRoute { route, class, times }| {
+            out.histogram(&[route, class], &REQUEST_BOUNDS_US.map(seconds_of_us), &times.counts, seconds_of_us(times.sum_us))
+        });
+    /// how long HTTP lease calls with `wait` waited for a task
+    Histogram tickwheel_lease_wait in Seconds "How long HTTP lease calls with `wait` waited for a task": |figures, out| {
+        let Seen { counts, sum_us } = &figures.lease_waits;
+        out.histogram(&[], &WAIT_BOUNDS_US.map(seconds_of_us), counts, seconds_of_us(*sum_us))
+    };
+    /// version of the program and its platform, as labels; always 1
+    Info tickwheel_build {version, os, arch, profile} "The version of the program and its platform, as labels; always 1": |_, out| {
+        let profile = if cfg!(debug_assertions) { "debug" } else { "release" };
+        out.put(&[env!("CARGO_PKG_VERSION"), std::env::consts::OS, std::env::consts::ARCH, profile], 1u64)
+    };
+}
+
+metrics! {
+    const BACKUPS: BackupFigures;
+
+    /// when the last complete backup in the directory of backups ended, by the system's clock; 0 if there is none. This
+    /// figure and the next two are absent without `--backup-dir`, and are of backups of this data directory
+    Gauge tickwheel_backup_last_success_timestamp in Seconds "When the last complete backup ended, by the system's clock; 0 if there is none":
+        |backups, out| out.is(backups.last_success_ms as f64 / 1_000.0);
+    /// duration of that backup
+    Gauge tickwheel_backup_last_success_duration in Seconds "Duration of the last complete backup":
+        |backups, out| out.is(backups.duration_ms as f64 / 1_000.0);
+    /// size of that backup
+    Gauge tickwheel_backup_last_success in Bytes "Size of the last complete backup": |backups, out| out.is(backups.bytes);
 }
 
 /// The age of a due time in seconds; 0 if there is none.
 fn age_s(due_at: Option<Timestamp>, now: Timestamp) -> f64 {
     seconds_of_ms(due_at.map_or(0, |due_at| now.ms_since(due_at)))
-}
-
-/// The counters of each queue: the name, the help text, and the value.
-type OfQueue = (&'static str, &'static str, fn(&QueueFigures) -> u64);
-const COUNTERS: [OfQueue; 7] = [
-    ("queue_put", "Puts taken, including those of schedules, by queue", |figures| figures.put),
-    ("queue_delivered", "Leases granted, by queue", |figures| figures.delivered),
-    ("queue_acked", "Leases that ended by ack, by queue", |figures| figures.acked),
-    ("queue_nacked", "Leases that ended by nack, by queue", |figures| figures.nacked),
-    ("queue_expired", "Leases that ran out, by queue", |figures| figures.expired),
-    ("queue_cancelled", "Tasks cancelled or revoked, by queue", |figures| figures.cancelled),
-    ("queue_dead_lettered", "Tasks that became dead, by queue", |figures| figures.dead),
-];
-
-impl Figures {
-    fn write(&self, page: &mut Page<Pieces>) -> fmt::Result {
-        self.queues.write(page, self.now)?;
-        self.write_tasks(page)?;
-        self.write_lateness(page)?;
-        self.write_store(page)?;
-        let help = "Refused calls, lines of batches and connections, by the type of the problem";
-        page.counters("refused", help, "problem", &self.refusals)?;
-        self.doors.iter().try_for_each(|door| door.write(page))?;
-        self.write_background(page)?;
-        self.write_backups(page)?;
-        self.write_health(page)?;
-        self.write_requests(page)?;
-        let build = [
-            ("version", env!("CARGO_PKG_VERSION")),
-            ("os", std::env::consts::OS),
-            ("arch", std::env::consts::ARCH),
-            ("profile", if cfg!(debug_assertions) { "debug" } else { "release" }),
-        ];
-        page.info("build", "The version of the program and its platform, as labels; always 1", &build)
-    }
-
-    /// Writes the counters of tasks and schedules.
-    fn write_tasks(&self, page: &mut Page<Pieces>) -> fmt::Result {
-        let stats = &self.stats;
-        page.counter("scheduled", "Puts and patches taken", stats.scheduled_total)?;
-        page.counter("fired", "Tasks that became ready because their instant came", stats.fired_total)?;
-        page.counter("cancelled", "Tasks cancelled or revoked", stats.cancelled_total)?;
-        page.counter("dead_lettered", "Tasks that became dead", stats.dead_total)?;
-        page.counter("leased", "Leases granted", stats.leased_total)?;
-        let ends =
-            [("acked", stats.acked_total), ("nacked", stats.nacked_total), ("expired", stats.expired_total)];
-        page.counters("delivered", "Leases that ended, by result", "result", &ends)?;
-        let help = "Lease calls that wait for a task";
-        page.gauge("waiting_leases", help, None, saturated(stats.waiting))?;
-        page.gauge("schedules", "Number of schedules", None, saturated(stats.schedules))?;
-        let occurrences = [("made", stats.made_total), ("skipped", stats.skipped_total)];
-        let help = "Instants of schedules that have passed, by result";
-        page.counters("occurrences", help, "result", &occurrences)?;
-        let help = "Instants of schedules that wait for the end of an earlier task";
-        page.gauge("waiting_occurrences", help, None, saturated(stats.instants_waiting))
-    }
-
-    /// Writes the delays: how late tasks fire, how late they are delivered, and how long calls wait.
-    fn write_lateness(&self, page: &mut Page<Pieces>) -> fmt::Result {
-        let bounds_s = LATENESS_BOUNDS_MS.map(seconds_of_ms);
-        let Stats { lateness, lateness_sum_ms, .. } = &*self.stats;
-        let help = "From due_at to ready";
-        page.histogram("fire_lateness", help, &bounds_s, lateness, seconds_of_ms(*lateness_sum_ms))?;
-        let DeliveryLateness { counts, sum_ms } = &self.deliveries;
-        let help = "From due_at to the answer of a worker that was waiting";
-        page.histogram("delivery_lateness", help, &bounds_s, counts, seconds_of_ms(*sum_ms))?;
-        let oldest_s = age_s(self.queues.oldest_due(), self.now);
-        let help = "Age of the due time of the oldest ready task, of any priority; 0 if none is ready";
-        page.gauge("oldest_due_age", help, Some(Unit::Seconds), oldest_s)
-    }
-
-    fn write_store(&self, page: &mut Page<Pieces>) -> fmt::Result {
-        let CommitSeconds { buckets, sum, .. } = &self.commits;
-        let help = "From handing a commit to the store until it is durable";
-        page.histogram("commit", help, &COMMIT_BOUNDS_US.map(seconds_of_us), buckets, sum.as_secs_f64())?;
-        page.gauge(
-            "store_room",
-            "Bytes by which the store can still grow",
-            Some(Unit::Bytes),
-            self.stats.room,
-        )?;
-        let help = "Approximate memory of the tasks in memory";
-        page.gauge("near_memory", help, Some(Unit::Bytes), self.stats.near_bytes)?;
-        let help = "Limit on the memory of the tasks; tasks beyond it are read from disk when they are due";
-        page.gauge("near_memory_max", help, Some(Unit::Bytes), self.stats.near_bytes_max)
-    }
-
-    fn write_background(&self, page: &mut Page<Pieces>) -> fmt::Result {
-        let labels: Vec<_> = self.background.iter().map(|task| ([("task", task.name)], task)).collect();
-        let up = labels.iter().map(|(labels, task)| (&labels[..], u64::from(task.is_up)));
-        let help = "1 if the background task runs, otherwise 0";
-        page.gauges_of("background_task_up", help, None, up)?;
-        let failures = labels.iter().map(|(labels, task)| (&labels[..], task.failures));
-        let help = "Number of times that the background task ended although the server did not stop";
-        page.counters_of("background_task_failures", help, None, failures)
-    }
-
-    fn write_backups(&self, page: &mut Page<Pieces>) -> fmt::Result {
-        let results = self.backups.unwrap_or_default().results();
-        let help =
-            "Backups that ended, by result, and scheduled ones that were skipped because another was running";
-        page.counters("backups", help, "result", &results)?;
-        let Some(backups) = &self.backups else { return Ok(()) };
-        let seconds = |ms: f64| ms / 1_000.0;
-        let help = "When the last complete backup ended, by the system's clock; 0 if there is none";
-        let last = seconds(backups.last_success_ms as f64);
-        page.gauge("backup_last_success_timestamp", help, Some(Unit::Seconds), last)?;
-        let took = seconds(backups.duration_ms as f64);
-        let help = "Duration of the last complete backup";
-        page.gauge("backup_last_success_duration", help, Some(Unit::Seconds), took)?;
-        let help = "Size of the last complete backup";
-        page.gauge("backup_last_success", help, Some(Unit::Bytes), backups.bytes)
-    }
-
-    fn write_health(&self, page: &mut Page<Pieces>) -> fmt::Result {
-        let health = &self.health;
-        let offset_s = health.clock_offset_ms as f64 / 1_000.0;
-        let help = "How far the wall clock is ahead of the time that the server believes";
-        page.gauge("clock_offset", help, Some(Unit::Seconds), offset_s)?;
-        page.counter(
-            "clock_steps",
-            "Number of steps of the wall clock that the server noticed",
-            health.clock_steps,
-        )?;
-        let read_only = u64::from(health.read_only.is_some());
-        page.gauge(
-            "read_only",
-            "1 if the store failed and the server is read-only, otherwise 0",
-            None,
-            read_only,
-        )?;
-        let mode: &Labels<'_> = &[
-            ("durability", health.durability.twin().name()),
-            ("clock", if health.virtual_clock { "virtual" } else { "real" }),
-        ];
-        let help = "The durability of acknowledged calls and the kind of clock, as labels; always 1";
-        page.gauges_of("mode", help, None, [(mode, 1u64)])
-    }
-
-    fn write_requests(&self, page: &mut Page<Pieces>) -> fmt::Result {
-        let bounds_s = REQUEST_BOUNDS_US.map(seconds_of_us);
-        let labels: Vec<_> = self
-            .requests
-            .iter()
-            .map(|seen| ([("route", seen.route), ("class", seen.class)], &seen.times))
-            .collect();
-        let histograms = labels.iter().map(|(labels, times)| {
-            let sum_s = seconds_of_us(times.sum_us);
-            (&labels[..], Histogram { bounds_s: &bounds_s, counts: &times.counts, sum_s })
-        });
-        let help = "From the head of a call to the head of its answer, without the wait of a lease";
-        page.histograms_of("http_request", help, histograms)?;
-        let Seen { counts, sum_us } = &self.lease_waits;
-        let help = "How long HTTP lease calls with `wait` waited for a task";
-        page.histogram("lease_wait", help, &WAIT_BOUNDS_US.map(seconds_of_us), counts, seconds_of_us(*sum_us))
-    }
 }
 
 fn seconds_of_ms(ms: u64) -> f64 {
@@ -344,6 +315,44 @@ fn seconds_of_us(us: u64) -> f64 {
     Duration::from_micros(us).as_secs_f64()
 }
 
-fn saturated(count: usize) -> u64 {
-    u64::try_from(count).unwrap_or(u64::MAX)
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+    use crate::doors::beanstalk;
+    use crate::telemetry::metrics::page::Metric;
+    use crate::telemetry::metrics::process;
+
+    fn rows<S>(table: &[Metric<S>]) -> String {
+        table.iter().map(Metric::row).collect()
+    }
+
+    fn page() -> (PathBuf, String) {
+        let path = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/metrics.md"));
+        let text = std::fs::read_to_string(&path).expect("the page");
+        (path, text)
+    }
+
+    /// `docs/metrics.md` with the table of all metrics as it should be.
+    fn described() -> String {
+        let (_, text) = page();
+        let (before, _) = text.split_once("|---|---|---|\n| `tickwheel_tasks").expect("a table");
+        let process =
+            rows(process::STAT) + &rows(process::STARTED) + &rows(process::OPEN) + &rows(process::LIMIT);
+        let all = rows(METRICS) + &rows(BACKUPS) + &rows(beanstalk::METRICS) + &process;
+        format!("{before}|---|---|---|\n{all}")
+    }
+
+    /// If this fails: `cargo test -p tickwheel-server --lib write_the_metrics -- --ignored`.
+    #[test]
+    fn each_metric_is_described_by_its_entry() {
+        assert_eq!(page().1, described());
+    }
+
+    #[test]
+    #[ignore = "it writes docs/metrics.md"]
+    fn write_the_metrics() {
+        std::fs::write(page().0, described()).expect("written");
+    }
 }

@@ -25,7 +25,7 @@ use crate::service::app::App;
 use crate::service::caller::Caller;
 use crate::start_error::StartError;
 use crate::telemetry::metrics::Figures;
-use crate::telemetry::metrics::page::Page;
+use crate::telemetry::metrics::page::{Page, metrics};
 use crate::translate;
 
 /// The plan of the door: where it listens, and its counter.
@@ -38,9 +38,16 @@ pub(super) struct Resp {
 #[derive(Default)]
 struct Commands(AtomicU64);
 
+metrics! {
+    const METRICS: Commands;
+
+    /// commands of the third door
+    Counter tickwheel_resp_commands "Commands of the third door": |commands, out| out.is(commands.0.load(Ordering::Relaxed));
+}
+
 impl Figures for Commands {
     fn write(&self, page: &mut Page<Pieces>) -> fmt::Result {
-        page.counter("resp_commands", "Commands of the third door", self.0.load(Ordering::Relaxed))
+        page.write(METRICS, self)
     }
 }
 

@@ -73,44 +73,79 @@ impl fmt::Display for Value {
     }
 }
 
-/// The names of labels and their values, in the order of the output.
-pub(crate) type Labels<'a> = [(&'a str, &'a str)];
-
+/// The kind of a metric.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-enum Kind {
+pub(crate) enum Kind {
     Counter,
     Gauge,
+    /// In seconds.
     Histogram,
+    /// Facts that are not numbers, as labels; the value is always 1.
     Info,
 }
 
-/// A page that is being written, with one method for each form of metric. Each family is written once and as a
-/// whole.
+/// A metric of the source `S`: what the page says about it, and its values.
+pub(crate) struct Metric<S> {
+    /// The name without the unit, and without the suffix of the kind.
+    pub(crate) name: &'static str,
+    pub(crate) kind: Kind,
+    pub(crate) unit: Option<Unit>,
+    pub(crate) labels: &'static [&'static str],
+    pub(crate) help: &'static str,
+    /// The row of the metric in `docs/metrics.md`.
+    #[cfg(test)]
+    pub(crate) about: &'static str,
+    pub(crate) write: fn(&S, &mut Samples<'_>) -> fmt::Result,
+}
+
+#[cfg(test)]
+impl<S> Metric<S> {
+    /// The row of the metric in `docs/metrics.md`.
+    pub(crate) fn row(&self) -> String {
+        let unit = self.unit.map(|unit| format!("_{}", unit.as_str())).unwrap_or_default();
+        let (suffix, kind) = match self.kind {
+            Kind::Counter => ("_total", "counter"),
+            Kind::Gauge => ("", "gauge"),
+            Kind::Histogram => ("", "histogram"),
+            Kind::Info => ("_info", "info"),
+        };
+        let labels =
+            if self.labels.is_empty() { String::new() } else { format!("{{{}}}", self.labels.join(",")) };
+        format!("| `{}{unit}{suffix}{labels}` | {kind} | {} |\n", self.name, self.about.trim())
+    }
+}
+
+/// Makes a table of metrics. Each entry has the text for `docs/metrics.md`, the kind, the name, the unit, the labels, the
+/// help text of the page, and a function that writes the samples. Tests write the rows of `docs/metrics.md`.
+macro_rules! metrics {
+    ($(#[$doc:meta])* $vis:vis const $table:ident: $source:ty;
+     $($(#[doc = $about:literal])* $kind:ident $name:ident $(in $unit:ident)? $({$($label:ident),*})? $help:literal: $write:expr;)*) => {
+        $(#[$doc])* $vis const $table: &[$crate::telemetry::metrics::page::Metric<$source>] = &[$(
+            $crate::telemetry::metrics::page::Metric {
+                name: stringify!($name),
+                kind: $crate::telemetry::metrics::page::Kind::$kind,
+                unit: [$(Some($crate::telemetry::metrics::page::Unit::$unit),)? None][0],
+                labels: &[$($(stringify!($label)),*)?],
+                help: $help,
+                #[cfg(test)]
+                about: concat!($($about),*),
+                write: $write,
+            }
+        ),*];
+    };
+}
+pub(crate) use metrics;
+
+/// A page that is being written. Each metric is written once and as a whole.
 #[derive(Debug)]
 pub(crate) struct Page<W> {
     out: W,
     format: Format,
-    /// The prefix of the next metrics' names.
-    prefix: &'static str,
-}
-
-/// The counts of a histogram: one for each bound, and one for values above the last.
-#[derive(Copy, Clone, Debug)]
-pub(crate) struct Histogram<'a> {
-    pub(crate) bounds_s: &'a [f64],
-    pub(crate) counts: &'a [u64],
-    pub(crate) sum_s: f64,
 }
 
 impl<W: Write> Page<W> {
-    /// An empty page of metrics whose names begin with `tickwheel_`.
     pub(crate) fn new(out: W, format: Format) -> Self {
-        Self { out, format, prefix: "tickwheel" }
-    }
-
-    /// Sets the prefix of the metrics that follow; `_` is added to it.
-    pub(crate) fn prefixed(&mut self, prefix: &'static str) {
-        self.prefix = prefix;
+        Self { out, format }
     }
 
     /// Ends the page and returns the writer.
@@ -121,176 +156,88 @@ impl<W: Write> Page<W> {
         Ok(self.out)
     }
 
-    pub(crate) fn counter(&mut self, name: &str, help: &str, value: u64) -> fmt::Result {
-        self.counters_of(name, help, None, [(&[][..], value)])
+    /// Writes all metrics of a table.
+    pub(crate) fn write<S>(&mut self, table: &'static [Metric<S>], source: &S) -> fmt::Result {
+        table.iter().try_for_each(|metric| self.metric(metric, source))
     }
 
-    /// Writes one counter for each value of a label.
-    pub(crate) fn counters(
-        &mut self,
-        name: &str,
-        help: &str,
-        label: &str,
-        values: &[(&str, u64)],
-    ) -> fmt::Result {
-        let mut family = self.family(name, help, None, Kind::Counter)?;
-        for (of, value) in values {
-            family.sample("_total", &[(label, of)], *value)?;
+    fn metric<S>(&mut self, metric: &'static Metric<S>, source: &S) -> fmt::Result {
+        let Metric { name, kind, unit, labels, help, write, .. } = *metric;
+        let is_open = self.format == Format::OpenMetrics;
+        let unit = unit.map_or("", Unit::as_str);
+        let (sample, word) = match kind {
+            Kind::Counter => ("_total", "counter"),
+            Kind::Gauge => ("", "gauge"),
+            Kind::Histogram => ("", "histogram"),
+            Kind::Info => ("_info", if is_open { "info" } else { "gauge" }),
+        };
+        let name = if unit.is_empty() { name.to_owned() } else { format!("{name}_{unit}") };
+        let family = if is_open { name.clone() } else { format!("{name}{sample}") };
+        writeln!(self.out, "# HELP {family} {}", escaped(help, false))?;
+        writeln!(self.out, "# TYPE {family} {word}")?;
+        if is_open && !unit.is_empty() {
+            writeln!(self.out, "# UNIT {family} {unit}")?;
         }
-        Ok(())
+        write(source, &mut Samples { out: &mut self.out, name, suffix: sample, labels })
+    }
+}
+
+/// Writes the samples of one metric.
+pub(crate) struct Samples<'a> {
+    out: &'a mut dyn Write,
+    name: String,
+    suffix: &'static str,
+    labels: &'static [&'static str],
+}
+
+impl Samples<'_> {
+    /// Writes the one value of a metric without labels.
+    pub(crate) fn is(&mut self, value: impl Into<Value>) -> fmt::Result {
+        self.put(&[], value)
     }
 
-    /// Writes counters, each with its own labels.
-    pub(crate) fn counters_of<'a, V: Into<Value>>(
-        &mut self,
-        name: &str,
-        help: &str,
-        unit: Option<Unit>,
-        values: impl IntoIterator<Item = (&'a Labels<'a>, V)>,
-    ) -> fmt::Result {
-        let mut family = self.family(name, help, unit, Kind::Counter)?;
-        values.into_iter().try_for_each(|(labels, value)| family.sample("_total", labels, value))
+    /// Writes a value with the values of its labels.
+    pub(crate) fn put(&mut self, labels: &[&str], value: impl Into<Value>) -> fmt::Result {
+        self.sample(self.suffix, labels, None, value.into())
     }
 
-    pub(crate) fn gauge(
-        &mut self,
-        name: &str,
-        help: &str,
-        unit: Option<Unit>,
-        value: impl Into<Value>,
-    ) -> fmt::Result {
-        self.family(name, help, unit, Kind::Gauge)?.sample("", &[], value)
+    /// Writes one value for each value of the only label.
+    pub(crate) fn each(&mut self, values: &[(&str, u64)]) -> fmt::Result {
+        values.iter().try_for_each(|(label, value)| self.put(&[label], *value))
     }
 
-    /// Writes gauges, each with its own labels.
-    pub(crate) fn gauges_of<'a, V: Into<Value>>(
-        &mut self,
-        name: &str,
-        help: &str,
-        unit: Option<Unit>,
-        values: impl IntoIterator<Item = (&'a Labels<'a>, V)>,
-    ) -> fmt::Result {
-        let mut family = self.family(name, help, unit, Kind::Gauge)?;
-        values.into_iter().try_for_each(|(labels, value)| family.sample("", labels, value))
-    }
-
-    /// Writes facts that are not numbers, as labels.
-    pub(crate) fn info(&mut self, name: &str, help: &str, labels: &Labels<'_>) -> fmt::Result {
-        self.family(name, help, None, Kind::Info)?.sample("_info", labels, 1u64)
-    }
-
-    /// Writes a histogram in seconds.
+    /// Writes a histogram. `counts` has one count for each bound, and one for values above the last.
     pub(crate) fn histogram(
         &mut self,
-        name: &str,
-        help: &str,
+        labels: &[&str],
         bounds_s: &[f64],
         counts: &[u64],
         sum_s: f64,
     ) -> fmt::Result {
-        self.histograms_of(name, help, [(&[][..], Histogram { bounds_s, counts, sum_s })])
-    }
-
-    /// Writes histograms in seconds, each with its own labels.
-    pub(crate) fn histograms_of<'a>(
-        &mut self,
-        name: &str,
-        help: &str,
-        values: impl IntoIterator<Item = (&'a Labels<'a>, Histogram<'a>)>,
-    ) -> fmt::Result {
-        let mut family = self.family(name, help, Some(Unit::Seconds), Kind::Histogram)?;
-        values.into_iter().try_for_each(|(labels, histogram)| family.histogram(labels, &histogram))
-    }
-
-    fn family<'p>(
-        &'p mut self,
-        name: &'p str,
-        help: &str,
-        unit: Option<Unit>,
-        kind: Kind,
-    ) -> Result<Family<'p, W>, fmt::Error> {
-        let mut family = Family { page: self, name, unit };
-        let is_open = family.page.format == Format::OpenMetrics;
-        let (suffix, word) = match kind {
-            Kind::Counter => (if is_open { "" } else { "_total" }, "counter"),
-            Kind::Gauge => ("", "gauge"),
-            Kind::Histogram => ("", "histogram"),
-            Kind::Info if is_open => ("", "info"),
-            Kind::Info => ("_info", "gauge"),
-        };
-        family.describe("HELP", suffix, &escaped(help, false))?;
-        family.describe("TYPE", suffix, word)?;
-        match unit {
-            Some(unit) if is_open => family.describe("UNIT", suffix, unit.as_str())?,
-            _ => {}
-        }
-        Ok(family)
-    }
-}
-
-/// The samples of one metric.
-struct Family<'p, W> {
-    page: &'p mut Page<W>,
-    name: &'p str,
-    unit: Option<Unit>,
-}
-
-impl<W: Write> Family<'_, W> {
-    fn name(&mut self, suffix: &str) -> fmt::Result {
-        write!(self.page.out, "{}_{}", self.page.prefix, self.name)?;
-        if let Some(unit) = self.unit {
-            write!(self.page.out, "_{}", unit.as_str())?;
-        }
-        self.page.out.write_str(suffix)
-    }
-
-    fn describe(&mut self, what: &str, suffix: &str, text: &str) -> fmt::Result {
-        write!(self.page.out, "# {what} ")?;
-        self.name(suffix)?;
-        writeln!(self.page.out, " {text}")
-    }
-
-    fn sample(&mut self, suffix: &str, labels: &Labels<'_>, value: impl Into<Value>) -> fmt::Result {
-        self.sample_with(suffix, labels, None, value.into())
-    }
-
-    fn sample_with(
-        &mut self,
-        suffix: &str,
-        labels: &Labels<'_>,
-        bound: Option<f64>,
-        value: Value,
-    ) -> fmt::Result {
-        self.name(suffix)?;
-        let mut before = "{";
-        for (name, text) in labels {
-            write!(self.page.out, "{before}{name}=\"{}\"", escaped(text, true))?;
-            before = ",";
-        }
-        if let Some(bound) = bound {
-            write!(self.page.out, "{before}le=\"{}\"", Value::Float(bound))?;
-            before = ",";
-        }
-        writeln!(self.page.out, "{} {value}", if before == "," { "}" } else { "" })
-    }
-
-    fn histogram(&mut self, labels: &Labels<'_>, histogram: &Histogram<'_>) -> fmt::Result {
-        let Histogram { bounds_s, counts, sum_s } = *histogram;
-        assert_eq!(
-            counts.len(),
-            bounds_s.len() + 1,
-            "{}: {} counts for {} bounds",
-            self.name,
-            counts.len(),
-            bounds_s.len()
-        );
+        let name = &self.name;
+        assert_eq!(counts.len(), bounds_s.len() + 1, "{name}: a count for each bound, and one more");
         let mut within = 0;
         for (bound, count) in bounds_s.iter().copied().chain([f64::INFINITY]).zip(counts) {
             within += count;
-            self.sample_with("_bucket", labels, Some(bound), Value::Whole(within))?;
+            self.sample("_bucket", labels, Some(bound), Value::Whole(within))?;
         }
-        self.sample("_sum", labels, sum_s)?;
-        self.sample("_count", labels, within)
+        self.sample("_sum", labels, None, Value::Float(sum_s))?;
+        self.sample("_count", labels, None, Value::Whole(within))
+    }
+
+    fn sample(&mut self, suffix: &str, labels: &[&str], bound: Option<f64>, value: Value) -> fmt::Result {
+        assert_eq!(labels.len(), self.labels.len(), "{}: a value for each label", self.name);
+        write!(self.out, "{}{suffix}", self.name)?;
+        let mut before = "{";
+        for (name, text) in self.labels.iter().zip(labels) {
+            write!(self.out, "{before}{name}=\"{}\"", escaped(text, true))?;
+            before = ",";
+        }
+        if let Some(bound) = bound {
+            write!(self.out, "{before}le=\"{}\"", Value::Float(bound))?;
+            before = ",";
+        }
+        writeln!(self.out, "{} {value}", if before == "," { "}" } else { "" })
     }
 }
 
@@ -313,15 +260,19 @@ fn escaped(text: &str, in_quotes: bool) -> String {
 mod tests {
     use super::*;
 
+    metrics! {
+        const TABLE: u64;
+
+        Counter tickwheel_done "A \"count\"\\": |count, out| out.is(*count);
+        Gauge tickwheel_room in Bytes "Of bytes": |_, out| out.is(7u64);
+        Histogram tickwheel_late in Seconds "How late": |_, out| out.histogram(&[], &[0.0, 2.5], &[1, 0, 2], 9.0);
+        Info tickwheel_build {version} "Which": |_, out| out.put(&["1\"2\n"], 1u64);
+        Counter process_cpu in Seconds "Busy": |_, out| out.is(0.5);
+    }
+
     fn page(format: Format) -> String {
         let mut page = Page::new(String::new(), format);
-        page.counter("done", "A \"count\"\\", 3).expect("written");
-        page.gauge("room", "Of bytes", Some(Unit::Bytes), 7u64).expect("written");
-        page.histogram("late", "How late", &[0.0, 2.5], &[1, 0, 2], 9.0).expect("written");
-        page.info("build", "Which", &[("version", "1\"2\n")]).expect("written");
-        page.prefixed("process");
-        let cpu = [(&[][..], 0.5)];
-        page.counters_of("cpu", "Busy", Some(Unit::Seconds), cpu).expect("written");
+        page.write(TABLE, &3).expect("written");
         page.end().expect("written")
     }
 

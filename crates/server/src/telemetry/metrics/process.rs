@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use rustix::param::{clock_ticks_per_second, page_size};
 use rustix::process::{Resource, getrlimit};
 
-use super::page::{Page, Unit};
+use super::page::{Page, metrics};
 
 /// The start of this process as it was first read (seconds since 1970).
 static STARTED_S: OnceLock<Option<f64>> = OnceLock::new();
@@ -25,7 +25,7 @@ pub(crate) struct Process {
 
 /// The fields of `/proc/self/stat`.
 #[derive(Debug, PartialEq)]
-struct Stat {
+pub(crate) struct Stat {
     cpu_s: f64,
     threads: u64,
     /// The start of the process (seconds after the start of the system).
@@ -56,28 +56,48 @@ impl Process {
     }
 
     pub(crate) fn write<W: Write>(&self, page: &mut Page<W>) -> fmt::Result {
-        page.prefixed("process");
-        if let Some(stat) = &self.stat {
-            let help = "Processor time of all threads, in user and kernel mode";
-            page.counters_of("cpu", help, Some(Unit::Seconds), [(&[][..], stat.cpu_s)])?;
-            let help = "Resident memory: what the process has in the machine's memory";
-            page.gauge("resident_memory", help, Some(Unit::Bytes), stat.resident_bytes)?;
-            let help = "Virtual memory: what the process has mapped";
-            page.gauge("virtual_memory", help, Some(Unit::Bytes), stat.virtual_bytes)?;
-            page.gauge("threads", "Threads", None, stat.threads)?;
-        }
-        if let Some(started_s) = self.started_s {
-            let help = "Start time of the process since 1970, by the system's clock";
-            page.gauge("start_time", help, Some(Unit::Seconds), started_s)?;
-        }
-        if let Some(open) = self.open_fds {
-            page.gauge("open_fds", "Number of open files and connections", None, open)?;
-        }
-        if let Some(max) = self.max_fds {
-            page.gauge("max_fds", "Limit on open files and connections", None, max)?;
-        }
-        Ok(())
+        self.stat.iter().try_for_each(|stat| page.write(STAT, stat))?;
+        self.started_s.iter().try_for_each(|started_s| page.write(STARTED, started_s))?;
+        self.open_fds.iter().try_for_each(|open| page.write(OPEN, open))?;
+        self.max_fds.iter().try_for_each(|max| page.write(LIMIT, max))
     }
+}
+
+metrics! {
+    pub(crate) const STAT: Stat;
+
+    /// processor time of all threads; this and all below on Linux
+    Counter process_cpu in Seconds "Processor time of all threads, in user and kernel mode": |stat, out| out.is(stat.cpu_s);
+    /// resident memory: what the process has in the machine's memory
+    Gauge process_resident_memory in Bytes "Resident memory: what the process has in the machine's memory":
+        |stat, out| out.is(stat.resident_bytes);
+    /// virtual memory: what the process has mapped
+    Gauge process_virtual_memory in Bytes "Virtual memory: what the process has mapped":
+        |stat, out| out.is(stat.virtual_bytes);
+    /// threads
+    Gauge process_threads "Threads": |stat, out| out.is(stat.threads);
+}
+
+metrics! {
+    pub(crate) const STARTED: f64;
+
+    /// start time of the process since 1970, by the system's clock
+    Gauge process_start_time in Seconds "Start time of the process since 1970, by the system's clock":
+        |started_s, out| out.is(*started_s);
+}
+
+metrics! {
+    pub(crate) const OPEN: u64;
+
+    /// files and connections that are open
+    Gauge process_open_fds "Number of open files and connections": |open, out| out.is(*open);
+}
+
+metrics! {
+    pub(crate) const LIMIT: u64;
+
+    /// limit on open files and connections
+    Gauge process_max_fds "Limit on open files and connections": |max, out| out.is(*max);
 }
 
 impl Stat {
