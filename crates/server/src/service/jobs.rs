@@ -24,9 +24,6 @@ const WORKING_MAX: usize = 4;
 /// The number of ended jobs that can still be read.
 const OVER_MAX: usize = 100;
 
-/// A job. Its lock is held while it is changed and until the change is stored.
-type SharedJob = Arc<tokio::sync::Mutex<Job>>;
-
 /// Starts jobs and knows the running ones; ended jobs are in the store only.
 #[derive(Clone)]
 pub(crate) struct Jobs {
@@ -37,7 +34,7 @@ pub(crate) struct Jobs {
     max: usize,
     /// The largest number of running jobs of one caller.
     share_max: usize,
-    running: Arc<Mutex<BTreeMap<u64, Running>>>,
+    running: Arc<Mutex<BTreeMap<u64, Arc<Running>>>>,
     /// The lock is held while a job begins, so that the limits hold.
     beginning: Arc<tokio::sync::Mutex<()>>,
     turns: Turns,
@@ -45,9 +42,10 @@ pub(crate) struct Jobs {
 
 /// A running job.
 struct Running {
-    shared: SharedJob,
+    /// The lock is held while the job is changed and until the change is stored.
+    job: tokio::sync::Mutex<Job>,
     /// Notified when the job is stopped, so that it does not wait for its turn.
-    stopped: Arc<Notify>,
+    stopped: Notify,
     /// The caller of the job. `None`: the job began before the last start of the server. Its caller is not stored,
     /// because the hash of a short token would reveal the token.
     caller: Option<Producer>,
@@ -57,9 +55,6 @@ struct Running {
 struct JobPermit {
     jobs: Jobs,
     id: u64,
-    shared: SharedJob,
-    stopped: Arc<Notify>,
-    caller: Option<Producer>,
 }
 
 impl Drop for JobPermit {
@@ -94,7 +89,7 @@ impl Jobs {
                     total = of,
                     "a job goes on"
                 );
-                self.go(self.permit(&mut self.running(), job, None));
+                self.go(job, None);
             }
         }
         Ok(())
@@ -131,13 +126,13 @@ impl Jobs {
             total = of,
             "a job begins"
         );
-        self.go(self.permit(&mut self.running(), job, Some(caller)));
+        self.go(job, Some(caller));
         Ok(body)
     }
 
     /// # Errors
     /// 429: there is no permit for another job of this caller.
-    fn check_room(&self, running: &BTreeMap<u64, Running>, caller: Producer) -> Result<(), Refusal> {
+    fn check_room(&self, running: &BTreeMap<u64, Arc<Running>>, caller: Producer) -> Result<(), Refusal> {
         let Self { max, share_max, .. } = *self;
         let of_caller = || running.values().filter(|one| one.caller == Some(caller)).count();
         let what = if caller.has_share() && of_caller() >= share_max {
@@ -151,17 +146,13 @@ impl Jobs {
         Err(Problem::busy(what, 5).with_hint(hint).into())
     }
 
-    fn permit(&self, running: &mut BTreeMap<u64, Running>, job: Job, caller: Option<Producer>) -> JobPermit {
-        let (id, shared) = (job.body.id, Arc::new(tokio::sync::Mutex::new(job)));
-        let stopped = Arc::<Notify>::default();
-        running.insert(id, Running { shared: Arc::clone(&shared), stopped: Arc::clone(&stopped), caller });
-        JobPermit { jobs: self.clone(), id, shared, stopped, caller }
-    }
-
-    fn go(&self, permit: JobPermit) {
-        let jobs = self.clone();
+    /// Runs a job in the background.
+    fn go(&self, job: Job, caller: Option<Producer>) {
+        let permit = JobPermit { jobs: self.clone(), id: job.body.id };
+        let running = Arc::new(Running { job: job.into(), stopped: Notify::new(), caller });
+        self.running().insert(permit.id, Arc::clone(&running));
+        let run = async move { permit.jobs.run(&running).await };
         let supervisor = self.supervisor.clone();
-        let run = async move { jobs.run(&permit).await };
         tokio::spawn(async move { supervisor.once("job", run).await });
     }
 
@@ -169,21 +160,21 @@ impl Jobs {
     /// stored page. Changes of later pages are then missing in the counts, and are not made again.
     ///
     /// Each page is a turn, so that a job of a million tasks does not delay a small job that came later.
-    async fn run(&self, permit: &JobPermit) {
+    async fn run(&self, running: &Running) {
         loop {
             let turn = tokio::select! {
                 biased;
-                () = permit.stopped.notified() => None,
-                turn = self.turns.take(permit.caller) => Some(turn),
+                () = running.stopped.notified() => None,
+                turn = self.turns.take(running.caller) => Some(turn),
             };
             let page = {
-                let job = permit.shared.lock().await;
+                let job = running.job.lock().await;
                 job.is_running().then(|| (job.bulk.clone(), job.at))
             };
             let Some((mut bulk, at)) = page else {
                 // The job was stopped while it waited for its turn.
                 drop(turn);
-                self.keep_on(&permit.shared).await;
+                self.keep_on(running).await;
                 return;
             };
             if self.stopping.is_given() {
@@ -197,7 +188,7 @@ impl Jobs {
             let page = page.await;
             drop(turn);
             {
-                let mut job = permit.shared.lock().await;
+                let mut job = running.job.lock().await;
                 match page {
                     Ok((step, tally)) => {
                         job.body.looked_at = (job.body.looked_at + step.looked_at as u64).min(job.body.of);
@@ -214,15 +205,15 @@ impl Jobs {
                     Err(problem) => job.fail(problem),
                 }
             }
-            if !self.keep_on(&permit.shared).await || self.stopping.is_given() {
+            if !self.keep_on(running).await || self.stopping.is_given() {
                 return;
             }
         }
     }
 
     /// Stores the progress of a job. Returns whether the job goes on.
-    async fn keep_on(&self, shared: &SharedJob) -> bool {
-        let job = shared.lock().await;
+    async fn keep_on(&self, running: &Running) -> bool {
+        let job = running.job.lock().await;
         let JobBody { id, queue, action, state, matched, done, .. } = &job.body;
         if let Err(error) = self.keep(&job).await {
             if !self.stopping.is_given() {
@@ -253,9 +244,9 @@ impl Jobs {
 
     /// The job with this number.
     pub(crate) async fn get(&self, id: u64) -> Result<Option<Job>, Problem> {
-        let shared = self.running().get(&id).map(|one| Arc::clone(&one.shared));
-        if let Some(shared) = shared {
-            return Ok(Some(shared.lock().await.clone()));
+        let running = self.running().get(&id).cloned();
+        if let Some(running) = running {
+            return Ok(Some(running.job.lock().await.clone()));
         }
         Ok(self.kept().await?.into_iter().find(|job| job.body.id == id))
     }
@@ -264,19 +255,19 @@ impl Jobs {
     pub(crate) async fn stop(&self, id: u64) -> Result<(), Problem> {
         // A job that was kept a moment ago is among the running jobs when this lock is taken.
         let _none_begins = self.beginning.lock().await;
-        let running = self.running().get(&id).map(|one| (Arc::clone(&one.shared), Arc::clone(&one.stopped)));
+        let running = self.running().get(&id).cloned();
         let stopped = |job: &Job| {
             let mut stopped = job.clone();
             stopped.body.state = JobState::Stopped;
             stopped
         };
-        if let Some((shared, told)) = running {
-            let mut job = shared.lock().await;
+        if let Some(running) = running {
+            let mut job = running.job.lock().await;
             if job.is_running() {
                 let stopped = stopped(&job);
                 self.keep(&stopped).await.map_err(|error| not_kept(&error))?;
                 *job = stopped;
-                told.notify_one();
+                running.stopped.notify_one();
             }
         } else if let Some(job) = self.get(id).await?.filter(Job::is_running) {
             // The job stopped early because it could not be stored. The next start would continue it.
@@ -309,7 +300,7 @@ impl Jobs {
         Ok(())
     }
 
-    fn running(&self) -> MutexGuard<'_, BTreeMap<u64, Running>> {
+    fn running(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<Running>>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
