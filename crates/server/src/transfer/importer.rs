@@ -118,7 +118,6 @@ impl Importer {
                 let task = exported::task(*task);
                 let task = self.unless_refused(line, task).await?;
                 self.group.push(line, task);
-                self.taken = line + 1;
                 if self.group.is_full() {
                     self.send().await?;
                 }
@@ -127,16 +126,17 @@ impl Importer {
                 self.settle_all().await?;
                 let done = self.queue_line(line, *queue).await;
                 done.map_err(|problem| self.stop(line, problem))?;
-                self.passed(line);
+                self.next_line = line + 1;
             }
             ExportLine::Schedule(schedule) => {
                 self.settle_all().await?;
                 let done = self.schedule_line(line, *schedule).await;
                 done.map_err(|problem| self.stop(line, problem))?;
-                self.passed(line);
+                self.next_line = line + 1;
             }
-            ExportLine::Header(_) | ExportLine::Cursor(_) | ExportLine::End(_) => self.taken = line + 1,
+            ExportLine::Header(_) | ExportLine::Cursor(_) | ExportLine::End(_) => {}
         }
+        self.taken = line + 1;
         Ok(())
     }
 
@@ -191,11 +191,6 @@ impl Importer {
         Stop { line, problem: Box::new(problem.into().at_line(line)) }
     }
 
-    fn passed(&mut self, line: u64) {
-        self.taken = line + 1;
-        self.next_line = line + 1;
-    }
-
     /// Sends the group when the previous group is stored.
     async fn send(&mut self) -> Result<(), Stop> {
         self.settle().await?;
@@ -227,7 +222,7 @@ impl Importer {
         let mut at = at.into_iter();
         for (outcome, at) in outcomes.into_iter().zip(at.by_ref()) {
             self.next_line = at.line + 1;
-            self.note(at.line, outcome, &at.queue, Some(at.key.as_str()));
+            self.outcome(at.line, outcome, &at.queue, at.key.as_str());
         }
         match (refused, at.next()) {
             (Some(error), Some(at)) => {
@@ -238,35 +233,35 @@ impl Importer {
         }
     }
 
-    fn note(&mut self, line: u64, outcome: ImportOutcome, queue: &QueueName, key: Option<&str>) {
-        let (result, why) = match outcome {
+    fn outcome(&mut self, line: u64, outcome: ImportOutcome, queue: &QueueName, key: &str) {
+        let row = match outcome {
             ImportOutcome::Added { kept_id } => {
-                self.counts.added += 1;
                 self.counts.new_ids += u64::from(!kept_id);
-                return;
+                None
             }
-            ImportOutcome::Replaced => {
-                self.counts.replaced += 1;
-                (ImportResult::Replaced, None)
-            }
-            ImportOutcome::Skipped(present) => {
-                self.counts.skipped += 1;
-                (ImportResult::Skipped, Some(present.twin()))
-            }
+            ImportOutcome::Replaced => Some((ImportResult::Replaced, None)),
+            ImportOutcome::Skipped(present) => Some((ImportResult::Skipped, Some(present.twin()))),
         };
-        self.row(line, result, why, queue, key);
+        self.note(line, row, queue, Some(key));
     }
 
-    fn row(
+    /// Counts the result of a line, and makes its row. `None`: the line was simply added.
+    fn note(
         &mut self,
         number: u64,
-        result: ImportResult,
-        why: Option<SkipWhy>,
+        result: Option<(ImportResult, Option<SkipWhy>)>,
         queue: &QueueName,
         key: Option<&str>,
     ) {
+        let counts = &mut self.counts;
+        let count = match result {
+            None => &mut counts.added,
+            Some((ImportResult::Replaced, _)) => &mut counts.replaced,
+            Some((ImportResult::Skipped, _)) => &mut counts.skipped,
+        };
+        *count += 1;
         let (queue, key) = (queue.as_str().to_owned(), key.map(str::to_owned));
-        self.rows.push(ImportLine { number, result, why, queue, key });
+        self.rows.extend(result.map(|(result, why)| ImportLine { number, result, why, queue, key }));
     }
 
     async fn queue_line(&mut self, line: u64, queue: ExportQueue) -> Result<(), Box<Problem>> {
@@ -288,8 +283,7 @@ impl Importer {
             }
             (true, tickwheel_api::Existing::Replace) if !is_same => {}
             (true, _) => {
-                self.counts.skipped += 1;
-                self.row(line, ImportResult::Skipped, Some(SkipWhy::Exists), &name, None);
+                self.note(line, Some((ImportResult::Skipped, Some(SkipWhy::Exists))), &name, None);
                 return Ok(());
             }
             (false, _) => {}
@@ -297,12 +291,7 @@ impl Importer {
         let change = ChangeQueue { queue: name.clone(), change: QueueChange::Restore(record) };
         let changed = self.queue.change_queue(change).await;
         changed.map_err(|error| settings::change_refused(&error, &name))?;
-        if is_there {
-            self.counts.replaced += 1;
-            self.row(line, ImportResult::Replaced, None, &name, None);
-        } else {
-            self.counts.added += 1;
-        }
+        self.note(line, is_there.then_some((ImportResult::Replaced, None)), &name, None);
         Ok(())
     }
 
@@ -311,7 +300,7 @@ impl Importer {
         let (queue, name) = (import.queue.clone(), import.name.clone());
         let outcome = self.queue.import_schedule(import).await;
         let outcome = outcome.map_err(|error| schedule::refused(&error, &queue, &name, None))?;
-        self.note(line, outcome, &queue, Some(name.as_str()));
+        self.outcome(line, outcome, &queue, name.as_str());
         Ok(())
     }
 }
