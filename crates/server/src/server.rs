@@ -265,19 +265,14 @@ impl Server {
     fn background(&self) -> JoinSet<()> {
         let (app, mut tasks) = (&self.app, JoinSet::new());
         let supervisor = &app.supervisor;
-        keep(&mut tasks, supervisor, "notices", self.notices.clone(), |notices| async move {
-            notices.write().await
-        });
-        keep(&mut tasks, supervisor, "tokens", Arc::clone(&app.authorizer), |tokens| async move {
-            tokens.keep_up().await
-        });
+        keep(&mut tasks, supervisor, "notices", self.notices.clone(), Notices::write);
+        keep(&mut tasks, supervisor, "tokens", Arc::clone(&app.authorizer), Authorizer::keep_up);
         if let Some(tls) = self.tls.clone() {
-            keep(&mut tasks, supervisor, "certificates", tls, |tls| async move { tls.keep_up().await });
+            keep(&mut tasks, supervisor, "certificates", tls, Tls::keep_up);
         }
         if let Some(every) = self.backup_every {
-            let kept = (app.backups.clone(), every);
-            keep(&mut tasks, supervisor, "backups", kept, |(backups, every)| async move {
-                backups.keep_up(every).await
+            keep(&mut tasks, supervisor, "backups", app.backups.clone(), move |backups| {
+                backups.keep_up(every)
             });
         }
         tasks

@@ -58,7 +58,7 @@ impl Authorizer {
     }
 
     /// Reads the file again at intervals, for ever.
-    pub(crate) async fn keep_up(&self) {
+    pub(crate) async fn keep_up(self: Arc<Self>) {
         match &self.file {
             Some(file) => file.keep_up().await,
             None => std::future::pending().await,

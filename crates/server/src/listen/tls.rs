@@ -139,7 +139,7 @@ impl Tls {
     }
 
     /// Reads the files again at intervals, for ever.
-    pub(crate) async fn keep_up(&self) {
+    pub(crate) async fn keep_up(self) {
         self.identity.keep_up().await;
     }
 

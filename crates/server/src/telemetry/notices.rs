@@ -90,7 +90,7 @@ impl Notices {
     }
 
     /// Writes notices when they come, for ever.
-    pub(crate) async fn write(&self) {
+    pub(crate) async fn write(self) {
         loop {
             self.write_rest();
             self.0.came.notified().await;

@@ -240,8 +240,8 @@ impl Backups {
     }
 
     /// Begins a backup each time one is due.
-    pub(crate) async fn keep_up(&self, every: Duration) {
-        schedule::keep_up(self, every).await;
+    pub(crate) async fn keep_up(self, every: Duration) {
+        schedule::keep_up(&self, every).await;
     }
 
     /// When the newest whole backup of this data directory began.
