@@ -13,8 +13,8 @@ use axum::http::header::{CONTENT_TYPE, VARY};
 use axum::response::Response;
 use tickwheel_api::Problem;
 use tickwheel_queue::{
-    COMMIT_BOUNDS_US, CommitSeconds, Health, LATENESS_BOUNDS_MS, ListQueues, QUEUE_LATENESS_BOUNDS_MS,
-    QueueFigures, Stats, Timestamp,
+    COMMIT_BOUNDS_US, CommitSeconds, LATENESS_BOUNDS_MS, ListQueues, QUEUE_LATENESS_BOUNDS_MS, QueueFigures,
+    Stats, Timestamp,
 };
 
 use crate::access::refusal::Refusal;
@@ -25,9 +25,7 @@ use crate::doors::http::call::Call;
 use crate::doors::http::routes::handlers;
 use crate::service::app::App;
 use crate::service::backups::BackupFigures;
-use crate::service::supervisor::TaskFigures;
 use crate::telemetry::deliveries::DeliveryLateness;
-use crate::telemetry::metrics::Figures as DoorFigures;
 use crate::telemetry::metrics::accept;
 use crate::telemetry::metrics::page::{Page, Samples, metrics};
 use crate::telemetry::metrics::process::Process;
@@ -45,22 +43,9 @@ const OTHER_QUEUES: &str = "{other}";
 
 /// `GET`: all metrics.
 async fn metrics(call: Call) -> Result<Response, Refusal> {
-    let (app, format) = (call.app(), accept::format(call.headers()));
-    let (queues, stats) = look(app).await?;
-    let figures = Figures {
-        queues,
-        now: app.queue.now(),
-        stats,
-        health: app.queue.health(),
-        commits: app.queue.commit_seconds(),
-        deliveries: app.deliveries.lateness(),
-        refusals: app.refusals.counts(),
-        doors: app.figures.clone(),
-        background: app.supervisor.figures(),
-        backups: app.backups.figures(),
-        requests: app.requests.seen(),
-        lease_waits: app.requests.waits(),
-    };
+    let (app, format) = (Arc::clone(call.app()), accept::format(call.headers()));
+    let (queues, stats) = look(&app).await?;
+    let figures = Figures { queues, now: app.queue.now(), stats, app };
     // The text has about twenty values for each of a thousand queues, and files of the system are read, so another
     // thread writes it.
     let written = aside(move || {
@@ -95,21 +80,12 @@ async fn look(app: &App) -> Result<(Queues, Box<Stats>), Refusal> {
     Ok((Queues { labelled, others }, stats))
 }
 
-/// The values of one scrape.
+/// The values of one scrape. Those of the service are read when they are written.
 struct Figures {
     queues: Queues,
     now: Timestamp,
     stats: Box<Stats>,
-    health: Health,
-    commits: CommitSeconds,
-    deliveries: DeliveryLateness,
-    refusals: Vec<(&'static str, u64)>,
-    doors: Vec<Arc<dyn DoorFigures>>,
-    background: Vec<TaskFigures>,
-    /// `None`: there is no directory for backups, so an alert for an old backup must not fire.
-    backups: Option<BackupFigures>,
-    requests: Vec<OfRoute>,
-    lease_waits: Seen<{ WAIT_BOUNDS_US.len() + 1 }>,
+    app: Arc<App>,
 }
 
 /// All queues: those with labels, and the sum of the others.
@@ -149,8 +125,9 @@ impl Queues {
 impl Figures {
     fn write(&self, page: &mut Page<Pieces>) -> fmt::Result {
         page.write(METRICS, self)?;
-        self.backups.iter().try_for_each(|backups| page.write(BACKUPS, backups))?;
-        self.doors.iter().try_for_each(|door| door.write(page))
+        // Without a directory for backups, an alert for an old backup must not fire.
+        self.app.backups.figures().iter().try_for_each(|backups| page.write(BACKUPS, backups))?;
+        self.app.figures.iter().try_for_each(|door| door.write(page))
     }
 }
 
@@ -224,16 +201,16 @@ metrics! {
     };
     /// from `due_at` to the answer of a worker that was waiting
     Histogram tickwheel_delivery_lateness in Seconds "From due_at to the answer of a worker that was waiting": |figures, out| {
-        let DeliveryLateness { counts, sum_ms } = &figures.deliveries;
-        out.histogram(&[], &LATENESS_BOUNDS_MS.map(seconds_of_ms), counts, seconds_of_ms(*sum_ms))
+        let DeliveryLateness { counts, sum_ms } = figures.app.deliveries.lateness();
+        out.histogram(&[], &LATENESS_BOUNDS_MS.map(seconds_of_ms), &counts, seconds_of_ms(sum_ms))
     };
     /// age of the due time of the oldest ready task of all queues
     Gauge tickwheel_oldest_due_age in Seconds "Age of the due time of the oldest ready task, of any priority; 0 if none is ready":
         |figures, out| out.is(age_s(figures.queues.oldest_due(), figures.now));
     /// from handing a commit to the store until it is durable
     Histogram tickwheel_commit in Seconds "From handing a commit to the store until it is durable": |figures, out| {
-        let CommitSeconds { buckets, sum, .. } = &figures.commits;
-        out.histogram(&[], &COMMIT_BOUNDS_US.map(seconds_of_us), buckets, sum.as_secs_f64())
+        let CommitSeconds { buckets, sum, .. } = figures.app.queue.commit_seconds();
+        out.histogram(&[], &COMMIT_BOUNDS_US.map(seconds_of_us), &buckets, sum.as_secs_f64())
     };
     /// bytes by which the store can still grow
     Gauge tickwheel_store_room in Bytes "Bytes by which the store can still grow": |figures, out| out.is(figures.stats.room);
@@ -245,41 +222,42 @@ metrics! {
     /// refusals by the type of the problem: calls, lines of batches, and connections that never became a call;
     /// `docs/http.md` explains each type
     Counter tickwheel_refused {problem} "Refused calls, lines of batches and connections, by the type of the problem":
-        |figures, out| out.each(&figures.refusals);
+        |figures, out| out.each(&figures.app.refusals.counts());
     /// 1 if the background task runs, otherwise 0
     Gauge tickwheel_background_task_up {task} "1 if the background task runs, otherwise 0":
-        |figures, out| figures.background.iter().try_for_each(|task| out.put(&[task.name], u64::from(task.is_up)));
+        |figures, out| figures.app.supervisor.figures().iter().try_for_each(|task| out.put(&[task.name], u64::from(task.is_up)));
     /// number of times that the background task ended although the server did not stop
     Counter tickwheel_background_task_failures {task} "Number of times that the background task ended although the server did not stop":
-        |figures, out| figures.background.iter().try_for_each(|task| out.put(&[task.name], task.failures));
+        |figures, out| figures.app.supervisor.figures().iter().try_for_each(|task| out.put(&[task.name], task.failures));
     /// backups of the running server that ended: `done`, `failed`, `stopped`; and `left_out`, scheduled ones that were
     /// skipped because another was running
     Counter tickwheel_backups {result} "Backups that ended, by result, and scheduled ones that were skipped because another was running":
-        |figures, out| out.each(&figures.backups.unwrap_or_default().results());
+        |figures, out| out.each(&figures.app.backups.figures().unwrap_or_default().results());
     /// how far the wall clock is ahead of the time that the server believes: above 0 for the 60 seconds in which a step
     /// ahead is doubted, otherwise 0
     Gauge tickwheel_clock_offset in Seconds "How far the wall clock is ahead of the time that the server believes":
-        |figures, out| out.is(figures.health.clock_offset_ms as f64 / 1_000.0);
+        |figures, out| out.is(figures.app.queue.health().clock_offset_ms as f64 / 1_000.0);
     /// number of steps of the wall clock that the server noticed
-    Counter tickwheel_clock_steps "Number of steps of the wall clock that the server noticed": |figures, out| out.is(figures.health.clock_steps);
+    Counter tickwheel_clock_steps "Number of steps of the wall clock that the server noticed": |figures, out| out.is(figures.app.queue.health().clock_steps);
     /// 1 if the store failed and the server is read-only, otherwise 0
     Gauge tickwheel_read_only "1 if the store failed and the server is read-only, otherwise 0":
-        |figures, out| out.is(u64::from(figures.health.read_only.is_some()));
+        |figures, out| out.is(u64::from(figures.app.queue.health().read_only.is_some()));
     /// durability of acknowledged calls and kind of clock, as labels; always 1
     Gauge tickwheel_mode {durability, clock} "The durability of acknowledged calls and the kind of clock, as labels; always 1":
-        |Figures { health, .. }, out| {
+        |figures, out| {
+            let health = figures.app.queue.health();
             let clock = if health.virtual_clock { "virtual" } else { "real" };
             out.put(&[health.durability.twin().name(), clock], 1u64)
         };
     /// from the head of a call to the head of its answer, without the wait of a lease
     Histogram tickwheel_http_request in Seconds {route, class} "From the head of a call to the head of its answer, without the wait of a lease":
-        |figures, out| figures.requests.iter().try_for_each(|OfRoute { route, class, times }| {
+        |figures, out| figures.app.requests.seen().iter().try_for_each(|OfRoute { route, class, times }| {
             out.histogram(&[route, class], &REQUEST_BOUNDS_US.map(seconds_of_us), &times.counts, seconds_of_us(times.sum_us))
         });
     /// how long HTTP lease calls with `wait` waited for a task
     Histogram tickwheel_lease_wait in Seconds "How long HTTP lease calls with `wait` waited for a task": |figures, out| {
-        let Seen { counts, sum_us } = &figures.lease_waits;
-        out.histogram(&[], &WAIT_BOUNDS_US.map(seconds_of_us), counts, seconds_of_us(*sum_us))
+        let Seen { counts, sum_us } = figures.app.requests.waits();
+        out.histogram(&[], &WAIT_BOUNDS_US.map(seconds_of_us), &counts, seconds_of_us(sum_us))
     };
     /// version of the program and its platform, as labels; always 1
     Info tickwheel_build {version, os, arch, profile} "The version of the program and its platform, as labels; always 1": |_, out| {
