@@ -1,6 +1,8 @@
 //! All queues, page by page: there may be 100,000 of them, and other calls need their turn between two pages.
 
-use tickwheel_queue::{ListQueues, QUEUES_PAGE_MAX, Queue, QueueCounts, QueuePage, Stats, Unavailable};
+use tickwheel_queue::{
+    ListQueues, QUEUES_PAGE_MAX, Queue, QueueCounts, QueuePage, QueueTotals, Stats, Unavailable,
+};
 
 use crate::base::others::let_others;
 
@@ -41,6 +43,30 @@ impl<'a> QueuePages<'a> {
         // there would be many calls.
         self.list = page.next.map(|next| ListQueues { after: Some(next), max: QUEUES_PAGE_MAX, ..list });
         page.queues
+    }
+}
+
+/// The sums of several queues.
+#[derive(Default)]
+pub(crate) struct Sums {
+    pub(crate) queues: u64,
+    pub(crate) urgent: u64,
+    pub(crate) ready: u64,
+    pub(crate) leased: u64,
+    pub(crate) scheduled: u64,
+    pub(crate) dead: u64,
+    pub(crate) totals: QueueTotals,
+}
+
+impl Sums {
+    pub(crate) fn add(&mut self, queue: &QueueCounts) {
+        self.queues += 1;
+        self.urgent += queue.urgent;
+        self.ready += queue.ready;
+        self.leased += queue.leased;
+        self.scheduled += queue.scheduled;
+        self.dead += queue.dead;
+        self.totals.add(&queue.totals);
     }
 }
 

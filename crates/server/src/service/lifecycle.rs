@@ -4,41 +4,21 @@ use std::path::Path;
 use std::time::Duration;
 
 use tickwheel::{Clock, Monotonic, SystemClock};
-use tickwheel_queue::{FORMAT, ListQueues, Queue, QueueCounts};
+use tickwheel_queue::{FORMAT, ListQueues, Queue};
 
-use crate::base::queue_pages::QueuePages;
+use crate::base::queue_pages::{QueuePages, Sums};
 use crate::events;
 use crate::telemetry::notices::ms;
 use crate::translate::twin::Twin;
 
-/// Tasks by their states.
-#[derive(Default)]
-struct Tasks {
-    queues: u64,
-    scheduled: u64,
-    ready: u64,
-    leased: u64,
-    dead: u64,
-}
-
-impl Tasks {
-    /// The tasks of all queues; `None`: they cannot be counted, and a partial count would be wrong.
-    async fn of(queue: &Queue) -> Option<Self> {
-        let mut tasks = Self::default();
-        let mut pages = QueuePages::new(queue, ListQueues::default());
-        while let Some(page) = pages.next().await.ok()? {
-            page.iter().for_each(|counts| tasks.add(counts));
-        }
-        Some(tasks)
+/// The tasks of all queues; `None`: they cannot be counted, and a partial count would be wrong.
+async fn count(queue: &Queue) -> Option<Sums> {
+    let mut sums = Sums::default();
+    let mut pages = QueuePages::new(queue, ListQueues::default());
+    while let Some(page) = pages.next().await.ok()? {
+        page.iter().for_each(|counts| sums.add(counts));
     }
-
-    fn add(&mut self, counts: &QueueCounts) {
-        self.queues += 1;
-        self.scheduled += counts.scheduled;
-        self.ready += counts.ready;
-        self.leased += counts.leased;
-        self.dead += counts.dead;
-    }
+    Some(sums)
 }
 
 /// Logs what is opened, before the store opens, because the opening may take minutes or hang.
@@ -55,8 +35,8 @@ pub(crate) fn say_opening(directory: &Path) {
 /// in memory.
 pub(crate) async fn say_started(queue: &Queue, directory: Option<&Path>) {
     let (health, opened) = (queue.health(), queue.opened());
-    let tasks = Tasks::of(queue).await;
-    let count = |of: fn(&Tasks) -> u64| tasks.as_ref().map(of);
+    let tasks = count(queue).await;
+    let count = |of: fn(&Sums) -> u64| tasks.as_ref().map(of);
     let found = opened.recovery.as_ref();
     tracing::info!(
         event = events::STARTED,

@@ -2,12 +2,10 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rustix::param::clock_ticks_per_second;
 use rustix::system::uname;
 use tickwheel_api::beanstalk::{Reply, Tube, YamlMap};
 use tickwheel_queue::{
-    Durability, LEASE_MS_DEFAULT, LOG_FILE_BYTES_DEFAULT, ListQueues, QueueCounts, QueueTotals, State,
-    TaskView, Timestamp, WhichQueues,
+    Durability, LEASE_MS_DEFAULT, LOG_FILE_BYTES_DEFAULT, ListQueues, State, TaskView, Timestamp, WhichQueues,
 };
 
 use super::command_error::CommandError;
@@ -15,7 +13,8 @@ use super::door::{BeanstalkDoor, DEFAULT};
 use super::inspect;
 use crate::access::tokens::Right;
 use crate::base::aside::aside;
-use crate::base::queue_pages::QueuePages;
+use crate::base::queue_pages::{QueuePages, Sums};
+use crate::telemetry::metrics::process::Stat;
 
 /// A text for the client.
 type Text = Result<Vec<u8>, CommandError>;
@@ -122,30 +121,6 @@ fn left_s(now: Timestamp, until: Timestamp) -> u64 {
     until.ms_since(now).saturating_sub(2) / 1_000
 }
 
-/// The sums of this door's tubes.
-#[derive(Default)]
-struct Sums {
-    count: u64,
-    urgent: u64,
-    ready: u64,
-    leased: u64,
-    scheduled: u64,
-    dead: u64,
-    totals: QueueTotals,
-}
-
-impl Sums {
-    fn add(&mut self, tube: &QueueCounts) {
-        self.count += 1;
-        self.urgent += tube.urgent;
-        self.ready += tube.ready;
-        self.leased += tube.leased;
-        self.scheduled += tube.scheduled;
-        self.dead += tube.dead;
-        self.totals.add(&tube.totals);
-    }
-}
-
 /// The statistics of the server, limited to the tubes of this door.
 pub(super) async fn server(door: &BeanstalkDoor) -> Text {
     // The statistics of the last page are used. A tube that ended between two pages counts twice in this answer.
@@ -173,7 +148,7 @@ pub(super) async fn server(door: &BeanstalkDoor) -> Text {
     let commits = if durable { door.queue.commit_seconds().buckets.iter().sum::<u64>() } else { 0 };
     let uname = uname();
     let text = |part: &std::ffi::CStr| part.to_string_lossy().into_owned();
-    let (user_us, system_us) = processor_us();
+    let (user_us, system_us) = Stat::of_process().map_or((0, 0), |stat| (stat.user_us, stat.system_us));
     // With a namespace, the answer has the sums of its tubes and of its removed tubes.
     let (timeouts, jobs) = match door.namespace {
         Some(_) => {
@@ -186,7 +161,7 @@ pub(super) async fn server(door: &BeanstalkDoor) -> Text {
         .bare("job-timeouts", timeouts)
         .bare("total-jobs", jobs)
         .bare("max-job-size", door.job_bytes_max)
-        .bare("current-tubes", tubes.count)
+        .bare("current-tubes", tubes.queues)
         .bare("current-connections", now(&counters.connections))
         .bare("current-producers", now(&counters.producers))
         .bare("current-workers", now(&counters.workers))
@@ -208,14 +183,4 @@ pub(super) async fn server(door: &BeanstalkDoor) -> Text {
         .quoted("os", &text(uname.version()))
         .quoted("platform", &text(uname.machine()));
     Ok(map.text())
-}
-
-/// The processor time of this process, in user mode and in the kernel (µs); 0 if the system does not say.
-fn processor_us() -> (u64, u64) {
-    let Ok(text) = std::fs::read_to_string("/proc/self/stat") else { return (0, 0) };
-    // The name of the program is in parentheses, and may contain spaces.
-    let Some((_, rest)) = text.rsplit_once(')') else { return (0, 0) };
-    let mut numbers = rest.split_ascii_whitespace().skip(11).map(|number| number.parse().unwrap_or(0));
-    let mut next_us = || numbers.next().unwrap_or(0) * 1_000_000 / clock_ticks_per_second().max(1);
-    (next_us(), next_us())
 }

@@ -26,7 +26,9 @@ pub(crate) struct Process {
 /// The fields of `/proc/self/stat`.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Stat {
-    cpu_s: f64,
+    /// The processor time in user mode and in kernel mode (µs).
+    pub(crate) user_us: u64,
+    pub(crate) system_us: u64,
     threads: u64,
     /// The start of the process (seconds after the start of the system).
     started_s: f64,
@@ -38,8 +40,7 @@ impl Process {
     /// Reads the system's data.
     pub(crate) fn read() -> Self {
         let text = |path: &str| fs::read_to_string(path).ok();
-        let stat =
-            text("/proc/self/stat").and_then(|text| Stat::read(&text, clock_ticks_per_second(), page_size()));
+        let stat = Stat::of_process();
         // The start is read only once. The system derives its own start from the present wall clock, so a change of the
         // clock would look like a restart.
         let started_s = *STARTED_S.get_or_init(|| {
@@ -67,7 +68,8 @@ metrics! {
     pub(crate) const STAT: Stat;
 
     /// processor time of all threads; this and all below on Linux
-    Counter process_cpu in Seconds "Processor time of all threads, in user and kernel mode": |stat, out| out.is(stat.cpu_s);
+    Counter process_cpu in Seconds "Processor time of all threads, in user and kernel mode":
+        |stat, out| out.is((stat.user_us + stat.system_us) as f64 / 1e6);
     /// resident memory: what the process has in the machine's memory
     Gauge process_resident_memory in Bytes "Resident memory: what the process has in the machine's memory":
         |stat, out| out.is(stat.resident_bytes);
@@ -101,6 +103,12 @@ metrics! {
 }
 
 impl Stat {
+    /// The fields of this process; `None`: the system does not tell.
+    pub(crate) fn of_process() -> Option<Self> {
+        let text = fs::read_to_string("/proc/self/stat").ok()?;
+        Self::read(&text, clock_ticks_per_second().max(1), page_size())
+    }
+
     fn read(text: &str, ticks_per_s: u64, page_bytes: usize) -> Option<Self> {
         // The name of the program is in parentheses, and may contain spaces and parentheses itself. The third field
         // follows it.
@@ -109,7 +117,8 @@ impl Stat {
         let field = |number: usize| fields.get(number - 3)?.parse::<u64>().ok();
         let seconds = |ticks: u64| ticks as f64 / ticks_per_s as f64;
         Some(Self {
-            cpu_s: seconds(field(14)? + field(15)?),
+            user_us: field(14)? * 1_000_000 / ticks_per_s,
+            system_us: field(15)? * 1_000_000 / ticks_per_s,
             threads: field(20)?,
             started_s: seconds(field(22)?),
             virtual_bytes: field(23)?,
@@ -132,7 +141,8 @@ mod tests {
         let text = "7 (a ) (b) R 1 7 7 0 -1 4194304 100 0 0 0 150 50 0 0 20 0 5 0 1000 4096000 25 18446744073709551615 1";
         let stat = Stat::read(text, 100, 4_096).expect("understood");
         let expected = Stat {
-            cpu_s: 2.0,
+            user_us: 1_500_000,
+            system_us: 500_000,
             threads: 5,
             started_s: 10.0,
             virtual_bytes: 4_096_000,
