@@ -5,13 +5,15 @@ use std::path::PathBuf;
 
 use tickwheel_queue::QueueName;
 
-use super::door::DEFAULT;
 use crate::listen::addresses::is_loopback;
 use crate::listen::socket::ListenAt;
 use crate::start_error::StartError;
 
 /// The default port of the door, which is also beanstalkd's.
 pub const BEANSTALK_PORT_DEFAULT: u16 = 11_300;
+
+/// The tube that a connection uses and watches at first.
+pub(crate) const DEFAULT: &str = "default";
 
 /// The largest job that the door can be configured for (bytes).
 pub const JOB_BYTES_MAX: u32 = 16 << 20;

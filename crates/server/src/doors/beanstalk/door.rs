@@ -8,6 +8,7 @@ use tickwheel_api::{Problem, ProblemKind};
 use tickwheel_queue::{Queue, QueueName, QueueTotals, Stats};
 
 use super::budget::{Budget, WatchBudget};
+use super::config::{Beanstalk, DEFAULT};
 use super::counters::Counters;
 use super::session;
 use super::tubes::{Interest, Tubes};
@@ -20,17 +21,6 @@ use crate::listen::door::{Connection, Door, Idle, Serving};
 use crate::listen::stream::Stream;
 use crate::service::app::App;
 use crate::service::caller::Caller;
-
-/// The configuration of this state.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct DoorOptions {
-    /// The largest job (bytes).
-    pub(crate) job_bytes_max: u32,
-    /// The namespace whose queues are the tubes; it is not part of the tubes' names.
-    pub(crate) namespace: Option<String>,
-    /// The memory for the tubes that all connections together watch (bytes).
-    pub(crate) watched_bytes_max: usize,
-}
 
 /// The state that all connections share.
 pub(crate) struct BeanstalkDoor {
@@ -50,12 +40,15 @@ pub(crate) struct BeanstalkDoor {
     pub(super) caller: Caller,
 }
 
-/// The tube that a connection uses and watches at first.
-pub(crate) const DEFAULT: &str = "default";
-
 impl BeanstalkDoor {
-    pub(crate) fn new(app: Arc<App>, counters: Arc<Counters>, options: DoorOptions) -> Self {
-        let DoorOptions { job_bytes_max, namespace, watched_bytes_max } = options;
+    /// A door with this configuration. The tubes that all connections together watch have `watched_bytes_max` of memory.
+    pub(crate) fn new(
+        app: Arc<App>,
+        counters: Arc<Counters>,
+        config: Beanstalk,
+        watched_bytes_max: usize,
+    ) -> Self {
+        let Beanstalk { job_bytes_max, namespace, .. } = config;
         let begun = Instant::now();
         let door = Self {
             tubes: Tubes::new(app.queue.clone()),

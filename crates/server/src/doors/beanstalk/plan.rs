@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::config::Beanstalk;
 use super::counters::Counters;
-use super::door::{BeanstalkDoor, DoorOptions};
+use super::door::BeanstalkDoor;
 use crate::base::pieces::Pieces;
 use crate::doors::plan;
 use crate::listen::door::Door;
@@ -53,9 +53,8 @@ impl plan::Plan for Plan {
     }
 
     fn open(self: Box<Self>, app: Arc<App>, _: &ListenAt) -> Arc<dyn Door> {
-        let Beanstalk { job_bytes_max, namespace, .. } = self.config.unwrap_or_default();
-        let options = DoorOptions { job_bytes_max, namespace, watched_bytes_max: self.watched_bytes_max };
-        Arc::new(BeanstalkDoor::new(app, self.counters, options))
+        let config = self.config.unwrap_or_default();
+        Arc::new(BeanstalkDoor::new(app, self.counters, config, self.watched_bytes_max))
     }
 }
 

@@ -16,8 +16,9 @@ use tickwheel_queue::{
 
 use super::budget::Watching;
 use super::command_error::CommandError;
+use super::config::DEFAULT;
 use super::counters::Counted;
-use super::door::{BeanstalkDoor, DEFAULT};
+use super::door::BeanstalkDoor;
 use super::reserved::Reserved;
 use super::tubes::Interest;
 use super::wire::Wire;

@@ -9,7 +9,8 @@ use tickwheel_queue::{
 };
 
 use super::command_error::CommandError;
-use super::door::{BeanstalkDoor, DEFAULT};
+use super::config::DEFAULT;
+use super::door::BeanstalkDoor;
 use super::inspect;
 use crate::access::tokens::Right;
 use crate::base::aside::aside;
