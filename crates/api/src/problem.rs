@@ -226,10 +226,9 @@ impl Problem {
     /// 409: a live task has the key of the dead one.
     pub fn key_is_live(queue: &str, version: u64) -> Self {
         let detail = format!("a live task of queue `{}` has the key of the dead one", shown(queue));
-        let mut problem = Self::new(ProblemKind::Live, detail)
+        let problem = Self::new(ProblemKind::Live, detail)
             .with_hint("cancel the live task first, or leave the dead one as it is");
-        problem.version = Some(version);
-        problem
+        Self { version: Some(version), ..problem }
     }
 
     /// The problem of a cancel that had no effect: 409 `leased`, 404 `done` or `not_found`.
@@ -276,10 +275,9 @@ impl Problem {
     /// 409: `mode=create`, and a live task has this key.
     pub fn live(queue: &str, key: &str, version: u64) -> Self {
         let detail = format!("queue `{}` has a live task with the key `{}`", shown(queue), shown(key));
-        let mut problem = Self::new(ProblemKind::Live, detail)
+        let problem = Self::new(ProblemKind::Live, detail)
             .with_hint("leave `mode=create` out to replace it, or choose another key");
-        problem.version = Some(version);
-        problem
+        Self { version: Some(version), ..problem }
     }
 
     /// 412: the task has another version than the request asks for, or there is no live task.
@@ -288,10 +286,9 @@ impl Problem {
             Some(current) => format!("the request is for version {wanted}, the task has version {current}"),
             None => format!("the request is for version {wanted}, and no live task has this key"),
         };
-        let mut problem = Self::new(ProblemKind::VersionMismatch, detail)
+        let problem = Self::new(ProblemKind::VersionMismatch, detail)
             .with_hint("get the task, look at what changed, and try again with its version");
-        problem.version = current;
-        problem
+        Self { version: current, ..problem }
     }
 
     /// 412: the schedule has another version than `If-Match` says, or there is none.
@@ -302,10 +299,9 @@ impl Problem {
             }
             None => format!("the request is for version {wanted}, and no schedule has this name"),
         };
-        let mut problem = Self::new(ProblemKind::VersionMismatch, detail)
+        let problem = Self::new(ProblemKind::VersionMismatch, detail)
             .with_hint("get the schedule, look at what changed, and try again with its version");
-        problem.version = current;
-        problem
+        Self { version: current, ..problem }
     }
 
     /// 404: no job has this number, or the job ended long ago.
@@ -454,11 +450,10 @@ impl Problem {
 
     /// 415: the body has a content type or an encoding that the server does not read.
     pub fn bad_media_type(header: &'static str, value: &str, expected: &str) -> Self {
-        let mut problem =
+        let problem =
             Self::new(ProblemKind::BadMediaType, format!("`{header}: {}` is not read here", shown(value)))
                 .with_hint(format!("send {expected}"));
-        problem.header = Some(header.to_owned());
-        problem
+        Self { header: Some(header.to_owned()), ..problem }
     }
 
     /// 431: the headers are above the limit.

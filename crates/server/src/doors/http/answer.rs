@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use axum::body::Body;
-use axum::http::header::{CONTENT_TYPE, ETAG};
+use axum::http::header::{CONTENT_TYPE, ETAG, LOCATION};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
 use serde::Serialize;
@@ -35,9 +35,22 @@ pub(crate) fn json_pieces(status: StatusCode, pieces: Pieces) -> Response {
 }
 
 fn json_body(status: StatusCode, body: Body) -> Response {
-    let mut response = Response::new(body);
+    let mut response = of(body, "application/json");
     *response.status_mut() = status;
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}
+
+/// An answer 200 with a body of this media type.
+pub(crate) fn of(body: Body, media_type: &'static str) -> Response {
+    let mut response = Response::new(body);
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
+    response
+}
+
+/// The answer 202 to a call that began something which goes on at this path.
+pub(crate) fn begun<T: Serialize>(path: &str, body: &T) -> Response {
+    let mut response = json(StatusCode::ACCEPTED, body);
+    response.headers_mut().insert(LOCATION, HeaderValue::from_str(path).expect("digits are a header value"));
     response
 }
 

@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use axum::http::header::LOCATION;
-use axum::http::{HeaderValue, StatusCode};
+use axum::http::StatusCode;
 use axum::response::Response;
 use tickwheel_api::{BackupBody, Problem, no_body};
 use tokio::time::timeout;
@@ -34,10 +33,7 @@ async fn begin(mut call: Call) -> Result<Response, Refusal> {
         Begun::Now(body) => body,
         Begun::UnderWay(id) => return Err(Problem::backup_under_way(id).into()),
     };
-    let location = HeaderValue::from_str(&format!("/v1/backups/{}", body.id)).expect("digits");
-    let mut response = answer::json(StatusCode::ACCEPTED, &body);
-    response.headers_mut().insert(LOCATION, location);
-    Ok(response)
+    Ok(answer::begun(&format!("/v1/backups/{}", body.id), &body))
 }
 
 /// `GET` on the collection: the newest backups, up to a limit.

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::http::HeaderValue;
-use axum::http::header::CONTENT_TYPE;
 use axum::response::Response;
-use tickwheel_api::{BadBatchLine, BatchLine, BatchOp, BatchResult, Problem, ProblemKind, PutQuery};
+use tickwheel_api::{
+    BATCH_CONTENT_TYPE, BadBatchLine, BatchLine, BatchOp, BatchResult, Problem, ProblemKind, PutQuery,
+};
 use tickwheel_queue::{Key, Put, QueueName};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
@@ -17,6 +17,7 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 use crate::access::quota::Quota;
 use crate::access::refusal::Refusal;
 use crate::base::aside::{LONG_BYTES, Steps, aside};
+use crate::doors::http::answer;
 use crate::doors::http::body::{BODY_TIME_MAX, NDJSON_TYPES, check_length, check_type};
 use crate::doors::http::call::Call;
 use crate::doors::http::lines::{Line, Lines, STREAM_BYTES_MAX};
@@ -63,13 +64,11 @@ async fn batch(call: Call) -> Result<Response, Refusal> {
     caller.quota().map_or(Ok(()), Quota::body)?;
     caller.count().await?;
     let permit = caller.app.slots.batches.enter(caller.producer()).await?;
-    let (rows, answer) = mpsc::unbounded_channel();
+    let (rows, results) = mpsc::unbounded_channel();
     let under_way = VecDeque::new();
     let batch = Batch { caller, name, trace, under_way, bytes: 0, rows };
     tokio::spawn(batch.run(body, permit));
-    let mut response = Response::new(Body::new(Rows::new(answer)));
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/x-ndjson"));
-    Ok(response)
+    Ok(answer::of(Body::new(Rows::new(results)), BATCH_CONTENT_TYPE))
 }
 
 /// A submitted line without a result yet.

@@ -1,10 +1,9 @@
 //! `/v1/queues/{q}/cancel`, `/move` and `/purge`: work on many tasks at once, while the call waits or as a job.
 
-use axum::http::header::LOCATION;
-use axum::http::{HeaderValue, StatusCode};
+use axum::http::StatusCode;
 use axum::response::Response;
 use tickwheel_api::{
-    BadRequest, BulkCancelAnswer, BulkCancelBody, BulkMoveAnswer, BulkMoveBody, JobAction, JobBody, MoveTo,
+    BadRequest, BulkCancelAnswer, BulkCancelBody, BulkMoveAnswer, BulkMoveBody, JobAction, MoveTo,
     PurgeAnswer, PurgeBody,
 };
 use tickwheel_queue::{Due, QueueName, Timestamp};
@@ -77,19 +76,11 @@ async fn run(caller: &Caller, queue: &QueueName, work: Work) -> Result<Response,
 fn answered(action: JobAction, done: Done) -> Response {
     let (matched, Tally { done, skipped }) = match done {
         Done::All { matched, tally } => (matched, tally),
-        Done::Job(job) => return job_answer(&job),
+        Done::Job(job) => return answer::begun(&format!("/v1/jobs/{}", job.id), &job),
     };
     match action {
         JobAction::Cancel => answer::json(StatusCode::OK, &BulkCancelAnswer { matched, cancelled: done }),
         JobAction::Move => answer::json(StatusCode::OK, &BulkMoveAnswer { matched, moved: done, skipped }),
         JobAction::Purge => answer::json(StatusCode::OK, &PurgeAnswer { matched, purged: done, skipped }),
     }
-}
-
-fn job_answer(job: &JobBody) -> Response {
-    let mut response = answer::json(StatusCode::ACCEPTED, job);
-    let place = format!("/v1/jobs/{}", job.id);
-    let place = HeaderValue::from_str(&place).expect("digits are a header value");
-    response.headers_mut().insert(LOCATION, place);
-    response
 }

@@ -3,8 +3,7 @@
 use std::sync::LazyLock;
 
 use axum::body::{Body, Bytes};
-use axum::http::header::CONTENT_TYPE;
-use axum::http::{HeaderValue, StatusCode};
+use axum::http::StatusCode;
 use axum::response::Response;
 use tickwheel_api::{Problem, ProblemKind, openapi};
 
@@ -24,9 +23,7 @@ async fn openapi(_: Call) -> Result<Response, Refusal> {
     static TEXT: LazyLock<Bytes> = LazyLock::new(|| openapi::document().to_string().into());
     // The first call builds the text, which takes 10 ms.
     let text = aside(|| TEXT.clone()).await?;
-    let mut response = Response::new(Body::from(text));
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    Ok(response)
+    Ok(answer::of(Body::from(text), "application/json"))
 }
 
 /// `GET /problems/{kind}`: the page to which the `type` of a problem leads.

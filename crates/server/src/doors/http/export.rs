@@ -5,8 +5,6 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use axum::body::{Body, Bytes, HttpBody};
-use axum::http::HeaderValue;
-use axum::http::header::CONTENT_TYPE;
 use axum::response::Response;
 use hyper::body::Frame;
 use tickwheel_api::{BATCH_CONTENT_TYPE, ExportQuery};
@@ -15,6 +13,7 @@ use tokio::time::timeout;
 
 use crate::access::refusal::Refusal;
 use crate::access::tokens::Right;
+use crate::doors::http::answer;
 use crate::doors::http::call::Call;
 use crate::doors::http::routes::handlers;
 use crate::doors::http::rows::CutShort;
@@ -43,9 +42,8 @@ async fn export(call: Call) -> Result<Response, Refusal> {
     let first = exporter.next().await?.unwrap_or_default();
     let (pieces, body) = mpsc::channel(PAGES_AHEAD);
     tokio::spawn(write(Arc::clone(app), exporter, pieces, permit));
-    let mut response = Response::new(Body::new(Streamed { first: Some(first.into()), body, ended: false }));
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(BATCH_CONTENT_TYPE));
-    Ok(response)
+    let streamed = Streamed { first: Some(first.into()), body, ended: false };
+    Ok(answer::of(Body::new(streamed), BATCH_CONTENT_TYPE))
 }
 
 /// A message from the exporter to the answer: bytes, or the end.

@@ -5,8 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::http::HeaderValue;
-use axum::http::header::CONTENT_TYPE;
 use axum::response::Response;
 use tickwheel_api::{
     BATCH_CONTENT_TYPE, BadRequest, ExportLine, ExportTask, ImportCounts, ImportEnd, ImportQuery, ImportRow,
@@ -20,6 +18,7 @@ use crate::access::quota::Quota;
 use crate::access::refusal::Refusal;
 use crate::access::tokens::Right;
 use crate::base::aside::{LONG_BYTES, Steps, aside};
+use crate::doors::http::answer;
 use crate::doors::http::batch::made_way;
 use crate::doors::http::body::{BODY_BYTES_MAX, BODY_TIME_MAX, NDJSON_TYPES, check_length, check_type};
 use crate::doors::http::call::Call;
@@ -62,13 +61,11 @@ async fn import(call: Call) -> Result<Response, Refusal> {
     caller.quota().map_or(Ok(()), Quota::body)?;
     caller.count().await?;
     let permit = caller.app.slots.batches.enter(caller.producer()).await?;
-    let (rows, answer) = mpsc::unbounded_channel();
+    let (rows, results) = mpsc::unbounded_channel();
     let lines = Lines::of_length(body, caller.shared_quota(), LINE_BYTES_MAX);
     let import = Import { caller, query, rows, importer: None, read: 0 };
     tokio::spawn(import.run(lines, permit));
-    let mut response = Response::new(Body::new(Rows::new(answer)));
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(BATCH_CONTENT_TYPE));
-    Ok(response)
+    Ok(answer::of(Body::new(Rows::new(results)), BATCH_CONTENT_TYPE))
 }
 
 struct Import {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::http::HeaderValue;
-use axum::http::header::{CONTENT_TYPE, VARY};
+use axum::http::header::VARY;
 use axum::response::Response;
 use tickwheel_api::Problem;
 use tickwheel_queue::{
@@ -21,6 +21,7 @@ use crate::access::refusal::Refusal;
 use crate::base::aside::aside;
 use crate::base::pieces::Pieces;
 use crate::base::queue_pages::QueuePages;
+use crate::doors::http::answer;
 use crate::doors::http::call::Call;
 use crate::doors::http::routes::handlers;
 use crate::service::app::App;
@@ -53,10 +54,8 @@ async fn metrics(call: Call) -> Result<Response, Refusal> {
         figures.write(&mut page).and_then(|()| Process::read().write(&mut page)).and_then(|()| page.end())
     });
     let body = written.await?.map_err(|_| Problem::internal("the metrics cannot be written"))?;
-    let mut response = Response::new(body.into_body());
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static(format.content_type()));
-    headers.insert(VARY, HeaderValue::from_static("accept"));
+    let mut response = answer::of(body.into_body(), format.content_type());
+    response.headers_mut().insert(VARY, HeaderValue::from_static("accept"));
     Ok(response)
 }
 

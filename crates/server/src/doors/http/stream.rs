@@ -7,8 +7,6 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use axum::body::{Body, Bytes, HttpBody};
-use axum::http::HeaderValue;
-use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse as _, Response};
 use hyper::body::Frame;
 use serde::Serialize;
@@ -18,6 +16,7 @@ use crate::access::refusal::Refusal;
 use crate::base::aside::{LONG_BYTES, aside};
 use crate::base::others::let_others;
 use crate::base::pieces::{PIECE_BYTES, Pieces, Sent};
+use crate::doors::http::answer;
 
 /// Payloads up to this total size (bytes) are answered at once, with a `Content-Length`.
 const WHOLE_BYTES_MAX: usize = 1 << 20;
@@ -49,9 +48,7 @@ where
     } else {
         Body::new(Streamed { sending: Pieces::default().into_sent(), making: Some(making(list)) })
     };
-    let mut response = Response::new(body);
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    response
+    answer::of(body, "application/json")
 }
 
 /// A list that is being written.
