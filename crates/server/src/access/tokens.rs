@@ -457,7 +457,7 @@ mod tests {
         }
         for taken in ["none", "unknown"] {
             let error = Tokens::parse(&format!("t name={taken}")).map(|_| ()).expect_err(taken);
-            assert!(error.to_string().contains("what the log calls another caller"), "{error}");
+            assert!(error.to_string().contains("for callers without a known token"), "{error}");
         }
         assert!(Tokens::parse("t name=a name=b").is_err());
     }
