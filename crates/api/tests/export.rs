@@ -215,3 +215,19 @@ fn what_is_wrong_is_told_by_its_place() {
         assert!(refused.starts_with(what), "{text}: {refused}");
     }
 }
+
+/// A bug that was found: for a member of the other kind of task the hint was `did you mean` with the same member.
+#[test]
+fn a_member_of_the_other_kind_of_task_is_told_where_it_belongs() {
+    for (text, hint) in [
+        (r#"{"task":{"dead_at":1}}"#, "a dead task is a line with the member `dead`"),
+        (r#"{"task":{"reason":"buried"}}"#, "a dead task is a line with the member `dead`"),
+        (r#"{"task":{"keyless":true}}"#, "a dead task is a line with the member `dead`"),
+        (r#"{"dead":{"state":"ready"}}"#, "a live task is a line with the member `task`"),
+    ] {
+        let refused = ExportLine::parse(text.as_bytes()).expect_err(text);
+        assert!(refused.hint.contains(hint), "{text}: {}", refused.hint);
+    }
+    let refused = ExportLine::parse(br#"{"task":{"colour":1}}"#).expect_err("an unknown member");
+    assert!(refused.hint.contains("expire_at") && !refused.hint.contains("keyless"), "{}", refused.hint);
+}

@@ -166,3 +166,15 @@ pub enum Fault {
     /// The body does not end with CR LF after the announced length.
     ExpectedCrlf,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The `stats` of beanstalkd has these commands, and `pause-tube` is the last. A verb of ours must come after it.
+    #[test]
+    fn the_counted_verbs_are_those_of_beanstalkd() {
+        assert_eq!(Command::COUNTED.last(), Some(&"pause-tube"));
+        assert_eq!(VERBS.iter().position(|verb| *verb == "pause-tube"), Some(Command::COUNTED.len() - 1));
+    }
+}

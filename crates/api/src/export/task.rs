@@ -77,19 +77,32 @@ body! {
 const LIVE_STATES: &[(&str, TaskState)] =
     &[("scheduled", TaskState::Scheduled), ("ready", TaskState::Ready), ("leased", TaskState::Leased)];
 
+const OF_A_DEAD_TASK: &str = "a dead task is a line with the member `dead`";
+
 /// Members that only a dead task has.
 const OF_DEAD: [&str; 3] = ["dead_at", "reason", "keyless"];
 
 /// The members of a live task.
 const LIVE: Known = Known {
     find: |name| ExportTask::find(name).filter(|_| !OF_DEAD.contains(&name)),
-    elsewhere: &[("dead_at", "a dead task is a line with the member `dead`")],
+    names: || names_without(&OF_DEAD),
+    elsewhere: &[("dead_at", OF_A_DEAD_TASK), ("reason", OF_A_DEAD_TASK), ("keyless", OF_A_DEAD_TASK)],
     ..ExportTask::KNOWN
 };
 
 /// The members of a dead task.
-const DEAD: Known =
-    Known { find: |name| ExportTask::find(name).filter(|_| name != "state"), ..ExportTask::KNOWN };
+const DEAD: Known = Known {
+    find: |name| ExportTask::find(name).filter(|_| name != "state"),
+    names: || names_without(&["state"]),
+    elsewhere: &[("state", "a live task is a line with the member `task`")],
+    ..ExportTask::KNOWN
+};
+
+fn names_without(absent: &[&str]) -> Vec<&'static str> {
+    let mut names = (ExportTask::KNOWN.names)();
+    names.retain(|name| !absent.contains(name));
+    names
+}
 
 /// The schema of a live task.
 pub(crate) fn live_schema() -> Schema {

@@ -13,8 +13,8 @@ use axum::http::header::VARY;
 use axum::response::Response;
 use tickwheel_api::Problem;
 use tickwheel_queue::{
-    COMMIT_BOUNDS_US, CommitSeconds, LATENESS_BOUNDS_MS, ListQueues, QUEUE_LATENESS_BOUNDS_MS, QueueFigures,
-    Stats, Timestamp,
+    COMMIT_BOUNDS_US, CommitSeconds, Health, LATENESS_BOUNDS_MS, ListQueues, QUEUE_LATENESS_BOUNDS_MS,
+    QueueFigures, Stats, Timestamp,
 };
 
 use crate::access::refusal::Refusal;
@@ -46,7 +46,7 @@ const OTHER_QUEUES: &str = "{other}";
 async fn metrics(call: Call) -> Result<Response, Refusal> {
     let (app, format) = (Arc::clone(call.app()), accept::format(call.headers()));
     let (queues, stats) = look(&app).await?;
-    let figures = Figures { queues, now: app.queue.now(), stats, app };
+    let figures = Figures { queues, now: app.queue.now(), stats, health: app.queue.health(), app };
     // The text has about twenty values for each of a thousand queues, and files of the system are read, so another
     // thread writes it.
     let written = aside(move || {
@@ -84,6 +84,7 @@ struct Figures {
     queues: Queues,
     now: Timestamp,
     stats: Box<Stats>,
+    health: Health,
     app: Arc<App>,
 }
 
@@ -235,16 +236,16 @@ metrics! {
     /// how far the wall clock is ahead of the time that the server believes: above 0 for the 60 seconds in which a step
     /// ahead is doubted, otherwise 0
     Gauge tickwheel_clock_offset in Seconds "How far the wall clock is ahead of the time that the server believes":
-        |figures, out| out.is(figures.app.queue.health().clock_offset_ms as f64 / 1_000.0);
+        |figures, out| out.is(figures.health.clock_offset_ms as f64 / 1_000.0);
     /// number of steps of the wall clock that the server noticed
-    Counter tickwheel_clock_steps "Number of steps of the wall clock that the server noticed": |figures, out| out.is(figures.app.queue.health().clock_steps);
+    Counter tickwheel_clock_steps "Number of steps of the wall clock that the server noticed": |figures, out| out.is(figures.health.clock_steps);
     /// 1 if the store failed and the server is read-only, otherwise 0
     Gauge tickwheel_read_only "1 if the store failed and the server is read-only, otherwise 0":
-        |figures, out| out.is(u64::from(figures.app.queue.health().read_only.is_some()));
+        |figures, out| out.is(u64::from(figures.health.read_only.is_some()));
     /// durability of acknowledged calls and kind of clock, as labels; always 1
     Gauge tickwheel_mode {durability, clock} "The durability of acknowledged calls and the kind of clock, as labels; always 1":
         |figures, out| {
-            let health = figures.app.queue.health();
+            let health = &figures.health;
             let clock = if health.virtual_clock { "virtual" } else { "real" };
             out.put(&[health.durability.twin().name(), clock], 1u64)
         };
