@@ -23,7 +23,7 @@ LIMITS_MS = {
     "every": (100, 100 * YEAR_MS),
     "fixed_delay": (100, 100 * YEAR_MS),
     "by": (1, 100 * YEAR_MS),  # Of a move: to be moved by nothing is refused. The clock may advance by nothing.
-    **{name: (0, 100 * YEAR_MS) for name in ("delay", "max_wait", "jitter", "base", "max")},
+    **{name: (0, 100 * YEAR_MS) for name in ("delay", "max_wait", "jitter", "base", "max", "expire_after")},
 }
 # A task is due at most 100 years ahead of the clock.
 FAR_MS = 4_000_000_000_000

@@ -16,7 +16,7 @@ use serde_json::{Value as Json, json};
 pub const SCHEDULE_NAME_BYTES_MAX: usize = 200;
 /// Minimum of `every` and `fixed_delay` (ms).
 pub const CADENCE_MS_MIN: u64 = 100;
-/// Maximum of `every`, `fixed_delay` and `jitter` (ms): 100 years.
+/// Maximum of `every`, `fixed_delay`, `jitter` and `expire_after` (ms): 100 years.
 pub const CADENCE_MS_MAX: u64 = 100 * 365 * 86_400_000;
 /// Maximum length of a cron expression or a zone (bytes).
 pub(crate) const CRON_BYTES_MAX: usize = 256;

@@ -6,6 +6,7 @@ use crate::kind::{Kind, duration, list, number, object, or_null, word};
 use crate::openapi::schema;
 use crate::part::{may, unless};
 use crate::retry::RetryBody;
+use crate::schedule::CADENCE_MS_MAX;
 
 /// Maximum number of tags of a task. Tags are words to find a task by, not a second payload.
 pub const TAGS_MAX: usize = 32;
@@ -52,8 +53,8 @@ terms! {
     group: Option<String> = None, or_null(word(GROUP_BYTES_MAX, "user:7"));
     /// The retry policy of the task. A member of it that is not named has its default. Default: the policy of the queue.
     retry: Option<RetryBody> = None, or_null(object());
-    /// The task expires this long after the request, unless a worker has it then; a task of a schedule, this long after its instant. Default: never.
-    expire_after_ms as "expire_after": Option<u64> = None, or_null(duration());
+    /// The task expires this long after the request, at most 100 years, unless a worker has it then; a task of a schedule, this long after its instant. Default: never.
+    expire_after_ms as "expire_after": Option<u64> = None, or_null(duration().within(0, CADENCE_MS_MAX));
 }
 
 fn tags() -> impl Kind<Value = Vec<String>> {

@@ -2,6 +2,7 @@
 
 use proptest::collection::vec;
 use proptest::prelude::*;
+use tickwheel_api::CADENCE_MS_MAX;
 use tickwheel_api::duration::DURATION_MS_MAX;
 use tickwheel_api::replay::{ReplayLine, ReplayOp};
 use tickwheel_api::time::INSTANT_MS_MAX;
@@ -103,7 +104,7 @@ fn retry() -> impl Strategy<Value = RetryBody> {
 
 fn terms() -> impl Strategy<Value = Terms> {
     use proptest::option::of;
-    (words(), any::<u32>(), of(word()), of(retry()), of(0..=DURATION_MS_MAX)).prop_map(
+    (words(), any::<u32>(), of(word()), of(retry()), of(0..=CADENCE_MS_MAX)).prop_map(
         |(tags, priority, group, retry, expire_after_ms)| Terms {
             tags,
             priority,
@@ -116,7 +117,7 @@ fn terms() -> impl Strategy<Value = Terms> {
 
 fn terms_patch() -> impl Strategy<Value = TermsPatch> {
     use proptest::option::of;
-    (of(words()), of(any::<u32>()), of(of(word())), of(of(retry())), of(of(0..=DURATION_MS_MAX))).prop_map(
+    (of(words()), of(any::<u32>()), of(of(word())), of(of(retry())), of(of(0..=CADENCE_MS_MAX))).prop_map(
         |(tags, priority, group, retry, expire_after_ms)| TermsPatch {
             tags,
             priority,

@@ -148,6 +148,7 @@ fn put_terms() {
     let many = format!(r#"{{"tags":[{}"x"]}}"#, (0..32).map(|n| format!("\"{n}\",")).collect::<String>());
     let long = format!(r#"{{"tags":["{}"]}}"#, "x".repeat(129));
     for (text, what) in [
+        (r#"{"expire_after":"36501d"}"#, "`expire_after`: 36501d is not from 0s to 36500d"),
         (r#"{"priority":4294967296}"#, "`priority`: 4294967296 is not from 0 to 4294967295"),
         (
             r#"{"priority":-1}"#,

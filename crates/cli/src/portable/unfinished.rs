@@ -212,7 +212,7 @@ mod tests {
         assert!(Unfinished::create(&path).is_err(), "nothing is written over");
         fs::write(beside(&path), "{\"cursor\":\"b\"}\n").expect("written");
         let told = Unfinished::resume(&path).expect_err("nothing is written over").to_string();
-        assert!(told.contains("is there already"), "{told}");
+        assert!(told.contains("exists already"), "{told}");
         assert!(!remove_empty(&path).expect("left alone") && beside(&path).exists(), "it is not empty");
         // Another file took the name during the export.
         fs::remove_file(&path).expect("removed");
