@@ -42,13 +42,14 @@ const HTTP: Page = Page {
     name: "http",
     tables: &[
         Table {
-            title: "Single durable puts: processor time for each put in µs, on the async threads and on all threads, the former beside the bare \
-                    server, and puts in a second on the wall",
+            title: "Single durable puts: processor time for each put in µs, on the async threads and on all threads, the former beside the \
+                    bare server and beside the one that makes bodies durable, and puts in a second on the wall",
             workload: "http-puts",
             metrics: &[
                 ("async threads µs", "async_us_put"),
                 ("all threads µs", "cpu_us_put"),
                 ("of the bare server", "async_us_put/bare"),
+                ("of the durable one", "async_us_put/durable"),
                 ("puts/s", "puts_s"),
             ],
         },

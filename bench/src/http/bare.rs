@@ -1,7 +1,12 @@
-//! The limit for a put by HTTP: hyper alone, which parses the same JSON and answers as much.
+//! The limits for a put by HTTP: hyper alone, which parses the same JSON and answers as much. It answers at once, or, as
+//! a second limit, when the body is durable.
 
 use std::convert::Infallible;
+use std::fs::File;
+use std::io::Write as _;
 use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::{Arc, mpsc};
 
 use anyhow::Context;
 use http_body_util::{BodyExt, Full};
@@ -14,6 +19,7 @@ use hyper_util::rt::TokioIo;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use tokio::net::TcpListener;
+use tokio::sync::oneshot;
 
 /// The body of a put.
 #[derive(Deserialize)]
@@ -35,8 +41,41 @@ struct Stored<'a> {
     priority: usize,
 }
 
-/// Serves until its input ends.
-pub(super) fn serve() -> anyhow::Result<()> {
+/// A thread with a file: it writes what has come, syncs once, and tells all who wait.
+#[derive(Clone, Debug)]
+struct Log(mpsc::Sender<(Bytes, oneshot::Sender<()>)>);
+
+impl Log {
+    fn start(dir: &Path) -> anyhow::Result<Self> {
+        std::fs::create_dir_all(dir)?;
+        let mut file = File::create(dir.join("log")).context("create a log")?;
+        let (sender, bodies) = mpsc::channel::<(Bytes, oneshot::Sender<()>)>();
+        std::thread::Builder::new().name("log".to_owned()).spawn(move || {
+            while let Ok(first) = bodies.recv() {
+                let (bodies, told): (Vec<_>, Vec<_>) =
+                    std::iter::once(first).chain(bodies.try_iter()).unzip();
+                file.write_all(&bodies.concat()).expect("the disk has space");
+                file.sync_data().expect("the disk works");
+                for told in told {
+                    // A client that left hears nothing.
+                    let _told = told.send(());
+                }
+            }
+        })?;
+        Ok(Self(sender))
+    }
+
+    /// Waits until this body is durable.
+    async fn keep(&self, body: Bytes) {
+        let (told, durable) = oneshot::channel();
+        self.0.send((body, told)).expect("the thread runs as long as this end is there");
+        durable.await.expect("the thread tells all");
+    }
+}
+
+/// Serves until its input ends. With `dir` each body is durable in a file there before its answer.
+pub(super) fn serve(dir: Option<&Path>) -> anyhow::Result<()> {
+    let log = Arc::new(dir.map(Log::start).transpose()?);
     let runtime =
         tokio::runtime::Builder::new_multi_thread().enable_all().build().context("start a runtime")?;
     let listener = runtime.block_on(TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0))))?;
@@ -44,7 +83,9 @@ pub(super) fn serve() -> anyhow::Result<()> {
     runtime.spawn(async move {
         while let Ok((stream, _)) = listener.accept().await {
             let _set = stream.set_nodelay(true);
-            let connection = http1::Builder::new().serve_connection(TokioIo::new(stream), service_fn(answer));
+            let log = Arc::clone(&log);
+            let answers = service_fn(move |request| answer(request, Arc::clone(&log)));
+            let connection = http1::Builder::new().serve_connection(TokioIo::new(stream), answers);
             tokio::spawn(async move {
                 // A client that leaves ends its connection.
                 let _ended = connection.await;
@@ -54,13 +95,19 @@ pub(super) fn serve() -> anyhow::Result<()> {
     super::server::tell(address)
 }
 
-async fn answer(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Infallible> {
+async fn answer(
+    request: Request<Incoming>,
+    log: Arc<Option<Log>>,
+) -> Result<Response<Full<Bytes>>, Infallible> {
     let path = request.uri().path().to_owned();
     let body = request.into_body().collect().await.map(|body| body.to_bytes()).unwrap_or_default();
     let (status, json) = match serde_json::from_slice::<Put<'_>>(&body) {
         Ok(put) => (StatusCode::CREATED, stored(&path, &put)),
         Err(_) => (StatusCode::BAD_REQUEST, Vec::new()),
     };
+    if let Some(log) = &*log {
+        log.keep(body).await;
+    }
     let mut response = Response::new(Full::from(json));
     *response.status_mut() = status;
     let headers = response.headers_mut();

@@ -1,4 +1,4 @@
-//! Single durable puts: processor time of the server for each, beside a bare server that parses the same JSON.
+//! Single durable puts: processor time of the server for each, beside bare servers that parse the same JSON.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -14,18 +14,24 @@ use crate::web::WebClient;
 const CLIENTS: usize = 16;
 const PAYLOAD_BYTES: usize = 200;
 
-/// One round: ours, then the bare server; each second round in the other order.
-pub(super) fn both(dir: &Path, span: Duration, round: u64) -> anyhow::Result<[(&'static str, Sample); 2]> {
-    let ours = || measured(Served::start(&dir.join("puts"))?, span);
-    let bare = || measured(Served::start_bare()?, span);
-    let (mut ours, bare) = if round.is_multiple_of(2) {
-        (ours()?, bare()?)
-    } else {
-        let bare = bare()?;
-        (ours()?, bare)
+/// One round: ours, the bare server that answers at once, and the bare server that makes each body durable before. Each
+/// second round has the other order.
+pub(super) fn all(dir: &Path, span: Duration, round: u64) -> anyhow::Result<[(&'static str, Sample); 3]> {
+    let served = |which| match which {
+        0 => Served::start(&dir.join("puts")),
+        1 => Served::start_bare(None),
+        _ => Served::start_bare(Some(&dir.join("bare"))),
     };
-    ours.figure("async_us_put/bare", on_async_threads(&ours)? / on_async_threads(&bare)?);
-    Ok([("server", ours), ("bare", bare)])
+    let mut samples = <[Sample; 3]>::default();
+    for at in 0..3 {
+        let which = if round.is_multiple_of(2) { at } else { 2 - at };
+        samples[which] = measured(served(which)?, span)?;
+    }
+    let [mut ours, bare, durable] = samples;
+    let us = on_async_threads(&ours)?;
+    ours.figure("async_us_put/bare", us / on_async_threads(&bare)?);
+    ours.figure("async_us_put/durable", us / on_async_threads(&durable)?);
+    Ok([("server", ours), ("bare", bare), ("bare-durable", durable)])
 }
 
 fn on_async_threads(sample: &Sample) -> anyhow::Result<f64> {

@@ -43,7 +43,10 @@ pub(crate) enum Part {
         dir: PathBuf,
     },
     /// A server that parses the body of a put and answers as much as ours, and does nothing else.
-    Bare,
+    Bare {
+        /// Makes each body durable in a file in this folder, and then answers.
+        dir: Option<PathBuf>,
+    },
     /// The embedded queue, put into in batches of 1,000.
     Embedded {
         /// Its data.
@@ -57,7 +60,7 @@ pub(crate) enum Part {
 pub(crate) fn part(part: &Part) -> anyhow::Result<()> {
     match part {
         Part::Serve { dir } => server::serve(dir),
-        Part::Bare => bare::serve(),
+        Part::Bare { dir } => bare::serve(dir.as_deref()),
         Part::Embedded { dir, seconds } => {
             let sample = batches::embedded(dir, Duration::from_secs_f64(*seconds))?;
             print!("{}", sample.lines());
@@ -81,7 +84,7 @@ pub(crate) fn run(arguments: &HttpArguments) -> anyhow::Result<Report> {
             let scratch =
                 Scratch::new(&base, &format!("tickwheel-bench-http-{}-{round}", std::process::id()))?;
             let span = Duration::from_secs_f64(arguments.seconds);
-            for sample in puts::both(scratch.path(), span, round)? {
+            for sample in puts::all(scratch.path(), span, round)? {
                 take(sample.0, "http-puts", 1, sample.1);
             }
         }

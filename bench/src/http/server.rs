@@ -53,9 +53,9 @@ impl Served {
         Self::run(Command::new(std::env::current_exe()?).args(["http-part", "serve"]).arg(dir))
     }
 
-    /// The server that only parses and answers.
-    pub(super) fn start_bare() -> anyhow::Result<Self> {
-        Self::run(Command::new(std::env::current_exe()?).args(["http-part", "bare"]))
+    /// The server that only parses and answers. With `dir` each body is durable there before its answer.
+    pub(super) fn start_bare(dir: Option<&Path>) -> anyhow::Result<Self> {
+        Self::run(Command::new(std::env::current_exe()?).args(["http-part", "bare"]).args(dir))
     }
 
     fn run(command: &mut Command) -> anyhow::Result<Self> {

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use axum::http::header::{HOST, ORIGIN};
 use axum::http::request::Parts;
 use axum::http::uri::Authority;
-use axum::http::{HeaderMap, Uri};
+use axum::http::{HeaderMap, HeaderName, Uri};
 use tickwheel_api::Problem;
 
 use crate::access::refusal::Refusal;
@@ -32,6 +32,8 @@ pub(crate) struct Hosts {
     scheme: Option<&'static str>,
 }
 
+/// Where a browser says which site a request comes from.
+const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 /// The schemes of web pages.
 const SCHEMES: [&str; 2] = ["http://", "https://"];
 
@@ -74,7 +76,7 @@ impl Hosts {
 
     /// Whether the headers show that a page of another site sent the request.
     fn is_cross_site(&self, headers: &HeaderMap, host: Option<&str>) -> bool {
-        let fetch_site = headers.get("sec-fetch-site").map(|value| value.as_bytes());
+        let fetch_site = headers.get(&SEC_FETCH_SITE).map(|value| value.as_bytes());
         if fetch_site.is_some_and(|site| !matches!(site, b"same-origin" | b"none")) {
             return true;
         }

@@ -57,7 +57,7 @@ pub(crate) fn begun<T: Serialize>(path: &str, body: &T) -> Response {
 /// An answer about one task, with the task's version as the `ETag`.
 pub(crate) fn versioned<T: Serialize>(status: StatusCode, version: Seq, body: &T) -> Response {
     let mut response = json(status, body);
-    let tag = HeaderValue::from_str(&etag(version.0)).expect("digits and quotes are a header value");
+    let tag = HeaderValue::try_from(etag(version.0)).expect("digits and quotes are a header value");
     response.headers_mut().insert(ETAG, tag);
     response
 }
@@ -78,7 +78,7 @@ fn path(queue: &QueueName, folder: &str, name: &str) -> HeaderValue {
     encode(&mut path, queue.as_str());
     path.push_str(folder);
     encode(&mut path, name);
-    HeaderValue::from_str(&path).expect("percent-encoded text is ASCII without controls")
+    HeaderValue::try_from(path).expect("percent-encoded text is ASCII without controls")
 }
 
 /// Percent-encodes all characters except those that never need it (RFC 3986 section 2.3), and `:`, which is frequent

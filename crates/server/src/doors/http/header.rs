@@ -24,11 +24,12 @@ fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
 
 /// The trace of a request.
 pub(crate) fn trace(headers: &HeaderMap) -> Option<TraceContext> {
-    let mut parents = headers.get_all("traceparent").iter();
+    const PARENT: HeaderName = HeaderName::from_static("traceparent");
+    const STATE: HeaderName = HeaderName::from_static("tracestate");
+    let mut parents = headers.get_all(PARENT).iter();
     let (Some(parent), None) = (parents.next(), parents.next()) else { return None };
     // The list may be split over several headers.
-    let states: Vec<&str> =
-        headers.get_all("tracestate").iter().filter_map(|state| state.to_str().ok()).collect();
+    let states: Vec<&str> = headers.get_all(STATE).iter().filter_map(|state| state.to_str().ok()).collect();
     let state = (!states.is_empty()).then(|| states.join(","));
     TraceContext::of_headers(parent.to_str().ok()?, state.as_deref())
 }
