@@ -1,4 +1,4 @@
-//! The caller whose share counts a batch, a large body or a job.
+//! The caller whose share counts a batch, a large body, an export or a job.
 
 use std::net::IpAddr;
 
@@ -14,6 +14,9 @@ pub(crate) enum Producer {
     /// A client on this computer, if the server has no tokens, or any client of the beanstalkd door. The server cannot
     /// distinguish the clients behind a local proxy, so no share limits them. Only the limit for all callers does.
     Local,
+    /// The caller of a job that began before the last start of the server, which no share limits. It is not stored,
+    /// because the hash of a short token would reveal the token.
+    Earlier,
 }
 
 impl Producer {
@@ -27,7 +30,7 @@ impl Producer {
 
     /// Whether a share limits this caller. Otherwise only the limit for all callers does.
     pub(crate) fn has_share(self) -> bool {
-        self != Self::Local
+        !matches!(self, Self::Local | Self::Earlier)
     }
 }
 
@@ -40,7 +43,7 @@ mod tests {
         let from = |address: &str| Producer::new(None, Some(address.parse().expect("an address")));
         assert_eq!((from("127.0.0.1"), from("::1")), (Producer::Local, Producer::Local));
         assert_eq!(Producer::new(None, None), Producer::Local, "it came by a path of the file system");
-        assert!(!Producer::Local.has_share());
+        assert!(!Producer::Local.has_share() && !Producer::Earlier.has_share());
         assert_eq!(from("2001:db8::1"), from("2001:db8::2"), "a machine has a network of them");
         assert_ne!(from("192.0.2.1"), from("192.0.2.2"));
         assert!(from("192.0.2.1").has_share());

@@ -9,9 +9,9 @@ use crate::access::authorizer::Authorizer;
 use crate::base::stopping::Stopping;
 use crate::service::backups::{Backups, NO_DIR};
 use crate::service::drain::Drain;
-use crate::service::export_permits::ExportPermits;
 use crate::service::jobs::Jobs;
-use crate::service::limits::{Limits, Slots};
+use crate::service::limits::Limits;
+use crate::service::slots::Slots;
 use crate::service::supervisor::Supervisor;
 use crate::telemetry::deliveries::Deliveries;
 use crate::telemetry::metrics::Figures;
@@ -41,8 +41,6 @@ pub(crate) struct App {
     pub(crate) settings: tokio::sync::Mutex<()>,
     /// The lock is held while a forecast is made.
     pub(crate) forecasts: Arc<tokio::sync::Mutex<()>>,
-    /// The permits of exports.
-    pub(crate) exports: ExportPermits,
     /// The delay of each delay level.
     pub(crate) levels: Levels,
     /// Whether payloads are taken that some JSON readers reject.
@@ -77,7 +75,6 @@ impl App {
             stopping,
             settings: tokio::sync::Mutex::new(()),
             forecasts: Arc::default(),
-            exports: ExportPermits::default(),
             levels,
             lax_json: false,
             spans,

@@ -2,21 +2,21 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tickwheel_api::{JobBody, JobState, Problem};
 use tickwheel_queue::{JobError, Queue};
 use tokio::sync::Notify;
 
 use crate::access::producer::Producer;
-use crate::access::refusal::Refusal;
 use crate::base::stopping::Stopping;
 use crate::events;
 use crate::service::bulk::Bulk;
 use crate::service::job::Job;
 use crate::service::jobs_of_before::take_over_jobs;
 use crate::service::limits::Limits;
+use crate::service::shares::{Full, Permit, Rules, Shares};
 use crate::service::supervisor::Supervisor;
-use crate::service::turns::Turns;
 use crate::translate;
 
 /// The number of jobs that work at one time, one page in each turn; the others wait for their turn.
@@ -30,14 +30,13 @@ pub(crate) struct Jobs {
     queue: Queue,
     stopping: Stopping,
     supervisor: Supervisor,
-    /// The largest number of running jobs.
-    max: usize,
-    /// The largest number of running jobs of one caller.
-    share_max: usize,
     running: Arc<Mutex<BTreeMap<u64, Arc<Running>>>>,
-    /// The lock is held while a job begins, so that the limits hold.
+    /// The lock is held while a job begins, so that a job that is stored is also among the running ones.
     beginning: Arc<tokio::sync::Mutex<()>>,
-    turns: Turns,
+    /// The permits of running jobs.
+    permits: Shares,
+    /// The permits of jobs that work on a page.
+    turns: Shares,
 }
 
 /// A running job.
@@ -46,15 +45,13 @@ struct Running {
     job: tokio::sync::Mutex<Job>,
     /// Notified when the job is stopped, so that it does not wait for its turn.
     stopped: Notify,
-    /// The caller of the job. `None`: the job began before the last start of the server. Its caller is not stored,
-    /// because the hash of a short token would reveal the token.
-    caller: Option<Producer>,
 }
 
-/// The permit of a running job. Dropping it frees the permit.
+/// The entry of a running job, and its permit. Dropping this frees both.
 struct JobPermit {
     jobs: Jobs,
     id: u64,
+    of_caller: Permit,
 }
 
 impl Drop for JobPermit {
@@ -65,10 +62,18 @@ impl Drop for JobPermit {
 
 impl Jobs {
     pub(crate) fn new(queue: Queue, stopping: Stopping, supervisor: Supervisor, limits: &Limits) -> Self {
-        let turns = Turns::new(WORKING_MAX);
-        let Limits { jobs: max, jobs_per_caller: share_max, .. } = *limits;
+        let rules = Rules {
+            max: limits.jobs,
+            share_max: limits.jobs_per_caller,
+            waiting_max: 0,
+            wait_max: Duration::ZERO,
+            refusal,
+        };
+        // A job waits for its turn as long as it takes, so that no turn is refused.
+        let turn_rules = Rules { max: WORKING_MAX, share_max: usize::MAX, ..rules };
+        let (permits, turns) = (Shares::new(rules), Shares::new(turn_rules));
         let (running, beginning) = Default::default();
-        Self { queue, stopping, supervisor, max, share_max, running, beginning, turns }
+        Self { queue, stopping, supervisor, running, beginning, permits, turns }
     }
 
     /// Continues the jobs that were running when the server last ended, also those of an earlier release. Together
@@ -89,7 +94,7 @@ impl Jobs {
                     total = of,
                     "a job goes on"
                 );
-                self.go(job, None);
+                self.go(job, self.permits.take_anyway(Producer::Earlier));
             }
         }
         Ok(())
@@ -112,7 +117,7 @@ impl Jobs {
     async fn begin(&self, caller: Producer, bulk: Bulk, of: u64) -> Result<JobBody, Problem> {
         let _alone = self.beginning.lock().await;
         // A refused call must not make the server forget an ended job.
-        self.check_room(&self.running(), caller)?;
+        let permit = self.permits.enter(caller).await?;
         self.forget_oldest().await?;
         let mut job = Job::new(bulk, of);
         job.body.id = self.queue.begin_job(job.value()).await.map_err(|error| not_kept(&error))?;
@@ -126,32 +131,16 @@ impl Jobs {
             total = of,
             "a job begins"
         );
-        self.go(job, Some(caller));
+        self.go(job, permit);
         Ok(body)
     }
 
-    /// # Errors
-    /// 429: there is no permit for another job of this caller.
-    fn check_room(&self, running: &BTreeMap<u64, Arc<Running>>, caller: Producer) -> Result<(), Refusal> {
-        let Self { max, share_max, .. } = *self;
-        let of_caller = || running.values().filter(|one| one.caller == Some(caller)).count();
-        let what = if caller.has_share() && of_caller() >= share_max {
-            format!("the caller has {share_max} jobs under way, which is its limit (--max-jobs-per-caller)")
-        } else if running.len() >= max {
-            format!("the server has {max} jobs under way, which is its limit (--max-jobs)")
-        } else {
-            return Ok(());
-        };
-        let hint = "try again when one of them is over; GET /v1/jobs shows how they go, and DELETE /v1/jobs/{id} stops one";
-        Err(Problem::busy(what, 5).with_hint(hint).into())
-    }
-
     /// Runs a job in the background.
-    fn go(&self, job: Job, caller: Option<Producer>) {
-        let permit = JobPermit { jobs: self.clone(), id: job.body.id };
-        let running = Arc::new(Running { job: job.into(), stopped: Notify::new(), caller });
+    fn go(&self, job: Job, permit: Permit) {
+        let permit = JobPermit { jobs: self.clone(), id: job.body.id, of_caller: permit };
+        let running = Arc::new(Running { job: job.into(), stopped: Notify::new() });
         self.running().insert(permit.id, Arc::clone(&running));
-        let run = async move { permit.jobs.run(&running).await };
+        let run = async move { permit.jobs.run(&running, permit.of_caller.producer()).await };
         let supervisor = self.supervisor.clone();
         tokio::spawn(async move { supervisor.once("job", run).await });
     }
@@ -160,12 +149,12 @@ impl Jobs {
     /// stored page. Changes of later pages are then missing in the counts, and are not made again.
     ///
     /// Each page is a turn, so that a job of a million tasks does not delay a small job that came later.
-    async fn run(&self, running: &Running) {
+    async fn run(&self, running: &Running, caller: Producer) {
         loop {
             let turn = tokio::select! {
                 biased;
                 () = running.stopped.notified() => None,
-                turn = self.turns.take(running.caller) => Some(turn),
+                turn = self.turns.take(caller) => Some(turn),
             };
             let page = {
                 let job = running.job.lock().await;
@@ -305,6 +294,11 @@ impl Jobs {
     }
 }
 
+fn refusal(full: Full) -> Problem {
+    let hint = "try again when one of them is over; GET /v1/jobs shows how they go, and DELETE /v1/jobs/{id} stops one";
+    Problem::busy(full.limit_of("jobs under way", "jobs"), 5).with_hint(hint)
+}
+
 fn not_kept(error: &JobError) -> Problem {
     match error {
         JobError::Unavailable(error) => translate::unavailable(error),
@@ -329,14 +323,13 @@ mod tests {
     use crate::doors::http::call::tests::answered;
     use crate::service::app::App;
     use crate::service::bulk::PAGE;
-    use crate::service::turns::Turn;
     use crate::service::work::Work;
 
     const A: Producer = Producer::Token([1; 32]);
     const B: Producer = Producer::Token([2; 32]);
 
     /// Jobs that wait for a turn until the turns are dropped, over a queue with one task.
-    async fn all_waiting(limits: Limits) -> (Jobs, Vec<Turn>, Stop) {
+    async fn all_waiting(limits: Limits) -> (Jobs, Vec<Permit>, Stop) {
         let (stop, stopping) = stopping::signal();
         let queue = Queue::options().open_memory().expect("a queue");
         let put = Put::new(&name(), Key::new("a").expect("a key"));
@@ -344,7 +337,7 @@ mod tests {
         let jobs = Jobs::new(queue, stopping.clone(), Supervisor::new(stopping), &limits);
         let mut turns = Vec::new();
         for _ in 0..WORKING_MAX {
-            turns.push(jobs.turns.take(None).await);
+            turns.push(jobs.turns.take(Producer::Earlier).await);
         }
         (jobs, turns, stop)
     }
@@ -412,7 +405,7 @@ mod tests {
         let app = Arc::new(App::new(queue, stopping, Levels::default(), None, &limits));
         let mut turns = Vec::new();
         for _ in 0..WORKING_MAX {
-            turns.push(app.jobs.turns.take(None).await);
+            turns.push(app.jobs.turns.take(Producer::Earlier).await);
         }
         let tokens = Tokens::parse("one\ntwo").expect("tokens");
         let mut statuses = Vec::new();

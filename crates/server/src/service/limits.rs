@@ -1,8 +1,5 @@
 //! The limits for all clients together: connections, bodies, batches, jobs, watched names.
 
-use crate::service::batches::Batches;
-use crate::service::large_bodies::LargeBodies;
-
 /// Limits of the resources that clients may hold at one time. A refusal names its limit by the option of `tickwheel
 /// serve`.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -40,21 +37,6 @@ impl Default for Limits {
             jobs: 64,
             jobs_per_caller: 16,
             watched_bytes: 32 << 20,
-        }
-    }
-}
-
-/// The limiters of calls; each server has one set.
-pub(crate) struct Slots {
-    pub(crate) large_bodies: LargeBodies,
-    pub(crate) batches: Batches,
-}
-
-impl Slots {
-    pub(crate) fn new(limits: &Limits) -> Self {
-        Self {
-            large_bodies: LargeBodies::new(limits.large_bodies, limits.large_bodies_per_caller),
-            batches: Batches::new(limits.batches, limits.batches_per_caller),
         }
     }
 }

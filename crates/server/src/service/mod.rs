@@ -2,17 +2,15 @@
 
 pub(crate) mod app;
 pub(crate) mod backups;
-pub(crate) mod batches;
 pub(crate) mod bulk;
 pub(crate) mod caller;
 pub(crate) mod drain;
-pub(crate) mod export_permits;
 pub(crate) mod job;
 pub(crate) mod jobs;
 pub(crate) mod jobs_of_before;
-pub(crate) mod large_bodies;
 pub(crate) mod lifecycle;
 pub(crate) mod limits;
+pub(crate) mod shares;
+pub(crate) mod slots;
 pub(crate) mod supervisor;
-pub(crate) mod turns;
 pub(crate) mod work;

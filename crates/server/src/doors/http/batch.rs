@@ -21,12 +21,13 @@ use crate::doors::http::answer;
 use crate::doors::http::body::{BODY_TIME_MAX, NDJSON_TYPES, check_length, check_type};
 use crate::doors::http::call::Call;
 use crate::doors::http::lines::{Line, Lines, STREAM_BYTES_MAX};
+use crate::doors::http::pace::{PACE_BYTES, PACE_TIME, Pace};
 use crate::doors::http::problem;
 use crate::doors::http::routes::handlers;
 use crate::doors::http::rows::{Row, Rows};
 use crate::service::app::App;
-use crate::service::batches::{BatchPermit, PACE_BYTES, PACE_TIME, Pace};
 use crate::service::caller::Caller;
+use crate::service::shares::Permit;
 use crate::translate;
 
 handlers! {
@@ -90,7 +91,7 @@ struct Batch {
 }
 
 impl Batch {
-    async fn run(mut self, body: Body, permit: BatchPermit) {
+    async fn run(mut self, body: Body, permit: Permit) {
         let rows = self.rows.clone();
         let mut lines = Lines::new(body, self.caller.shared_quota());
         let mut late = pin!(sleep(BATCH_TIME_MAX));
@@ -115,15 +116,15 @@ impl Batch {
 
     /// Submits each line and sends each result. Returns at the end of the body, or at a fault of the whole body. The
     /// result says whether a part of the body may be unread; no permit is needed to read that part.
-    async fn all(&mut self, lines: &mut Lines, permit: BatchPermit) -> bool {
+    async fn all(&mut self, lines: &mut Lines, permit: Permit) -> bool {
         let (mut count, mut steps) = (0, Steps::default());
-        let (leave, mut pace) = (permit.leave(), Pace::from(0));
+        let mut pace = Pace::from(0);
         let fault = loop {
             let room = self.under_way.len() < UNDER_WAY_MAX && self.bytes < UNDER_WAY_BYTES_MAX;
             if !room {
                 // Here the batch waits for the server, not for its client.
                 pace = Pace::from(lines.read());
-                permit.paced(false);
+                permit.makes_way(false);
             }
             tokio::select! {
                 biased;
@@ -155,9 +156,9 @@ impl Batch {
                 },
                 () = sleep_until(pace.ends()), if room => {
                     let slow = pace.is_slow(lines.read());
-                    permit.paced(slow);
+                    permit.makes_way(slow);
                 }
-                () = leave.notified() => break Some(made_way("batch")),
+                () = permit.leaves() => break Some(made_way("batch")),
             }
         };
         while !self.under_way.is_empty() {

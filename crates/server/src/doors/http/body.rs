@@ -15,10 +15,12 @@ use crate::access::refusal::Refusal;
 use crate::base::aside::{LONG_BYTES, aside};
 use crate::doors::http::problem;
 use crate::service::caller::Caller;
-use crate::service::large_bodies::{BodyPermit, SMALL_BODY_BYTES};
+use crate::service::shares::Permit;
 
 /// The longest request body, and the longest line of a batch (bytes).
 pub(crate) const BODY_BYTES_MAX: usize = 1 << 20;
+/// The largest body that needs no permit. With 10,000 connections such bodies take 160 MiB.
+const SMALL_BODY_BYTES: usize = 16 << 10;
 /// The longest time for a body to arrive, and for a batch to send its next bytes.
 pub(crate) const BODY_TIME_MAX: Duration = Duration::from_secs(30);
 
@@ -38,7 +40,7 @@ pub(crate) const NDJSON_TYPES: [&str; 6] = [
 /// A whole JSON body, not yet parsed. Dropping it frees its permit, so a handler drops it before a long wait.
 pub(crate) struct JsonBytes {
     bytes: Vec<u8>,
-    pub(super) permit: Option<BodyPermit>,
+    pub(super) permit: Option<Permit>,
 }
 
 impl Deref for JsonBytes {

@@ -16,7 +16,7 @@ use crate::doors::http::path::{decode, undecodable};
 use crate::doors::http::wire::Turn;
 use crate::service::app::App;
 use crate::service::caller::Caller;
-use crate::service::large_bodies::BodyPermit;
+use crate::service::shares::Permit;
 use crate::translate;
 
 /// A call of a caller that has the right to it, with the head and the body of its request.
@@ -30,7 +30,7 @@ pub(crate) struct Call {
     /// The byte range of another name in the path.
     pub(crate) name: Range<usize>,
     /// The permit of a large body that was read.
-    pub(crate) permit: Option<BodyPermit>,
+    pub(crate) permit: Option<Permit>,
 }
 
 impl Call {

@@ -3,6 +3,7 @@
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use axum::body::{Body, Bytes, HttpBody};
 use axum::response::Response;
@@ -19,13 +20,15 @@ use crate::doors::http::routes::handlers;
 use crate::doors::http::rows::CutShort;
 use crate::events;
 use crate::service::app::App;
-use crate::service::export_permits::{ExportPermit, STANDS_STILL};
+use crate::service::slots::ExportPermit;
 use crate::transfer::Exporter;
 
 handlers! {
     Export => export,
 }
 
+/// The time after which a client that takes no page loses its permit to another export. A page has at most 4 MiB.
+const STANDS_STILL: Duration = Duration::from_secs(60);
 /// The number of pages that are written ahead of the client.
 const PAGES_AHEAD: usize = 1;
 
@@ -37,7 +40,7 @@ async fn export(call: Call) -> Result<Response, Refusal> {
     let (producer, is_admin) = (caller.producer(), grant.is_unscoped() && grant.allows(Right::Admin));
     let query = ExportQuery::parse(call.query())?;
     let mut exporter = Exporter::within(app.queue.clone(), &query, grant)?;
-    let permit = app.exports.enter(producer, is_admin)?;
+    let permit = app.slots.exports.enter(producer, is_admin).await?;
     // A mistake that is known at the beginning is answered with its status.
     let first = exporter.next().await?.unwrap_or_default();
     let (pieces, body) = mpsc::channel(PAGES_AHEAD);

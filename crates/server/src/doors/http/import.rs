@@ -23,12 +23,13 @@ use crate::doors::http::batch::made_way;
 use crate::doors::http::body::{BODY_BYTES_MAX, BODY_TIME_MAX, NDJSON_TYPES, check_length, check_type};
 use crate::doors::http::call::Call;
 use crate::doors::http::lines::{Line, Lines, STREAM_BYTES_MAX};
+use crate::doors::http::pace::Pace;
 use crate::doors::http::problem;
 use crate::doors::http::routes::handlers;
 use crate::doors::http::rows::{Row, Rows};
 use crate::service::app::App;
-use crate::service::batches::{BatchPermit, Pace};
 use crate::service::caller::Caller;
+use crate::service::shares::Permit;
 use crate::transfer::{Importer, Stop};
 use crate::translate;
 
@@ -79,7 +80,7 @@ struct Import {
 }
 
 impl Import {
-    async fn run(mut self, mut lines: Lines, permit: BatchPermit) {
+    async fn run(mut self, mut lines: Lines, permit: Permit) {
         let rows = self.rows.clone();
         let mut late = pin!(sleep(IMPORT_TIME_MAX));
         let stopped = tokio::select! {
@@ -103,19 +104,19 @@ impl Import {
         let _sent = rows.send(Row::End);
     }
 
-    async fn all(&mut self, lines: &mut Lines, permit: BatchPermit) -> Result<(), Stop> {
+    async fn all(&mut self, lines: &mut Lines, permit: Permit) -> Result<(), Stop> {
         let mut steps = Steps::default();
-        let (leave, mut pace) = (permit.leave(), Pace::from(0));
+        let mut pace = Pace::from(0);
         loop {
             let line = tokio::select! {
                 biased;
                 line = timeout(BODY_TIME_MAX, lines.next()) => line,
                 () = sleep_until(pace.ends()) => {
                     let slow = pace.is_slow(lines.read());
-                    permit.paced(slow);
+                    permit.makes_way(slow);
                     continue;
                 }
-                () = leave.notified() => return Err(self.ended(lines.blank(), made_way("import")).await),
+                () = permit.leaves() => return Err(self.ended(lines.blank(), made_way("import")).await),
             };
             let line = match line {
                 Err(_) => return Err(self.ended(lines.blank(), problem::body_too_slow(BODY_TIME_MAX)).await),

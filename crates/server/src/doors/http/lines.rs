@@ -14,8 +14,8 @@ use crate::base::aside::{LONG_BYTES, Steps};
 use crate::base::others::let_others;
 use crate::base::stopping::Stopping;
 use crate::doors::http::body::{BODY_BYTES_MAX, next_piece};
+use crate::doors::http::pace::Pace;
 use crate::doors::http::rows::Row;
-use crate::service::batches::Pace;
 
 /// The longest streamed body (bytes): a batch of 10,000 tasks of 6 KiB each.
 pub(crate) const STREAM_BYTES_MAX: usize = 64 << 20;

@@ -26,6 +26,7 @@ pub(crate) mod jobs;
 pub(crate) mod leases;
 pub(crate) mod lines;
 pub(crate) mod metrics;
+pub(crate) mod pace;
 pub(crate) mod pages;
 pub(crate) mod path;
 pub(crate) mod plan;
