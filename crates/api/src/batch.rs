@@ -73,8 +73,8 @@ impl Part for ChangeMembers {
         PutBody::find(name)
     }
 
-    fn read(&self, _: &'static str, _: Slots<'_, '_>, _: Source) -> Result<Option<Change>, BadRequest> {
-        Ok(Some(Change::None))
+    fn read(&self, _: &'static str, _: Slots<'_, '_>, _: Source) -> Result<Change, BadRequest> {
+        Ok(Change::None)
     }
 
     fn write<M: SerializeMap>(
@@ -126,11 +126,7 @@ impl Op {
 impl Meaning for BatchLine {
     type Members = LineMembers;
 
-    fn of_members(
-        members: LineMembers,
-        _: Option<Self>,
-        slots: Slots<'_, '_>,
-    ) -> Result<Option<Self>, BadRequest> {
+    fn of_members(members: LineMembers, _: Option<Self>, slots: Slots<'_, '_>) -> Result<Self, BadRequest> {
         let LineMembers { op, key, mode, if_match, revoke, .. } = members;
         let change = &slots[LineMembers::count() - PutBody::count()..];
         let op = match op {
@@ -148,7 +144,7 @@ impl Meaning for BatchLine {
                 BatchOp::Cancel
             }
         };
-        Ok(Some(Self { key, if_match, revoke, op }))
+        Ok(Self { key, if_match, revoke, op })
     }
 
     fn to_members(&self) -> LineMembers {

@@ -69,11 +69,6 @@ pub(crate) trait Body: Sized {
     /// Reads the members.
     fn read(slots: Slots<'_, '_>, source: Source) -> Result<Self, BadRequest>;
 
-    /// Reads the members; `None`: the value of a [`Meaning`] that has none of them.
-    fn read_some(slots: Slots<'_, '_>, source: Source) -> Result<Option<Self>, BadRequest> {
-        Self::read(slots, source).map(Some)
-    }
-
     /// Reads the members of a patch; members that it leaves out keep their values.
     fn over(self, slots: Slots<'_, '_>) -> Result<Self, BadRequest>;
 
@@ -149,12 +144,12 @@ pub(crate) trait Meaning: Sized {
     /// The members.
     type Members: Body;
 
-    /// The value of these members; `None`: the request has none of them. `before` is the value that a patch changes.
+    /// The value of these members. `before` is the value that a patch changes.
     fn of_members(
         members: Self::Members,
         before: Option<Self>,
         slots: Slots<'_, '_>,
-    ) -> Result<Option<Self>, BadRequest>;
+    ) -> Result<Self, BadRequest>;
 
     /// The members of this value.
     fn to_members(&self) -> Self::Members;
@@ -175,16 +170,12 @@ impl<T: Meaning> Body for T {
     }
 
     fn read(slots: Slots<'_, '_>, source: Source) -> Result<T, BadRequest> {
-        meant(T::read_some(slots, source)?)
-    }
-
-    fn read_some(slots: Slots<'_, '_>, source: Source) -> Result<Option<T>, BadRequest> {
         T::of_members(T::Members::read(slots, source)?, None, slots)
     }
 
     fn over(self, slots: Slots<'_, '_>) -> Result<T, BadRequest> {
         let members = T::Members::read(slots, Source::Request)?;
-        meant(T::of_members(members, Some(self), slots)?)
+        T::of_members(members, Some(self), slots)
     }
 
     fn write<M: SerializeMap>(&self, map: &mut M, one_line: bool) -> Result<(), M::Error> {
@@ -198,11 +189,6 @@ impl<T: Meaning> Body for T {
     fn schema() -> Schema {
         T::Members::schema()
     }
-}
-
-/// The value, or a refusal of a body without members.
-fn meant<T>(value: Option<T>) -> Result<T, BadRequest> {
-    value.ok_or_else(|| BadRequest::body("has no member", "write at least one"))
 }
 
 /// Adapter by which serde writes a body. The flag says whether line ends are left out.

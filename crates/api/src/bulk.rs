@@ -111,15 +111,11 @@ fn one_place(named: Option<(&str, &str)>) -> Result<(), BadRequest> {
 impl Meaning for MoveTo {
     type Members = MoveMembers;
 
-    fn of_members(
-        members: MoveMembers,
-        _: Option<Self>,
-        _: Slots<'_, '_>,
-    ) -> Result<Option<Self>, BadRequest> {
+    fn of_members(members: MoveMembers, _: Option<Self>, _: Slots<'_, '_>) -> Result<Self, BadRequest> {
         let MoveMembers { delay, at, at_ms, by } = members;
         let to = delay.map(Self::After).or(at.or(at_ms).map(Self::At)).or(by.map(Self::By));
         let hint = "name one of `delay`, `at` and `at_ms`, one instant for all, or `by`, which moves each from its own time";
-        to.map(Some).ok_or_else(|| BadRequest::body("says no time", hint))
+        to.ok_or_else(|| BadRequest::body("says no time", hint))
     }
 
     fn to_members(&self) -> MoveMembers {

@@ -66,14 +66,10 @@ pub enum RedriveBody {
 impl Meaning for RedriveBody {
     type Members = RedriveMembers;
 
-    fn of_members(
-        members: RedriveMembers,
-        _: Option<Self>,
-        _: Slots<'_, '_>,
-    ) -> Result<Option<Self>, BadRequest> {
+    fn of_members(members: RedriveMembers, _: Option<Self>, _: Slots<'_, '_>) -> Result<Self, BadRequest> {
         let RedriveMembers { key, id, keys, ids } = members;
         let one = key.map(Self::Key).or(id.map(Self::Id));
-        Ok(Some(one.or(keys.map(Self::Keys)).or(ids.map(Self::Ids)).unwrap_or(Self::All)))
+        Ok(one.or(keys.map(Self::Keys)).or(ids.map(Self::Ids)).unwrap_or(Self::All))
     }
 
     fn to_members(&self) -> RedriveMembers {

@@ -52,14 +52,10 @@ pub(crate) fn one_time(named: Option<(&str, &str)>) -> Result<(), BadRequest> {
 impl Meaning for Due {
     type Members = DueMembers;
 
-    fn of_members(
-        members: DueMembers,
-        _: Option<Self>,
-        _: Slots<'_, '_>,
-    ) -> Result<Option<Self>, BadRequest> {
+    fn of_members(members: DueMembers, _: Option<Self>, _: Slots<'_, '_>) -> Result<Self, BadRequest> {
         let DueMembers { delay, at, at_ms, level } = members;
         let at = at.or(at_ms).map(Self::At);
-        Ok(delay.map(Self::After).or(at).or(level.map(Self::Level)))
+        Ok(delay.map(Self::After).or(at).or(level.map(Self::Level)).unwrap_or_default())
     }
 
     fn to_members(&self) -> DueMembers {

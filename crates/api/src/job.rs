@@ -114,11 +114,7 @@ body! {
 impl Meaning for JobBody {
     type Members = JobMembers;
 
-    fn of_members(
-        members: JobMembers,
-        _: Option<Self>,
-        _: Slots<'_, '_>,
-    ) -> Result<Option<Self>, BadRequest> {
+    fn of_members(members: JobMembers, _: Option<Self>, _: Slots<'_, '_>) -> Result<Self, BadRequest> {
         let JobMembers { id, queue, action, state, dry_run, of, looked_at, matched, skipped, error, .. } =
             members;
         let counted = match action {
@@ -127,7 +123,7 @@ impl Meaning for JobBody {
             JobAction::Purge => members.purged,
         };
         let done = counted.unwrap_or_default();
-        Ok(Some(Self { id, queue, action, state, dry_run, of, looked_at, matched, done, skipped, error }))
+        Ok(Self { id, queue, action, state, dry_run, of, looked_at, matched, done, skipped, error })
     }
 
     fn to_members(&self) -> JobMembers {

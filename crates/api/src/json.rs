@@ -107,7 +107,9 @@ impl<'de> Visitor<'de> for SlotsReader<'_, 'de> {
 impl Known {
     /// The refusal of an unknown member.
     fn refusal(&self, name: &str) -> BadRequest {
-        unknown(name, &(self.names)(), self.later, self.elsewhere)
+        let mut names = (self.names)();
+        names.retain(|name| !self.elsewhere.iter().any(|(other, _)| other == name));
+        unknown(name, &names, self.later, self.elsewhere)
     }
 }
 

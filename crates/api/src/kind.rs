@@ -32,6 +32,11 @@ pub(crate) trait Kind: Sized {
     /// An example in JSON, for the hint if the member is missing.
     fn example(&self) -> String;
 
+    /// The refusal of a body that lacks the member.
+    fn missing(&self, own: &str) -> BadRequest {
+        BadRequest::member(own, "is missing", format!("add for example `\"{own}\": {}`", self.example()))
+    }
+
     /// Reads the value of the member `path` of a patch. `_before` is the value so far.
     fn over(
         &self,

@@ -92,9 +92,9 @@ pub use dead::{REDRIVE_MAX, RedriveAnswer, RedriveBody, RedriveOutcome};
 pub use drain::DrainBody;
 pub use due::Due;
 pub use export::{
-    EXPORT_CURSOR_BYTES_MAX, EXPORT_FORMAT, Existing, ExportEnd, ExportHeader, ExportLine, ExportQuery,
-    ExportQueue, ExportSchedule, ExportTask, ImportCounts, ImportEnd, ImportLine, ImportQuery, ImportResult,
-    ImportRow, SkipWhy, TallyBody,
+    EXPORT_CURSOR_BYTES_MAX, EXPORT_FORMAT, Existing, ExportDeath, ExportEnd, ExportHeader, ExportLine,
+    ExportQuery, ExportQueue, ExportSchedule, ExportTask, ImportCounts, ImportEnd, ImportLine, ImportQuery,
+    ImportResult, ImportRow, SkipWhy, TallyBody,
 };
 pub use filter::TaskFilter;
 pub use forecast::{BucketBody, FORECAST_BUCKETS_MAX, ForecastBody, ForecastQuery};
@@ -124,7 +124,8 @@ pub use settings::{
     no_body,
 };
 pub use task::{
-    DeathReason, FailureBody, FailureKind, LeasedTask, LeasedTasks, PutAnswer, TaskBody, TaskState, TasksPage,
+    DeathBody, DeathReason, FailureBody, FailureKind, LeasedTask, LeasedTasks, PutAnswer, TaskBody,
+    TaskState, TasksPage,
 };
 pub use terms::{GROUP_BYTES_MAX, PRIORITY_DEFAULT, TAG_BYTES_MAX, TAGS_MAX, Terms, TermsPatch};
 pub use timeline::{MOMENTS_MAX, MomentBody};

@@ -5,6 +5,7 @@ use crate::body::{Body, Slots, Source};
 use crate::kind::{Kind, OrNull, WrittenValue, or_null};
 use crate::openapi::schema::Member;
 use serde::ser::SerializeMap;
+use serde_json::value::RawValue;
 use std::marker::PhantomData;
 
 /// One member, or several that together are one value. `own` is the name of the member, for parts that are one member.
@@ -22,13 +23,13 @@ pub(crate) trait Part {
         (own == name).then_some(0)
     }
 
-    /// Reads the members; `None`: none of them is present.
+    /// Reads the members. A part of several optional members may have none.
     fn read(
         &self,
         own: &'static str,
         slots: Slots<'_, '_>,
         source: Source,
-    ) -> Result<Option<Self::Value>, BadRequest>;
+    ) -> Result<Self::Value, BadRequest>;
 
     /// Reads the members of a patch. `_before` is the value so far.
     fn over(
@@ -36,7 +37,7 @@ pub(crate) trait Part {
         own: &'static str,
         slots: Slots<'_, '_>,
         _before: Option<Self::Value>,
-    ) -> Result<Option<Self::Value>, BadRequest> {
+    ) -> Result<Self::Value, BadRequest> {
         self.read(own, slots, Source::Request)
     }
 
@@ -51,11 +52,6 @@ pub(crate) trait Part {
 
     /// Adds the schemas of the members to `all`. `what` is the doc comment of the field.
     fn describe(&self, own: &'static str, what: String, required: bool, all: &mut Vec<Member>);
-
-    /// The refusal of a body that lacks the members.
-    fn missing(&self, own: &'static str) -> BadRequest {
-        BadRequest::member(own, "is missing", format!("add `{own}`"))
-    }
 }
 
 /// One field of a body: its part, and the meaning of missing members.
@@ -135,14 +131,18 @@ impl<P: Part, U: Fn() -> P::Value> Field<P, U>
 where
     P::Value: PartialEq,
 {
-    /// Reads the field from its members.
+    /// Reads the field from its members. In an answer `null` counts as a missing member.
     pub(crate) fn read(
         &self,
         own: &'static str,
         slots: Slots<'_, '_>,
         source: Source,
     ) -> Result<P::Value, BadRequest> {
-        self.found(own, self.part.read(own, slots, source)?)
+        let is_given = |raw: &&RawValue| source == Source::Request || raw.get() != "null";
+        match &self.usual {
+            Some(usual) if !slots.iter().flatten().any(is_given) => Ok(usual()),
+            _ => self.part.read(own, slots, source),
+        }
     }
 
     /// Reads the field from a patch: members that the patch leaves out keep their values.
@@ -155,12 +155,7 @@ where
         if slots.iter().all(Option::is_none) {
             return Ok(before);
         }
-        self.found(own, self.part.over(own, slots, Some(before))?)
-    }
-
-    fn found(&self, own: &'static str, value: Option<P::Value>) -> Result<P::Value, BadRequest> {
-        let usual = || self.usual.as_ref().map(|usual| usual());
-        value.or_else(usual).ok_or_else(|| self.part.missing(own))
+        self.part.over(own, slots, Some(before))
     }
 
     /// Writes the members of the field.
@@ -181,15 +176,9 @@ where
 impl<K: Kind> Part for K {
     type Value = K::Value;
 
-    fn read(
-        &self,
-        own: &'static str,
-        slots: Slots<'_, '_>,
-        source: Source,
-    ) -> Result<Option<K::Value>, BadRequest> {
-        // In an answer `null` counts as a missing member.
-        let present = slots[0].filter(|raw| source == Source::Request || raw.get() != "null");
-        present.map(|raw| Kind::read(self, own, raw, source)).transpose()
+    fn read(&self, own: &'static str, slots: Slots<'_, '_>, source: Source) -> Result<K::Value, BadRequest> {
+        let raw = slots[0].ok_or_else(|| self.missing(own))?;
+        Kind::read(self, own, raw, source)
     }
 
     fn over(
@@ -197,8 +186,9 @@ impl<K: Kind> Part for K {
         own: &'static str,
         slots: Slots<'_, '_>,
         before: Option<K::Value>,
-    ) -> Result<Option<K::Value>, BadRequest> {
-        slots[0].map(|raw| Kind::over(self, own, raw, before)).transpose()
+    ) -> Result<K::Value, BadRequest> {
+        let raw = slots[0].ok_or_else(|| self.missing(own))?;
+        Kind::over(self, own, raw, before)
     }
 
     fn write<M: SerializeMap>(
@@ -213,10 +203,6 @@ impl<K: Kind> Part for K {
 
     fn describe(&self, own: &'static str, what: String, required: bool, all: &mut Vec<Member>) {
         all.push(Member { name: own, required, schema: self.schema(), what });
-    }
-
-    fn missing(&self, own: &'static str) -> BadRequest {
-        BadRequest::member(own, "is missing", format!("add for example `\"{own}\": {}`", self.example()))
     }
 }
 
@@ -239,8 +225,8 @@ impl<P: Part> Part for Maybe<P> {
         own: &'static str,
         slots: Slots<'_, '_>,
         source: Source,
-    ) -> Result<Option<Option<P::Value>>, BadRequest> {
-        Ok(self.0.read(own, slots, source)?.map(Some))
+    ) -> Result<Option<P::Value>, BadRequest> {
+        self.0.read(own, slots, source).map(Some)
     }
 
     fn over(
@@ -248,8 +234,8 @@ impl<P: Part> Part for Maybe<P> {
         own: &'static str,
         slots: Slots<'_, '_>,
         before: Option<Option<P::Value>>,
-    ) -> Result<Option<Option<P::Value>>, BadRequest> {
-        Ok(self.0.over(own, slots, before.flatten())?.map(Some))
+    ) -> Result<Option<P::Value>, BadRequest> {
+        self.0.over(own, slots, before.flatten()).map(Some)
     }
 
     fn write<M: SerializeMap>(
@@ -262,8 +248,8 @@ impl<P: Part> Part for Maybe<P> {
         value.as_ref().map_or(Ok(()), |value| self.0.write(own, value, map, one_line))
     }
 
-    fn describe(&self, own: &'static str, what: String, required: bool, all: &mut Vec<Member>) {
-        self.0.describe(own, what, required, all);
+    fn describe(&self, own: &'static str, what: String, _: bool, all: &mut Vec<Member>) {
+        self.0.describe(own, what, false, all);
     }
 }
 
@@ -286,17 +272,12 @@ impl<B: Body> Part for MembersOf<B> {
         B::find(name)
     }
 
-    fn read(&self, _: &'static str, slots: Slots<'_, '_>, source: Source) -> Result<Option<B>, BadRequest> {
-        B::read_some(slots, source)
+    fn read(&self, _: &'static str, slots: Slots<'_, '_>, source: Source) -> Result<B, BadRequest> {
+        B::read(slots, source)
     }
 
-    fn over(
-        &self,
-        own: &'static str,
-        slots: Slots<'_, '_>,
-        before: Option<B>,
-    ) -> Result<Option<B>, BadRequest> {
-        before.map_or_else(|| self.read(own, slots, Source::Request), |before| before.over(slots).map(Some))
+    fn over(&self, own: &'static str, slots: Slots<'_, '_>, before: Option<B>) -> Result<B, BadRequest> {
+        before.map_or_else(|| self.read(own, slots, Source::Request), |before| before.over(slots))
     }
 
     fn write<M: SerializeMap>(
@@ -309,7 +290,8 @@ impl<B: Body> Part for MembersOf<B> {
         value.write(map, one_line)
     }
 
-    fn describe(&self, _: &'static str, _: String, _: bool, all: &mut Vec<Member>) {
-        all.extend(B::members());
+    fn describe(&self, _: &'static str, _: String, required: bool, all: &mut Vec<Member>) {
+        let members = B::members().into_iter();
+        all.extend(members.map(|member| Member { required: member.required && required, ..member }));
     }
 }

@@ -117,14 +117,9 @@ impl Part for Payload {
         ["payload", "payload_base64", "content_type"].iter().position(|known| *known == name)
     }
 
-    fn read(
-        &self,
-        _: &'static str,
-        slots: Slots<'_, '_>,
-        _: Source,
-    ) -> Result<Option<PayloadBody>, BadRequest> {
+    fn read(&self, _: &'static str, slots: Slots<'_, '_>, _: Source) -> Result<PayloadBody, BadRequest> {
         match (slots[0], slots[1], slots[2]) {
-            (None, None, None) => Ok(None),
+            (None, None, None) => Ok(PayloadBody::default()),
             (Some(_), Some(_), _) => Err(BadRequest::member(
                 "payload_base64",
                 "`payload` and `payload_base64` both say what the payload is",
@@ -135,12 +130,12 @@ impl Part for Payload {
                 "goes with `payload_base64` only",
                 "leave it out (`payload` is always application/json), or send the payload as `payload_base64`",
             )),
-            (Some(json), None, None) => Ok(Some(PayloadBody::json(json.get().as_bytes().to_vec()))),
+            (Some(json), None, None) => Ok(PayloadBody::json(json.get().as_bytes().to_vec())),
             (None, Some(base64), content_type) => {
                 let bytes = base64_bytes(base64)?;
                 let content_type =
                     content_type.map_or_else(|| Ok(CONTENT_TYPE_OCTETS.to_owned()), self.content_type)?;
-                Ok(Some(PayloadBody { bytes, content_type }))
+                Ok(PayloadBody { bytes, content_type })
             }
         }
     }

@@ -79,15 +79,11 @@ pub enum ReplayOp {
 impl Meaning for ReplayLine {
     type Members = LineMembers;
 
-    fn of_members(
-        members: LineMembers,
-        _: Option<Self>,
-        slots: Slots<'_, '_>,
-    ) -> Result<Option<Self>, BadRequest> {
+    fn of_members(members: LineMembers, _: Option<Self>, slots: Slots<'_, '_>) -> Result<Self, BadRequest> {
         let LineMembers { at: at_ms, op, queue, key, delay, due_at, payload } = members;
         if op == Op::Cancel {
             let other = named::<LineMembers>(slots).into_iter().find(|name| !OF_CANCEL.contains(name));
-            return other.map_or(Ok(Some(Self { at_ms, queue, key, op: ReplayOp::Cancel })), |name| {
+            return other.map_or(Ok(Self { at_ms, queue, key, op: ReplayOp::Cancel }), |name| {
                 Err(BadRequest::member(name, "means nothing to a cancel", "leave it out"))
             });
         }
@@ -97,7 +93,7 @@ impl Meaning for ReplayLine {
         }
         let due = delay.map(Due::After).or(due_at.map(Due::At)).unwrap_or_default();
         let op = ReplayOp::Put { due, payload: payload.unwrap_or_default() };
-        Ok(Some(Self { at_ms, queue, key, op }))
+        Ok(Self { at_ms, queue, key, op })
     }
 
     fn to_members(&self) -> LineMembers {

@@ -73,11 +73,7 @@ impl Meaning for RetryBody {
 
     /// Applies a patch: a named member replaces its value, `null` restores its default, and other members stay. Two defaults depend on other
     /// members, and are computed again: `max` depends on `base`, and `jitter` on `backoff`.
-    fn of_members(
-        members: RetryMembers,
-        before: Option<Self>,
-        _: Slots<'_, '_>,
-    ) -> Result<Option<Self>, BadRequest> {
+    fn of_members(members: RetryMembers, before: Option<Self>, _: Slots<'_, '_>) -> Result<Self, BadRequest> {
         let (usual, before) = (Self::default(), before.unwrap_or_default());
         let exponential =
             members.backoff.map_or(before.exponential, |kind| kind.unwrap_or(usual.exponential));
@@ -101,7 +97,7 @@ impl Meaning for RetryBody {
             _ => 0,
         };
         let max_attempts = members.max_attempts.unwrap_or(before.max_attempts);
-        Ok(Some(Self { max_attempts, exponential, base_ms, max_ms, jitter_percent }))
+        Ok(Self { max_attempts, exponential, base_ms, max_ms, jitter_percent })
     }
 
     fn to_members(&self) -> RetryMembers {

@@ -181,11 +181,7 @@ impl ScheduleSpec {
 impl Meaning for CadenceBody {
     type Members = CadenceMembers;
 
-    fn of_members(
-        members: CadenceMembers,
-        _: Option<Self>,
-        _: Slots<'_, '_>,
-    ) -> Result<Option<Self>, BadRequest> {
+    fn of_members(members: CadenceMembers, _: Option<Self>, _: Slots<'_, '_>) -> Result<Self, BadRequest> {
         let CadenceMembers { cron, tz, every, fixed_delay } = members;
         let named =
             [("cron", cron.is_some()), ("every", every.is_some()), ("fixed_delay", fixed_delay.is_some())];
@@ -201,9 +197,7 @@ impl Meaning for CadenceBody {
         let cron = cron.map(|cron| Self::Cron { cron, tz: tz.unwrap_or_else(|| "UTC".to_owned()) });
         let cadence = cron.or(every.map(Self::Every)).or(fixed_delay.map(Self::FixedDelay));
         let hint = "add `\"cron\": \"0 2 * * *\"` with `\"tz\"`, `\"every\": \"30m\"`, or `\"fixed_delay\": \"30m\"`";
-        cadence
-            .map(Some)
-            .ok_or_else(|| BadRequest::body("has none of `cron`, `every` and `fixed_delay`", hint))
+        cadence.ok_or_else(|| BadRequest::body("has none of `cron`, `every` and `fixed_delay`", hint))
     }
 
     fn to_members(&self) -> CadenceMembers {

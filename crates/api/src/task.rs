@@ -1,8 +1,7 @@
 //! Tasks in answers.
 
 use crate::INTEGER_MAX;
-use crate::bad_request::BadRequest;
-use crate::body::{Meaning, Slots, body};
+use crate::body::body;
 use crate::choice::choice;
 use crate::kind::{Kind, choice, instant, key, list, number, object, or_null, text, word};
 use crate::openapi::schema;
@@ -61,7 +60,7 @@ body! {
         /// The last attempts that failed, at most ten, the oldest first.
         failures: Vec<FailureBody> = unless(Vec::new(), list(object(), ""));
         /// When and why the task was given up.
-        dead: Option<(i64, DeathReason)> = may(members_of());
+        dead: Option<DeathBody> = may(members_of());
         /// The instants of the timeline that are still to come.
         timeline: Vec<MomentBody> = unless(Vec::new(), list(object(), ""));
         /// The trace context of its put.
@@ -75,42 +74,13 @@ fn tags() -> impl Kind<Value = Vec<String>> {
 
 body! {
     /// When and why a task was given up.
-    pub(crate) struct DeathMembers: group {
+    #[derive(Copy)]
+    pub struct DeathBody: group {
         /// When the task was given up.
-        dead_at: Option<i64> = may(instant());
+        at_ms as "dead_at": i64 = has(instant());
         /// Why the task was given up.
-        reason: Option<DeathReason> = may(choice());
+        reason: DeathReason = has(choice());
     }
-}
-
-impl Meaning for (i64, DeathReason) {
-    type Members = DeathMembers;
-
-    fn of_members(
-        members: DeathMembers,
-        _: Option<Self>,
-        _: Slots<'_, '_>,
-    ) -> Result<Option<Self>, BadRequest> {
-        match (members.dead_at, members.reason) {
-            (None, None) => Ok(None),
-            (_, None) => Err(no_reason()),
-            (None, _) => Err(missing("dead_at", "\"2030-01-01T00:00:00Z\"")),
-            (Some(at_ms), Some(reason)) => Ok(Some((at_ms, reason))),
-        }
-    }
-
-    fn to_members(&self) -> DeathMembers {
-        DeathMembers { dead_at: Some(self.0), reason: Some(self.1) }
-    }
-}
-
-/// The refusal of a dead task that does not say why it was given up.
-pub(crate) fn no_reason() -> BadRequest {
-    missing("reason", "\"max_attempts\"")
-}
-
-fn missing(name: &str, example: &str) -> BadRequest {
-    BadRequest::member(name, "is missing", format!("add for example `\"{name}\": {example}`"))
 }
 
 body! {

@@ -67,14 +67,10 @@ fn rises(path: &str, moments: &Vec<MomentBody>) -> Result<(), BadRequest> {
 impl Meaning for MomentBody {
     type Members = MomentMembers;
 
-    fn of_members(
-        members: MomentMembers,
-        _: Option<Self>,
-        _: Slots<'_, '_>,
-    ) -> Result<Option<Self>, BadRequest> {
+    fn of_members(members: MomentMembers, _: Option<Self>, _: Slots<'_, '_>) -> Result<Self, BadRequest> {
         let MomentMembers { at, at_ms, payload } = members;
         match at.or(at_ms) {
-            Some(at_ms) => Ok(Some(Self { at_ms, payload })),
+            Some(at_ms) => Ok(Self { at_ms, payload }),
             None => Err(BadRequest::member("at", "is missing", "say when, with `at` or `at_ms`")),
         }
     }

@@ -40,23 +40,17 @@ body! {
 impl Meaning for TraceContext {
     type Members = TraceMembers;
 
-    fn of_members(
-        members: TraceMembers,
-        _: Option<Self>,
-        _: Slots<'_, '_>,
-    ) -> Result<Option<Self>, BadRequest> {
+    fn of_members(members: TraceMembers, _: Option<Self>, _: Slots<'_, '_>) -> Result<Self, BadRequest> {
         let TraceMembers { traceparent, tracestate } = members;
         let Some(parent) = traceparent else {
             let hint = "leave it out, or add the `traceparent` that it goes with";
-            return tracestate.map_or(Ok(None), |_| {
-                Err(BadRequest::member("tracestate", "means nothing without a `traceparent`", hint))
-            });
+            return Err(BadRequest::member("tracestate", "means nothing without a `traceparent`", hint));
         };
         let malformed = || {
             let hint = "leave the line as the export wrote it, or the member out";
             BadRequest::member("traceparent", "is no W3C trace context", hint)
         };
-        Self::of_headers(&parent, tracestate.as_deref()).ok_or_else(malformed).map(Some)
+        Self::of_headers(&parent, tracestate.as_deref()).ok_or_else(malformed)
     }
 
     fn to_members(&self) -> TraceMembers {

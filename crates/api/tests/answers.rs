@@ -3,9 +3,9 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tickwheel_api::{
-    CancelAnswer, CancelOutcome, DeathReason, DrainBody, FailureBody, FailureKind, LeasedTask, LeasedTasks,
-    NowBody, PayloadBody, PutAnswer, QueueCounts, QueuesBody, RetryBody, TaskBody, TaskState, TasksPage,
-    TokenResult, TokenResults, TraceContext,
+    CancelAnswer, CancelOutcome, DeathBody, DeathReason, DrainBody, FailureBody, FailureKind, LeasedTask,
+    LeasedTasks, NowBody, PayloadBody, PutAnswer, QueueCounts, QueuesBody, RetryBody, TaskBody, TaskState,
+    TasksPage, TokenResult, TokenResults, TraceContext,
 };
 
 /// The value is written as this text and read back as the same value.
@@ -58,7 +58,7 @@ fn tasks() {
             retry: Some(RetryBody { max_attempts: Some(1), ..RetryBody::default() }),
             expire_at_ms: Some(1),
             failures: vec![FailureBody { at_ms: 0, attempt: 1, how: FailureKind::Nacked, reason }],
-            dead: Some((2, DeathReason::MaxAttempts)),
+            dead: Some(DeathBody { at_ms: 2, reason: DeathReason::MaxAttempts }),
             ..task(PayloadBody::default())
         },
         r#"{"queue":"close","key":"order:1","id":7,"version":41,"state":"dead","due_at":"2017-10-02T11:26:33.000Z","payload":null,"tags":[],"priority":1024,"attempt":1,"retry":{"max_attempts":1,"backoff":"exponential","base":"1s","max":"10m","jitter":0.5},"expire_at":"1970-01-01T00:00:00.001Z","failures":[{"at":"1970-01-01T00:00:00.000Z","attempt":1,"how":"nacked","reason":"no money"}],"dead_at":"1970-01-01T00:00:00.002Z","reason":"max_attempts"}"#,

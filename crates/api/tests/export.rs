@@ -2,9 +2,9 @@
 
 use proptest::prelude::*;
 use tickwheel_api::{
-    CadenceBody, DeathReason, ExportEnd, ExportHeader, ExportLine, ExportQueue, ExportSchedule, ExportTask,
-    FailureBody, FailureKind, MomentBody, PayloadBody, RateBody, RetryBody, ScheduleSpec, SettingsBody,
-    TallyBody, TaskState, TraceContext,
+    CadenceBody, DeathBody, DeathReason, ExportDeath, ExportEnd, ExportHeader, ExportLine, ExportQueue,
+    ExportSchedule, ExportTask, FailureBody, FailureKind, MomentBody, PayloadBody, RateBody, RetryBody,
+    ScheduleSpec, SettingsBody, TallyBody, TaskState, TraceContext,
 };
 
 const YEAR_9999_MS: i64 = tickwheel_api::time::INSTANT_MS_MAX;
@@ -76,9 +76,10 @@ fn tally() -> impl Strategy<Value = TallyBody> {
     )
 }
 
-fn death() -> impl Strategy<Value = (i64, DeathReason)> {
+fn death() -> impl Strategy<Value = ExportDeath> {
     let reasons = vec![DeathReason::MaxAttempts, DeathReason::Expired, DeathReason::Buried];
-    (instant(), prop::sample::select(reasons))
+    (instant(), prop::sample::select(reasons), any::<bool>())
+        .prop_map(|(at_ms, reason, keyless)| ExportDeath { death: DeathBody { at_ms, reason }, keyless })
 }
 
 fn trace() -> TraceContext {
@@ -93,13 +94,12 @@ prop_compose! {
         (payload, timeline) in (payload(), timeline()),
         (tags, priority, group, attempt) in (prop::collection::vec(text(), 0..3), any::<u32>(), prop::option::of(text()), any::<u32>()),
         (retry, failures, ttr_ms, origin) in (prop::option::of(retry()), prop::collection::vec(failure(), 0..3), prop::option::of(0..1_000_000_u64), any::<u8>()),
-        (tally, traced, death, is_keyless, state) in (tally(), any::<bool>(), prop::option::of(death()), any::<bool>(), prop::option::of(prop::sample::select(vec![TaskState::Scheduled, TaskState::Ready, TaskState::Leased]))),
+        (tally, traced, death, state) in (tally(), any::<bool>(), prop::option::of(death()), prop::option::of(prop::sample::select(vec![TaskState::Scheduled, TaskState::Ready, TaskState::Leased]))),
     ) -> ExportTask {
         let step = if timeline.is_empty() { 0 } else { attempt % timeline.len() as u32 };
         let state = state.filter(|_| death.is_none());
         let trace = traced.then(trace);
-        let keyless = is_keyless && death.is_some();
-        ExportTask { queue, key, id, due_at_ms, put_at_ms, state, payload, timeline, step, tags, priority, group, attempt, retry, expire_at_ms, failures, ttr_ms, origin, tally, trace, death, keyless }
+        ExportTask { queue, key, id, due_at_ms, put_at_ms, state, payload, timeline, step, tags, priority, group, attempt, retry, expire_at_ms, failures, ttr_ms, origin, tally, trace, death }
     }
 }
 
@@ -208,6 +208,8 @@ fn what_is_wrong_is_told_by_its_place() {
             r#"{"schedule":{"queue":"q","name":"s","spec":{}}}"#,
             "`schedule.spec`: has none of `cron`, `every` and `fixed_delay`",
         ),
+        (r#"{"dead":{"keyless":true,"keyless":true}}"#, "`dead.keyless`: is given twice"),
+        (r#"{"dead":{"payload":1,"payload":2}}"#, "`dead.payload`: is given twice"),
         (r#"{"end":{"queues":0}}"#, "`end.tasks`: is missing"),
         (r#"{"cursor":""}"#, "`cursor`: has 0 bytes"),
     ] {

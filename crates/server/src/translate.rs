@@ -150,6 +150,10 @@ fn failure(failure: &queue::Failure) -> api::FailureBody {
     }
 }
 
+fn death(dead: &queue::Dead) -> api::DeathBody {
+    api::DeathBody { at_ms: dead.at.as_ms(), reason: dead.why.twin() }
+}
+
 /// The outcome for one of several tasks; an error if it is not definite.
 pub(crate) fn redrive_outcome(
     redriven: Result<(), queue::RedriveError>,
@@ -296,7 +300,7 @@ pub(crate) fn task_body(task: &queue::TaskView) -> api::TaskBody {
         retry: task.retry.map(retry_body),
         expire_at_ms: task.expire_at.map(Timestamp::as_ms),
         failures: task.failures.iter().map(failure).collect(),
-        dead: task.dead.map(|dead| (dead.at.as_ms(), dead.why.twin())),
+        dead: task.dead.as_ref().map(death),
         timeline: moments_from(&task.body, task.step + 1),
         trace: task.trace.as_deref().and_then(api::TraceContext::read),
     }

@@ -64,8 +64,8 @@ fn story(client: &Client) -> Result<()> {
     let filter = TaskFilter { state: Some(TaskState::Dead), ..TaskFilter::default() };
     let dead = client.list(QUEUE, &ListQuery { filter, ..ListQuery::default() })?.tasks;
     let [dead] = dead.as_slice() else { anyhow::bail!("not as told: {dead:?}") };
-    let (_, why) = dead.dead.with_context(|| format!("not as told: {dead:?}"))?;
-    ensure!(dead.key == KEY && why == DeathReason::MaxAttempts, "not as told: {dead:?}");
+    let death = dead.dead.with_context(|| format!("not as told: {dead:?}"))?;
+    ensure!(dead.key == KEY && death.reason == DeathReason::MaxAttempts, "not as told: {dead:?}");
     say("invoice:1 is dead: max_attempts")?;
     ensure!(dead.failures.len() == failures.len(), "not as told: {dead:?}");
     for (failure, (number, reason)) in dead.failures.iter().zip(failures) {

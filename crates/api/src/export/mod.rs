@@ -18,5 +18,5 @@ pub use import::{
 pub use line::{EXPORT_CURSOR_BYTES_MAX, EXPORT_FORMAT, ExportLine};
 pub use queue::ExportQueue;
 pub use schedule::ExportSchedule;
-pub use task::{ExportTask, TallyBody};
+pub use task::{ExportDeath, ExportTask, TallyBody};
 pub(crate) use task::{dead_schema, live_schema};

@@ -4,12 +4,12 @@ use crate::INTEGER_MAX;
 use crate::bad_request::BadRequest;
 use crate::body::{Body, MEMBERS_MAX, Source, body};
 use crate::json::{self, Known};
-use crate::kind::{Kind, count, duration, flag, instant, list, number, object, one_of, text};
+use crate::kind::{Kind, choice, count, duration, flag, instant, list, number, object, one_of, text};
 use crate::openapi::schema::{self, Schema};
-use crate::part::{has, may, members_of, or_made, quiet, unless};
+use crate::part::{flat, has, may, members_of, or_made, quiet, unless};
 use crate::payload::{PayloadBody, exported_payload};
 use crate::retry::RetryBody;
-use crate::task::{DeathReason, FailureBody, TaskState, no_reason};
+use crate::task::{DeathBody, DeathReason, FailureBody, TaskState};
 use crate::terms::PRIORITY_DEFAULT;
 use crate::timeline::{self, MomentBody, timeline};
 use crate::trace::TraceContext;
@@ -64,13 +64,22 @@ body! {
         /// The trace context of its put.
         trace: Option<TraceContext> = may(members_of());
         /// When and why the task was given up; `None` for a live task.
-        death: Option<(i64, DeathReason)> = may(members_of());
+        death: Option<ExportDeath> = may(members_of());
+    }
+    check: |task: &Self, _| task.check_step();
+}
+
+body! {
+    /// The members that only a dead task has.
+    #[derive(Copy)]
+    pub struct ExportDeath: group {
+        /// When and why the task was given up.
+        death: DeathBody = flat();
         /// Whether another task has had its key since then.
         ///
         /// Such a task is found by its id only.
         keyless: bool = unless(false, flag());
     }
-    check: |task: &Self, _| task.check_step();
 }
 
 /// The states of a live task.
@@ -85,7 +94,6 @@ const OF_DEAD: [&str; 3] = ["dead_at", "reason", "keyless"];
 /// The members of a live task.
 const LIVE: Known = Known {
     find: |name| ExportTask::find(name).filter(|_| !OF_DEAD.contains(&name)),
-    names: || names_without(&OF_DEAD),
     elsewhere: &[("dead_at", OF_A_DEAD_TASK), ("reason", OF_A_DEAD_TASK), ("keyless", OF_A_DEAD_TASK)],
     ..ExportTask::KNOWN
 };
@@ -93,16 +101,9 @@ const LIVE: Known = Known {
 /// The members of a dead task.
 const DEAD: Known = Known {
     find: |name| ExportTask::find(name).filter(|_| name != "state"),
-    names: || names_without(&["state"]),
     elsewhere: &[("state", "a live task is a line with the member `task`")],
     ..ExportTask::KNOWN
 };
-
-fn names_without(absent: &[&str]) -> Vec<&'static str> {
-    let mut names = (ExportTask::KNOWN.names)();
-    names.retain(|name| !absent.contains(name));
-    names
-}
 
 /// The schema of a live task.
 pub(crate) fn live_schema() -> Schema {
@@ -139,7 +140,7 @@ impl ExportTask {
         json::read_members(bytes, if dead { &DEAD } else { &LIVE }, &mut slots)?;
         let task = Self::read(&slots, Source::Request)?;
         if dead && task.death.is_none() {
-            return Err(no_reason());
+            return Err(choice::<DeathReason>().missing("reason"));
         }
         Ok(task)
     }

@@ -60,7 +60,7 @@ fn a_job_is_a_task_at_both_doors() {
     let bury = format!("bury {id} 3");
     assert_eq!(say(&door, &["watch close", "ignore default", "reserve", &bury]), "A< BURIED");
     let dead = http.dead("close", &ListQuery::default()).expect("a page").tasks;
-    assert_eq!(dead[0].dead.map(|(_, why)| why), Some(DeathReason::Buried));
+    assert_eq!(dead[0].dead.map(|death| death.reason), Some(DeathReason::Buried));
     http.redrive("close", &RedriveBody::Key("order:2".to_owned())).expect("redriven");
     assert_eq!(say(&door, &["use close", "peek-ready"]), format!("A< FOUND {id} 2 {{}}"));
     assert!(say(&door, &[&format!("stats-job {id}")]).contains("kicks: 1"));

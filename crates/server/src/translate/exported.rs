@@ -9,8 +9,8 @@ use tickwheel_queue::{Key, QueueName, ScheduleName, Timestamp};
 
 use super::twin::Twin;
 use super::{
-    failure, group_text, moments_from, name_refused, retry, retry_body, tag_texts, timeline, unavailable,
-    unknown,
+    death, failure, group_text, moments_from, name_refused, retry, retry_body, tag_texts, timeline,
+    unavailable, unknown,
 };
 use crate::translate::{schedule, settings};
 
@@ -45,8 +45,7 @@ pub(crate) fn task_line(task: &queue::TaskView) -> api::ExportTask {
         origin: 0,
         tally: tally(task.tally),
         trace: task.trace.as_deref().and_then(api::TraceContext::read),
-        death: task.dead.map(|dead| (dead.at.as_ms(), dead.why.twin())),
-        keyless: task.dead.is_some_and(|dead| dead.keyless),
+        death: task.dead.map(|dead| api::ExportDeath { death: death(&dead), keyless: dead.keyless }),
     }
 }
 
@@ -63,11 +62,11 @@ pub(crate) fn task(task: api::ExportTask) -> Result<queue::ImportTask, Box<Probl
     let text = |error: &queue::NameError| name_refused(error);
     let tags: Result<Vec<_>, _> = task.tags.iter().map(|tag| queue::Tag::new(tag)).collect();
     let of_task = task.group.as_deref().map(queue::Group::new).transpose();
-    let dead = task.death.map(|(at_ms, reason)| queue::Dead {
-        at: at(at_ms),
+    let dead = task.death.map(|api::ExportDeath { death, keyless }| queue::Dead {
+        at: at(death.at_ms),
         due_at: at(task.due_at_ms),
-        why: reason.twin(),
-        keyless: task.keyless,
+        why: death.reason.twin(),
+        keyless,
     });
     let api::TallyBody { leases, expiries, nacks, burials, redrives, delay_ms } = task.tally;
     Ok(queue::ImportTask {
