@@ -9,7 +9,7 @@
 //!
 //! - requests, each with `parse(&[u8])` for the server and `to_json()` for a client: [`PutBody`],
 //!   [`PatchBody`], [`LeaseBody`], [`AckBody`], [`NackBody`], [`ExtendBody`], [`BatchLine`], [`AdvanceBody`];
-//! - queries and headers of requests: [`PutQuery`], [`PatchQuery`], [`CancelQuery`], [`ListQuery`], [`no_query`],
+//! - queries and headers of requests: [`PutQuery`], [`RevokeQuery`], [`ListQuery`], [`no_query`],
 //!   [`if_match`];
 //! - answers: [`TaskBody`], [`PutAnswer`], [`LeasedTasks`], [`TasksPage`], [`QueuesBody`], [`TokenResults`],
 //!   [`CancelAnswer`], [`BatchResult`], [`NowBody`], and [`Problem`] for every error;
@@ -59,6 +59,7 @@ mod lease;
 mod levels;
 pub mod openapi;
 mod part;
+pub mod path;
 mod payload;
 mod portable;
 mod problem;
@@ -108,8 +109,8 @@ pub use problem::{PROBLEM_CONTENT_TYPE, Problem};
 pub use problem_kind::{ProblemKind, ProblemPage};
 pub use put::{PatchBody, PutBody};
 pub use query::{
-    CURSOR_BYTES_MAX, CancelQuery, LIST_LIMIT_MAX, ListQuery, PatchQuery, PreviewQuery, PutMode, PutQuery,
-    QueuesQuery, SchedulesQuery, encoded, no_query,
+    CURSOR_BYTES_MAX, LIST_LIMIT_MAX, ListQuery, PreviewQuery, PutMode, PutQuery, QueuesQuery, RevokeQuery,
+    SchedulesQuery, no_query,
 };
 pub use queues::{DeleteQueueAnswer, QueueBody, QueueCounts, QueueGone, QueuesBody};
 pub use rate::{RATE_PER_MS_MAX, RATE_TASKS_MAX, RateBody};

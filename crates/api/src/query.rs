@@ -4,6 +4,7 @@ use crate::bad_request::{BadRequest, nearest, shown};
 use crate::choice::{self, Choice};
 use crate::filter::TaskFilter;
 use crate::json::list;
+use crate::path::push_encoded;
 use crate::task::TaskState;
 
 /// Maximum number of tasks on a page of a list.
@@ -111,18 +112,9 @@ query! {
 }
 
 query! {
-    /// The query of `PATCH /v1/queues/{q}/tasks/{key}`: `?revoke=true|false`.
+    /// The query of `PATCH` and `DELETE /v1/queues/{q}/tasks/{key}`: `?revoke=true|false`.
     #[derive(Copy)]
-    pub struct PatchQuery {
-        /// Whether a leased task is taken from its worker.
-        revoke: bool = false, flag;
-    }
-}
-
-query! {
-    /// The query of `DELETE /v1/queues/{q}/tasks/{key}`: `?revoke=true|false`.
-    #[derive(Copy)]
-    pub struct CancelQuery {
+    pub struct RevokeQuery {
         /// Whether a leased task is taken from its worker.
         revoke: bool = false, flag;
     }
@@ -341,18 +333,6 @@ fn decoded(text: &str) -> Result<String, &'static str> {
     String::from_utf8(bytes).map_err(|_| "is not UTF-8")
 }
 
-/// Percent-encodes everything but unreserved characters, for use in a path segment or a query.
-pub fn encoded(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => out.push(char::from(byte)),
-            _ => out.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    out
-}
-
 /// A parameter whose value can be written as text.
 pub(crate) trait ToText {
     /// The text, not yet encoded. A parameter that is written has a value.
@@ -396,6 +376,6 @@ impl Query {
         }
         self.text.push_str(name);
         self.text.push('=');
-        self.text.push_str(&encoded(value));
+        push_encoded(&mut self.text, value);
     }
 }

@@ -7,8 +7,8 @@ use tickwheel_api::duration::DURATION_MS_MAX;
 use tickwheel_api::replay::{ReplayLine, ReplayOp};
 use tickwheel_api::time::INSTANT_MS_MAX;
 use tickwheel_api::{
-    AckBody, AdvanceBody, BatchLine, BatchOp, CancelQuery, Due, ExtendBody, LeaseBody, ListQuery, MomentBody,
-    NackBody, PatchBody, PatchQuery, PayloadBody, Problem, PutBody, PutMode, PutQuery, RetryBody, TaskFilter,
+    AckBody, AdvanceBody, BatchLine, BatchOp, Due, ExtendBody, LeaseBody, ListQuery, MomentBody, NackBody,
+    PatchBody, PayloadBody, Problem, PutBody, PutMode, PutQuery, RetryBody, RevokeQuery, TaskFilter,
     TaskState, Terms, TermsPatch, if_match, no_query,
 };
 
@@ -38,8 +38,7 @@ fn parse_all(bytes: &[u8]) {
     check(if_match(bytes).err().map(refusal));
     let text = String::from_utf8_lossy(bytes);
     check(PutQuery::parse(&text).err().map(refusal));
-    check(PatchQuery::parse(&text).err().map(refusal));
-    check(CancelQuery::parse(&text).err().map(refusal));
+    check(RevokeQuery::parse(&text).err().map(refusal));
     check(ListQuery::parse(&text).err().map(refusal));
     check(no_query(&text).err().map(refusal));
 }
@@ -305,8 +304,8 @@ proptest! {
     ) {
         let put = PutQuery { mode, revoke };
         prop_assert_eq!(PutQuery::parse(&put.to_query()), Ok(put));
-        let cancel = CancelQuery { revoke };
-        prop_assert_eq!(CancelQuery::parse(&cancel.to_query()), Ok(cancel));
+        let change = RevokeQuery { revoke };
+        prop_assert_eq!(RevokeQuery::parse(&change.to_query()), Ok(change));
         let list = ListQuery { filter, limit, cursor };
         prop_assert_eq!(ListQuery::parse(&list.to_query()), Ok(list));
     }

@@ -1,9 +1,9 @@
 //! Tests of the input that each request accepts, and of the text of each refusal.
 
 use tickwheel_api::{
-    AckBody, AdvanceBody, BadRequest, BulkCancelBody, CancelQuery, Due, ExtendBody, LeaseBody, ListQuery,
-    Location, MomentBody, NackBody, PatchBody, PatchQuery, PayloadBody, PutBody, PutMode, PutQuery,
-    RetryBody, TaskFilter, TaskState, Terms, TermsPatch, etag, if_match, no_query,
+    AckBody, AdvanceBody, BadRequest, BulkCancelBody, Due, ExtendBody, LeaseBody, ListQuery, Location,
+    MomentBody, NackBody, PatchBody, PayloadBody, PutBody, PutMode, PutQuery, RetryBody, RevokeQuery,
+    TaskFilter, TaskState, Terms, TermsPatch, etag, if_match, no_query,
 };
 
 fn put(text: &str) -> PutBody {
@@ -367,8 +367,7 @@ fn queries() {
     assert_eq!(PutQuery::parse("revoke=true&mode=replace"), put(PutMode::Replace, true));
     assert_eq!(PutQuery::parse("m%6Fde=ups%65rt&&revoke=false&"), put(PutMode::Upsert, false));
     assert_eq!(PutQuery::parse("mode=debounce"), put(PutMode::Debounce, false));
-    assert_eq!(PatchQuery::parse("revoke=true"), Ok(PatchQuery { revoke: true }));
-    assert_eq!(CancelQuery::parse("revoke=true"), Ok(CancelQuery { revoke: true }));
+    assert_eq!(RevokeQuery::parse("revoke=true"), Ok(RevokeQuery { revoke: true }));
     assert_eq!(
         ListQuery::parse(""),
         Ok(ListQuery { filter: TaskFilter::default(), limit: 100, cursor: None })
@@ -439,7 +438,7 @@ fn queries() {
         ],
     );
     refused(
-        |bytes| CancelQuery::parse(&text(bytes)),
+        |bytes| RevokeQuery::parse(&text(bytes)),
         &[("mode=create", "parameter `mode`: is not a parameter of this request")],
     );
     refused(

@@ -1,8 +1,7 @@
-//! The address of a server: its URL, and paths below it.
+//! The address of a server: its URL.
 
 use crate::ClientError;
 use std::path::PathBuf;
-use tickwheel_api::encoded;
 use tickwheel_api::shown;
 
 /// The address of a server.
@@ -91,37 +90,6 @@ fn host_and_port(authority: &str) -> Option<(&str, Option<&str>)> {
     }
 }
 
-/// A queue name or key as one segment of a path.
-///
-/// `.` and `..` alone are encoded, too. A proxy on the way would otherwise treat them as steps in the
-/// path.
-fn segment(name: &str) -> String {
-    match name {
-        "." | ".." => name.replace('.', "%2E"),
-        _ => encoded(name),
-    }
-}
-
-/// The path of a queue.
-pub(crate) fn queue_root(queue: &str) -> String {
-    format!("/v1/queues/{}", segment(queue))
-}
-
-/// The path of a resource below a queue.
-pub(crate) fn queue_path(queue: &str, below: &str) -> String {
-    format!("/v1/queues/{}/{below}", segment(queue))
-}
-
-/// The path of a schedule.
-pub(crate) fn schedule_path(queue: &str, name: &str) -> String {
-    format!("{}/{}", queue_path(queue, "schedules"), segment(name))
-}
-
-/// The path of a task.
-pub(crate) fn task_path(queue: &str, key: &str) -> String {
-    format!("/v1/queues/{}/tasks/{}", segment(queue), segment(key))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -190,16 +158,5 @@ mod tests {
                 other => panic!("{url}: {other:?}"),
             }
         }
-    }
-
-    #[test]
-    fn segments() {
-        assert_eq!(segment("order:1"), "order%3A1");
-        assert_eq!(segment("a/b?c#d%e f"), "a%2Fb%3Fc%23d%25e%20f");
-        assert_eq!(segment("é"), "%C3%A9");
-        assert_eq!(
-            (segment("."), segment(".."), segment("...")),
-            ("%2E".into(), "%2E%2E".into(), "...".into())
-        );
     }
 }

@@ -8,7 +8,7 @@
 //! `examples/http` has the same story for the shell and for Python.
 
 use anyhow::{Result, ensure};
-use tickwheel_api::{CancelOutcome, CancelQuery, Due, PutBody, PutQuery, TokenResult};
+use tickwheel_api::{CancelOutcome, Due, PutBody, PutQuery, RevokeQuery, TokenResult};
 use tickwheel_client::blocking::Client;
 use tickwheel_examples::http_story::{MINUTE_MS, due, end, json, say, with_server};
 
@@ -19,7 +19,7 @@ fn main() -> Result<()> {
 }
 
 fn story(client: &Client) -> Result<()> {
-    let cancel = |key: &str, query: CancelQuery, told: CancelOutcome| -> Result<()> {
+    let cancel = |key: &str, query: RevokeQuery, told: CancelOutcome| -> Result<()> {
         let found = client.cancel(QUEUE, key, query, None)?;
         ensure!(found == told, "not as told: {} instead of {}", found.name(), told.name());
         Ok(())
@@ -36,7 +36,7 @@ fn story(client: &Client) -> Result<()> {
 
     // Paid in time. `Cancelled` is a promise: no worker will ever get this task.
     client.advance(10 * MINUTE_MS)?;
-    cancel("order:1", CancelQuery::default(), CancelOutcome::Cancelled)?;
+    cancel("order:1", RevokeQuery::default(), CancelOutcome::Cancelled)?;
     say("10 minutes later order:1 is paid: cancelled")?;
 
     // Never early, not by a millisecond.
@@ -52,9 +52,9 @@ fn story(client: &Client) -> Result<()> {
 
     // Paid while the worker is at it. `Leased` has changed nothing: the shop may wait for the worker and give
     // the money back, or, as here, take the task back. Then the worker is told so when it acks.
-    cancel("order:2", CancelQuery::default(), CancelOutcome::Leased)?;
+    cancel("order:2", RevokeQuery::default(), CancelOutcome::Leased)?;
     say("order:2 is paid at this moment: leased")?;
-    cancel("order:2", CancelQuery { revoke: true }, CancelOutcome::Revoked)?;
+    cancel("order:2", RevokeQuery { revoke: true }, CancelOutcome::Revoked)?;
     say("the shop wants the money and takes the task back: revoked")?;
 
     // The worker closes the orders first and acks then: the other way round a crash in between would leave an
@@ -68,7 +68,7 @@ fn story(client: &Client) -> Result<()> {
     // what is `Done`; a payment that comes later still hears `NotFound`, and the shop's own books have to say
     // why.
     client.advance(5 * MINUTE_MS)?;
-    cancel("order:3", CancelQuery::default(), CancelOutcome::Done)?;
+    cancel("order:3", RevokeQuery::default(), CancelOutcome::Done)?;
     say("5 minutes later order:3 is paid: done")?;
     say("so the shop gives the money back")?;
 

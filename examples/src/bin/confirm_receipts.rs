@@ -9,7 +9,7 @@
 
 use anyhow::{Result, ensure};
 use tickwheel_api::{
-    CancelOutcome, CancelQuery, Due, PatchBody, PatchQuery, PayloadBody, ProblemKind, PutBody, PutQuery,
+    CancelOutcome, Due, PatchBody, PayloadBody, ProblemKind, PutBody, PutQuery, RevokeQuery,
 };
 use tickwheel_client::blocking::Client;
 use tickwheel_examples::http_story::{DAY_MS, ack, due, due_one, end, json, refused, say, with_server};
@@ -34,7 +34,7 @@ fn story(client: &Client) -> Result<()> {
     say("order:1, order:2 and order:3 are delivered; each receipt is confirmed by itself after 15 days")?;
 
     client.advance(3 * DAY_MS)?;
-    let outcome = client.cancel(QUEUE, "order:1", CancelQuery::default(), None)?;
+    let outcome = client.cancel(QUEUE, "order:1", RevokeQuery::default(), None)?;
     ensure!(outcome == CancelOutcome::Cancelled, "not as told: {}", outcome.name());
     say("day 3: the buyer of order:1 confirms early: cancelled")?;
 
@@ -49,7 +49,7 @@ fn story(client: &Client) -> Result<()> {
         payload: Some(receipt(2, true)),
         ..PatchBody::default()
     };
-    let extend = || client.patch(QUEUE, "order:2", &patch, PatchQuery::default(), Some(task.version));
+    let extend = || client.patch(QUEUE, "order:2", &patch, RevokeQuery::default(), Some(task.version));
     extend()?;
     say("day 10: the buyer of order:2 asks for 7 more days and gets them")?;
 

@@ -10,7 +10,7 @@ use std::io::Write;
 
 use anyhow::{Context, Result, ensure};
 use tickwheel_api::{
-    CancelOutcome, CancelQuery, Due, LeaseBody, PayloadBody, PutBody, PutQuery, TaskState, TokenResult,
+    CancelOutcome, Due, LeaseBody, PayloadBody, PutBody, PutQuery, RevokeQuery, TaskState, TokenResult,
 };
 use tickwheel_client::blocking::Client;
 use tickwheel_server::{Config, Server, Store};
@@ -49,7 +49,7 @@ fn work(url: &str) -> Result<()> {
         None,
     )?;
     ensure!(client.get("close", "order:1")?.state == TaskState::Scheduled, "it is due in half an hour");
-    let outcome = client.cancel("close", "order:1", CancelQuery::default(), None)?;
+    let outcome = client.cancel("close", "order:1", RevokeQuery::default(), None)?;
     ensure!(
         outcome == CancelOutcome::Cancelled,
         "it was not due yet, but the cancel found {}",

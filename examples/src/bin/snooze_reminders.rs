@@ -9,7 +9,7 @@
 
 use anyhow::{Result, ensure};
 use tickwheel_api::{
-    Due, LeasedTask, NackBody, PatchBody, PatchQuery, PayloadBody, ProblemKind, PutBody, PutMode, PutQuery,
+    Due, LeasedTask, NackBody, PatchBody, PayloadBody, ProblemKind, PutBody, PutMode, PutQuery, RevokeQuery,
     TaskState, TokenResult,
 };
 use tickwheel_client::blocking::Client;
@@ -59,7 +59,7 @@ fn snooze(client: &Client) -> Result<()> {
     // Until then no worker has it, and a patch moves it by its key. That counts as nothing.
     client.advance(5 * MINUTE_MS)?;
     let patch = PatchBody { due: Some(Due::After(DAY_MS)), ..PatchBody::default() };
-    let stored = client.patch(QUEUE, KEY, &patch, PatchQuery::default(), None)?;
+    let stored = client.patch(QUEUE, KEY, &patch, RevokeQuery::default(), None)?;
     ensure!(stored.state == TaskState::Scheduled, "not as told: {}", stored.state.name());
     say("5 minutes later she finds it in her list and puts it off for a day: scheduled")?;
 

@@ -9,8 +9,8 @@
 
 use anyhow::{Result, ensure};
 use tickwheel_api::{
-    CancelOutcome, CancelQuery, Due, MomentBody, PatchBody, PatchQuery, PayloadBody, ProblemKind, PutBody,
-    PutQuery, TaskState,
+    CancelOutcome, Due, MomentBody, PatchBody, PayloadBody, ProblemKind, PutBody, PutQuery, RevokeQuery,
+    TaskState,
 };
 use tickwheel_client::blocking::Client;
 use tickwheel_examples::http_story::{
@@ -60,7 +60,7 @@ fn story(client: &Client) -> Result<()> {
 
     // One instant alone cannot be moved or taken out: a plan is put in the place of the other, as a whole.
     client.advance(12 * HOUR_MS)?;
-    let patch = |body: PatchBody| client.patch(QUEUE, SKU, &body, PatchQuery::default(), None);
+    let patch = |body: PatchBody| client.patch(QUEUE, SKU, &body, RevokeQuery::default(), None);
     let one_instant = PatchBody { due: Some(Due::After(DAY_MS)), ..PatchBody::default() };
     refused(patch(one_instant), ProblemKind::Timeline)?;
     let another = plan(today_ms, &[(2, 7), (4, 11)])?;
@@ -75,7 +75,7 @@ fn story(client: &Client) -> Result<()> {
     due(client, QUEUE, &[])?;
     say("the third midnight: nothing, for that was in the plan before")?;
 
-    let outcome = client.cancel(QUEUE, SKU, CancelQuery::default(), None)?;
+    let outcome = client.cancel(QUEUE, SKU, RevokeQuery::default(), None)?;
     ensure!(outcome == CancelOutcome::Cancelled, "not as told: {}", outcome.name());
     say("the plan is cancelled, with all that was to come")?;
     client.advance(30 * DAY_MS)?;

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
-use tickwheel_api::{BulkCancelAnswer, BulkCancelBody, CancelOutcome, CancelQuery, JobAction, SkippedBody};
+use tickwheel_api::{BulkCancelAnswer, BulkCancelBody, CancelOutcome, JobAction, RevokeQuery, SkippedBody};
 
 use super::many::{self, Many};
 use super::which::Which;
@@ -36,7 +36,7 @@ impl Cancel {
     pub(crate) fn run(self) -> Result<ExitCode> {
         let Some(key) = self.which.key("cancel") else { return self.many() };
         let Which { queue, if_match, revoke, remote, format, .. } = self.which;
-        let outcome = remote.client()?.cancel(&queue, &key, CancelQuery { revoke }, if_match)?;
+        let outcome = remote.client()?.cancel(&queue, &key, RevokeQuery { revoke }, if_match)?;
         format.print([Outcome { queue, key, result: outcome }])?;
         let why = match outcome {
             CancelOutcome::Cancelled | CancelOutcome::Revoked => return Ok(ExitCode::SUCCESS),

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Args;
 use tickwheel_api::{
-    BulkMoveAnswer, BulkMoveBody, Due, JobAction, MoveTo, PatchBody, PatchQuery, time::INSTANT_MS_MAX,
+    BulkMoveAnswer, BulkMoveBody, Due, JobAction, MoveTo, PatchBody, RevokeQuery, time::INSTANT_MS_MAX,
 };
 
 use super::many::{self, Many};
@@ -74,7 +74,7 @@ impl Move {
             }
         };
         let body = PatchBody { due: Some(due), ..PatchBody::default() };
-        let task = client.patch(&queue, &key, &body, PatchQuery { revoke }, if_match)?;
+        let task = client.patch(&queue, &key, &body, RevokeQuery { revoke }, if_match)?;
         format.print([task])?;
         Ok(ExitCode::SUCCESS)
     }

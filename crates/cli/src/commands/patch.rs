@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args;
-use tickwheel_api::{PatchBody, PatchQuery, PutAnswer, RetryBody, TermsPatch, time};
+use tickwheel_api::{PatchBody, PutAnswer, RetryBody, RevokeQuery, TermsPatch, time};
 
 use super::payload::Payload;
 use super::retry::TaskRetry;
@@ -124,7 +124,7 @@ impl OneTask {
     /// # Errors
     /// There is no server, or it refuses.
     pub(super) fn send(self, remote: &Remote, format: &Format, body: &PatchBody) -> Result<ExitCode> {
-        let query = PatchQuery { revoke: self.revoke };
+        let query = RevokeQuery { revoke: self.revoke };
         let task = remote.client()?.patch(&self.queue, &self.key, body, query, self.if_match)?;
         format.print([task])?;
         Ok(ExitCode::SUCCESS)

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use tickwheel_api::{CancelQuery, Due, PayloadBody, PutBody, PutQuery};
+use tickwheel_api::{Due, PayloadBody, PutBody, PutQuery, RevokeQuery};
 use tickwheel_client::ClientError;
 use tickwheel_client::blocking::Client;
 
@@ -71,7 +71,7 @@ fn pay(client: &Client, order: Order, ledger: &Ledger) {
     let mut retried = false;
     let outcome = insist(ledger, |attempt| {
         retried |= attempt > 0;
-        client.cancel(QUEUE, &order.key(), CancelQuery::default(), None)
+        client.cancel(QUEUE, &order.key(), RevokeQuery::default(), None)
     });
     if let Some(outcome) = outcome {
         let seen = CancelSeen { outcome, retried, answered: Instant::now(), answered_ms: wall_ms() };

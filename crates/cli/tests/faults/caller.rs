@@ -1,9 +1,8 @@
 //! A client whose calls and answers are all recorded.
 
 use tickwheel_api::{
-    BatchLine, BatchOp, BatchResult, CancelOutcome, CancelQuery, Due, LeaseBody, LeasedTask, ListQuery,
-    PatchBody, PatchQuery, PayloadBody, Problem, ProblemKind, PutBody, PutMode, PutQuery, TaskBody,
-    TokenResult,
+    BatchLine, BatchOp, BatchResult, CancelOutcome, Due, LeaseBody, LeasedTask, ListQuery, PatchBody,
+    PayloadBody, Problem, ProblemKind, PutBody, PutMode, PutQuery, RevokeQuery, TaskBody, TokenResult,
 };
 use tickwheel_client::blocking::Client;
 use tickwheel_client::{ClientError, Outcome};
@@ -63,14 +62,14 @@ impl<'a> Caller<'a> {
     pub(crate) fn patch(&self, key: &Key, due_ms: i64) -> Said<Answer> {
         let body = PatchBody { due: Some(Due::At(due_ms)), ..PatchBody::default() };
         self.call(key, Call::Patch { due_ms }, || {
-            let task = self.client.patch(queue_of(key), key, &body, PatchQuery::default(), None)?;
+            let task = self.client.patch(queue_of(key), key, &body, RevokeQuery::default(), None)?;
             Ok(Answer::Changed { version: task.version })
         })
     }
 
     pub(crate) fn cancel(&self, key: &Key) -> Said<Answer> {
         self.call(key, Call::Cancel, || {
-            Ok(of_cancel(self.client.cancel(queue_of(key), key, CancelQuery::default(), None)?))
+            Ok(of_cancel(self.client.cancel(queue_of(key), key, RevokeQuery::default(), None)?))
         })
     }
 

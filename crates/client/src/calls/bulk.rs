@@ -2,12 +2,12 @@
 
 use hyper::Method;
 use serde::de::DeserializeOwned;
+use tickwheel_api::path::queue_path;
 use tickwheel_api::{
     BulkCancelAnswer, BulkCancelBody, BulkMoveAnswer, BulkMoveBody, JobBody, JobsBody, PurgeAnswer, PurgeBody,
 };
 
 use crate::call::{Call, LONG_TIMEOUT, Request, calls};
-use crate::endpoint::queue_path;
 
 calls! {
     /// Cancels all tasks that a filter finds. `Err` in the answer: the tasks are too many to wait for, so a job does the work, see

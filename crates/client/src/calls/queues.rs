@@ -1,12 +1,12 @@
 //! Queues: their counts, their settings, and their pauses and drains.
 
 use hyper::Method;
+use tickwheel_api::path::{queue_path, queue_root};
 use tickwheel_api::{
     DeleteQueueAnswer, PauseBody, QueueBody, QueueCounts, QueuesBody, QueuesQuery, SettingsBody,
 };
 
 use crate::call::{Request, calls};
-use crate::endpoint::{queue_path, queue_root};
 
 calls! {
     /// All queues, with their numbers of tasks.

@@ -1,13 +1,13 @@
 //! Schedules.
 
 use hyper::Method;
+use tickwheel_api::path::{queue_path, schedule_path};
 use tickwheel_api::{
     DeleteScheduleAnswer, PreviewBody, PreviewQuery, ScheduleBody, ScheduleSpec, SchedulesPage,
     SchedulesQuery,
 };
 
 use crate::call::{Request, calls};
-use crate::endpoint::{queue_path, schedule_path};
 
 calls! {
     /// Creates or replaces a schedule. A schedule that is equal already does not change.

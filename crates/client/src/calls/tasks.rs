@@ -2,13 +2,13 @@
 
 use hyper::Method;
 use hyper::header::HeaderName;
+use tickwheel_api::path::{queue_path, task_path};
 use tickwheel_api::{
-    BatchLine, BatchResult, CancelAnswer, CancelOutcome, CancelQuery, ListQuery, PatchBody, PatchQuery,
-    PutAnswer, PutBody, PutQuery, RedriveAnswer, RedriveBody, TaskBody, TaskFilter, TasksPage,
+    BatchLine, BatchResult, CancelAnswer, CancelOutcome, ListQuery, PatchBody, PutAnswer, PutBody, PutQuery,
+    RedriveAnswer, RedriveBody, RevokeQuery, TaskBody, TaskFilter, TasksPage,
 };
 
 use crate::call::{Call, Request, calls};
-use crate::endpoint::{queue_path, task_path};
 use crate::{Client, ClientError, blocking};
 
 /// 500 lines in one request. With this limit a batch of any length needs little memory at one time.
@@ -67,7 +67,7 @@ calls! {
     /// # Errors
     ///
     /// As a problem: 404, 409 or 412, as for [`put`](Self::put); see [`ClientError`].
-    fn patch(queue: &str, key: &str, body: &PatchBody, query: PatchQuery, if_match: Option<u64>) -> PutAnswer {
+    fn patch(queue: &str, key: &str, body: &PatchBody, query: RevokeQuery, if_match: Option<u64>) -> PutAnswer {
         let request = Request::new(Method::PATCH, task_path(queue, key)).query(&query.to_query());
         request.if_match(if_match).json(body.to_json()).answer()
     }
@@ -77,7 +77,7 @@ calls! {
     /// # Errors
     ///
     /// As a problem: 412 if the task has another version than `if_match`; see [`ClientError`].
-    fn cancel(queue: &str, key: &str, query: CancelQuery, if_match: Option<u64>) -> CancelOutcome {
+    fn cancel(queue: &str, key: &str, query: RevokeQuery, if_match: Option<u64>) -> CancelOutcome {
         let request = Request::new(Method::DELETE, task_path(queue, key)).query(&query.to_query());
         request.if_match(if_match).end(|answer| match answer {
             Err(ClientError::Problem(problem)) => problem.result.ok_or(ClientError::Problem(problem)),

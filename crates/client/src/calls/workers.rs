@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
+use tickwheel_api::path::queue_path;
 use tickwheel_api::{
     AckBody, ExtendBody, LeaseBody, LeasedTask, LeasedTasks, NackBody, TokenResult, TokenResults,
 };
 
 use crate::call::{CALL_TIMEOUT, Call, Request, calls};
-use crate::endpoint::queue_path;
 
 calls! {
     /// Leases ready tasks. The result is empty if no task was ready in time. The call waits for the time of the body (ms), and 30 s more

@@ -5,9 +5,9 @@ use std::net::TcpListener;
 use std::time::Duration;
 
 use tickwheel_api::{
-    BatchLine, BatchOp, BatchResult, CancelOutcome, CancelQuery, Due, ExtendBody, LeaseBody, ListQuery,
-    NackBody, PatchBody, PatchQuery, PayloadBody, Problem, ProblemKind, PutBody, PutMode, PutQuery,
-    TaskFilter, TaskState, TokenResult, TraceContext,
+    BatchLine, BatchOp, BatchResult, CancelOutcome, Due, ExtendBody, LeaseBody, ListQuery, NackBody,
+    PatchBody, PayloadBody, Problem, ProblemKind, PutBody, PutMode, PutQuery, RevokeQuery, TaskFilter,
+    TaskState, TokenResult, TraceContext,
 };
 use tickwheel_client::blocking::Client;
 use tickwheel_client::{ClientError, Retries};
@@ -54,8 +54,8 @@ fn every_call_as_it_goes_out() {
         (TaskState::Scheduled, br#"{"a": 1}"#.as_slice())
     );
     let patch = PatchBody { due: Some(Due::At(5)), ..PatchBody::default() };
-    assert_eq!(client.patch("q", "k", &patch, PatchQuery { revoke: true }, None).expect("patch").id, 7);
-    let cancel = CancelQuery { revoke: true };
+    assert_eq!(client.patch("q", "k", &patch, RevokeQuery { revoke: true }, None).expect("patch").id, 7);
+    let cancel = RevokeQuery { revoke: true };
     assert_eq!(client.cancel("q", "k", cancel, Some(41)).expect("cancel"), CancelOutcome::Revoked);
     let leased =
         client.lease("q", &LeaseBody { max: 2, lease_ms: Some(5_000), wait_ms: 20_000 }).expect("lease");
@@ -115,9 +115,9 @@ fn every_outcome_of_a_cancel_is_an_answer() {
     answers.push(problem(&mismatch));
     let (client, server) = pair(answers);
     for outcome in outcomes {
-        assert_eq!(client.cancel("q", "k", CancelQuery::default(), None).expect("an outcome"), outcome);
+        assert_eq!(client.cancel("q", "k", RevokeQuery::default(), None).expect("an outcome"), outcome);
     }
-    let error = client.cancel("q", "k", CancelQuery::default(), Some(41)).expect_err("another version");
+    let error = client.cancel("q", "k", RevokeQuery::default(), Some(41)).expect_err("another version");
     assert_eq!(error.problem(), Some(&mismatch));
     server.join().expect("the server's thread");
 }
@@ -304,7 +304,7 @@ fn an_answer_that_was_lost_is_asked_for_again_only_where_twice_is_once() {
             let nack = NackBody { tokens: vec!["t".to_owned()], delay_ms: None, reason: None };
             client.nack("q", &nack).expect_err("it is not known")
         },
-        |client| client.cancel("q", "k", CancelQuery::default(), None).expect_err("it is not known"),
+        |client| client.cancel("q", "k", RevokeQuery::default(), None).expect_err("it is not known"),
         |client| client.post("q", &PutBody::default()).expect_err("it would make two"),
         |client| {
             let put = client.put("q", "k", &PutBody::default(), PutQuery::default(), None);

@@ -10,10 +10,9 @@ use std::time::Duration;
 use std::{fs, thread};
 
 use tickwheel_api::{
-    BatchLine, BatchOp, BulkCancelBody, BulkMoveBody, CancelQuery, ExportQuery, ExtendBody, ForecastQuery,
-    ImportQuery, LeaseBody, ListQuery, MoveTo, NackBody, PatchBody, PatchQuery, PauseBody, PreviewQuery,
-    PurgeBody, PutBody, PutQuery, QueuesQuery, RedriveBody, ScheduleSpec, SchedulesQuery, SettingsBody,
-    TaskFilter,
+    BatchLine, BatchOp, BulkCancelBody, BulkMoveBody, ExportQuery, ExtendBody, ForecastQuery, ImportQuery,
+    LeaseBody, ListQuery, MoveTo, NackBody, PatchBody, PauseBody, PreviewQuery, PurgeBody, PutBody, PutQuery,
+    QueuesQuery, RedriveBody, RevokeQuery, ScheduleSpec, SchedulesQuery, SettingsBody, TaskFilter,
 };
 use tickwheel_client::blocking::Client;
 use tickwheel_client::{ClientError, Outcome, Retries};
@@ -45,7 +44,7 @@ const CALLS: &[(&str, Sends)] = &[
         client.batch("q", &[line]).map(drop)
     }),
     ("begin_backup", |client| client.begin_backup().map(drop)),
-    ("cancel", |client| client.cancel("q", "k", CancelQuery::default(), None).map(drop)),
+    ("cancel", |client| client.cancel("q", "k", RevokeQuery::default(), None).map(drop)),
     ("cancel_many", |client| {
         let body = BulkCancelBody { filter: TaskFilter::default(), dry_run: false, revoke: false };
         client.cancel_many("q", &body).map(drop)
@@ -76,7 +75,7 @@ const CALLS: &[(&str, Sends)] = &[
     ("nack", |client| {
         client.nack("q", &NackBody { tokens: token(), delay_ms: None, reason: None }).map(drop)
     }),
-    ("patch", |client| client.patch("q", "k", &PatchBody::default(), PatchQuery::default(), None).map(drop)),
+    ("patch", |client| client.patch("q", "k", &PatchBody::default(), RevokeQuery::default(), None).map(drop)),
     ("pause", |client| client.pause("q", &PauseBody::default()).map(drop)),
     ("post", |client| client.post("q", &PutBody::default()).map(drop)),
     ("post_once", |client| client.post_once("q", "k", &PutBody::default()).map(drop)),

@@ -1,14 +1,12 @@
 //! Answers that are not problems.
 
-use std::fmt::Write as _;
-
 use axum::body::Body;
 use axum::http::header::{CONTENT_TYPE, ETAG, LOCATION};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
 use serde::Serialize;
 use tickwheel_api::etag;
-use tickwheel_queue::{Key, QueueName, ScheduleName, Seq};
+use tickwheel_queue::Seq;
 
 use crate::base::pieces::Pieces;
 
@@ -48,9 +46,9 @@ pub(crate) fn of(body: Body, media_type: &'static str) -> Response {
 }
 
 /// The answer 202 to a call that began something which goes on at this path.
-pub(crate) fn begun<T: Serialize>(path: &str, body: &T) -> Response {
+pub(crate) fn begun<T: Serialize>(path: String, body: &T) -> Response {
     let mut response = json(StatusCode::ACCEPTED, body);
-    response.headers_mut().insert(LOCATION, HeaderValue::from_str(path).expect("digits are a header value"));
+    response.headers_mut().insert(LOCATION, location(path));
     response
 }
 
@@ -62,45 +60,7 @@ pub(crate) fn versioned<T: Serialize>(status: StatusCode, version: Seq, body: &T
     response
 }
 
-/// The `Location` of a task.
-pub(crate) fn task_path(queue: &QueueName, key: &Key) -> HeaderValue {
-    path(queue, "/tasks/", key.as_str())
-}
-
-/// The `Location` of a schedule.
-pub(crate) fn schedule_path(queue: &QueueName, name: &ScheduleName) -> HeaderValue {
-    path(queue, "/schedules/", name.as_str())
-}
-
-fn path(queue: &QueueName, folder: &str, name: &str) -> HeaderValue {
-    let mut path = String::with_capacity(128);
-    path.push_str("/v1/queues/");
-    encode(&mut path, queue.as_str());
-    path.push_str(folder);
-    encode(&mut path, name);
-    HeaderValue::try_from(path).expect("percent-encoded text is ASCII without controls")
-}
-
-/// Percent-encodes all characters except those that never need it (RFC 3986 section 2.3), and `:`, which is frequent
-/// in keys and allowed in a path segment.
-fn encode(out: &mut String, name: &str) {
-    for byte in name.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~:".contains(&byte) {
-            out.push(byte as char);
-        } else {
-            write!(out, "%{byte:02X}").expect("a string takes all");
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_location_leads_back_to_its_task() {
-        let queue = QueueName::new("shop/close").expect("a name");
-        let key = Key::new("ü/% ?#:1").expect("a key");
-        assert_eq!(task_path(&queue, &key), "/v1/queues/shop%2Fclose/tasks/%C3%BC%2F%25%20%3F%23:1");
-    }
+/// The header `Location` with this path.
+pub(crate) fn location(path: String) -> HeaderValue {
+    HeaderValue::try_from(path).expect("a path is ASCII without controls")
 }

@@ -33,7 +33,7 @@ async fn begin(mut call: Call) -> Result<Response, Refusal> {
         Begun::Now(body) => body,
         Begun::UnderWay(id) => return Err(Problem::backup_under_way(id).into()),
     };
-    Ok(answer::begun(&format!("/v1/backups/{}", body.id), &body))
+    Ok(answer::begun(format!("/v1/backups/{}", body.id), &body))
 }
 
 /// `GET` on the collection: the newest backups, up to a limit.

@@ -76,7 +76,7 @@ async fn run(caller: &Caller, queue: &QueueName, work: Work) -> Result<Response,
 fn answered(action: JobAction, done: Done) -> Response {
     let (matched, Tally { done, skipped }) = match done {
         Done::All { matched, tally } => (matched, tally),
-        Done::Job(job) => return answer::begun(&format!("/v1/jobs/{}", job.id), &job),
+        Done::Job(job) => return answer::begun(format!("/v1/jobs/{}", job.id), &job),
     };
     match action {
         JobAction::Cancel => answer::json(StatusCode::OK, &BulkCancelAnswer { matched, cancelled: done }),

@@ -3,6 +3,7 @@
 use axum::http::StatusCode;
 use axum::http::header::LOCATION;
 use axum::response::Response;
+use tickwheel_api::path::schedule_path;
 use tickwheel_api::{
     DeleteScheduleAnswer, PreviewQuery, Problem, ScheduleGone, ScheduleSpec, SchedulesPage, SchedulesQuery,
 };
@@ -46,7 +47,9 @@ async fn put(mut call: Call) -> Result<Response, Refusal> {
     let status = if stored.created { StatusCode::CREATED } else { StatusCode::OK };
     let mut response = show(status, &stored.schedule);
     if stored.created {
-        response.headers_mut().insert(LOCATION, answer::schedule_path(queue, &name));
+        response
+            .headers_mut()
+            .insert(LOCATION, answer::location(schedule_path(queue.as_str(), name.as_str())));
     }
     Ok(response)
 }

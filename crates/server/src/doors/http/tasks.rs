@@ -3,7 +3,8 @@
 use axum::http::StatusCode;
 use axum::http::header::LOCATION;
 use axum::response::Response;
-use tickwheel_api::{BadRequest, CancelQuery, ListQuery, PatchBody, PatchQuery, PutBody, PutQuery};
+use tickwheel_api::path::task_path;
+use tickwheel_api::{BadRequest, ListQuery, PatchBody, PutBody, PutQuery, RevokeQuery};
 use tickwheel_queue::{Put, PutError, PutMode, QueueName, Stored};
 
 use crate::access::refusal::Refusal;
@@ -83,7 +84,7 @@ async fn get(call: Call) -> Result<Response, Refusal> {
 
 /// `PATCH`: reschedules the live task or gives it another payload. Members that are not named stay.
 async fn patch(mut call: Call) -> Result<Response, Refusal> {
-    let (key, query, version) = (call.key()?, PatchQuery::parse(call.query())?, call.version()?);
+    let (key, query, version) = (call.key()?, RevokeQuery::parse(call.query())?, call.version()?);
     let body = call.read_portable(PatchBody::parse, PatchBody::check_portable).await?;
     let (caller, queue) = (&call.caller, call.queue());
     let command = translate::patch(queue, &key, body, query.revoke, version, &caller.app.levels)?;
@@ -95,7 +96,7 @@ async fn patch(mut call: Call) -> Result<Response, Refusal> {
 /// `DELETE`: cancels the task, with one definite answer.
 async fn cancel(call: Call) -> Result<Response, Refusal> {
     let (queue, key) = (call.queue(), call.key()?);
-    let (query, version) = (CancelQuery::parse(call.query())?, call.version()?);
+    let (query, version) = (RevokeQuery::parse(call.query())?, call.version()?);
     let ended = call.caller.cancel(translate::cancel(queue, &key, query.revoke, version))?.await;
     let ended = ended.map_err(|error| translate::cancel_refused(&error, queue, &key, version))?;
     Ok(answer::json(StatusCode::OK, &translate::cancel_answer(ended)))
@@ -154,7 +155,7 @@ fn put_answer(stored: &Stored) -> Response {
         return answer::versioned(StatusCode::OK, stored.task.version, &body);
     }
     let mut response = answer::versioned(StatusCode::CREATED, stored.task.version, &body);
-    let location = answer::task_path(&stored.task.queue, &stored.task.key);
+    let location = answer::location(task_path(stored.task.queue.as_str(), stored.task.key.as_str()));
     response.headers_mut().insert(LOCATION, location);
     response
 }
