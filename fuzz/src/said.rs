@@ -83,7 +83,7 @@ fn look(mut text: &[u8]) -> Vec<Event> {
                 Some(Some(behind)) => text = behind,
                 None => {}
             }
-            events.push(Event::Fault(Fault::BadFormat));
+            events.push(Err(Fault::BadFormat));
             continue;
         }
         if let [alone] = &decode([line])[..] {
@@ -103,14 +103,14 @@ fn look(mut text: &[u8]) -> Vec<Event> {
         // Whether the line is good shows where nothing stands in the way of its body.
         let at = line[..ends].iter().rposition(|byte| *byte != b' ').map_or(0, |at| at + 1) - last.len();
         let empty = [&line[..at], b"0", &line[at + last.len()..]].concat();
-        if let [Event::Fault(fault)] = decode([&empty[..], b"\r\n"])[..] {
-            events.push(Event::Fault(fault));
+        if let [Err(fault)] = decode([&empty[..], b"\r\n"])[..] {
+            events.push(Err(fault));
         } else if bytes > JOB_BYTES_MAX as usize {
-            events.push(Event::Fault(Fault::JobTooBig));
+            events.push(Err(Fault::JobTooBig));
         } else if body.ends_with(b"\r\n") {
             events.extend(decode([line, body]));
         } else {
-            events.push(Event::Fault(Fault::ExpectedCrlf));
+            events.push(Err(Fault::ExpectedCrlf));
         }
     }
     events

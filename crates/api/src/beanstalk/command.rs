@@ -141,14 +141,8 @@ impl Command {
     pub const COUNTED: &[&str] = VERBS.split_at(22).0;
 }
 
-/// One thing that a client sent.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Event {
-    /// A command.
-    Command(Command),
-    /// Bytes that are not a command. Reading goes on after them.
-    Fault(Fault),
-}
+/// One thing that a client sent: a command, or bytes that are not a command. Reading goes on after both.
+pub type Event = Result<Command, Fault>;
 
 /// Why the bytes are not a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -128,8 +128,8 @@ impl Decoder {
     /// Reads a complete line; `None`: a body follows.
     fn said(&mut self, line: &[u8]) -> Option<Event> {
         match line::read(line) {
-            Ok(Line::Whole(command)) => Some(Event::Command(command)),
-            Err(fault) => Some(Event::Fault(fault)),
+            Ok(Line::Whole(command)) => Some(Ok(command)),
+            Err(fault) => Some(Err(fault)),
             Ok(Line::BodyFollows { bytes, .. }) if bytes > self.job_bytes_max => {
                 self.skip(bytes, Fault::JobTooBig);
                 None
@@ -169,7 +169,7 @@ impl Decoder {
         }
         match ending.and_then(|ending| ending.body_bytes()) {
             Some(bytes) => self.skip(bytes, Fault::BadFormat),
-            None => return Some(Some(Event::Fault(Fault::BadFormat))),
+            None => return Some(Some(Err(Fault::BadFormat))),
         }
         Some(None)
     }
@@ -185,10 +185,10 @@ impl Decoder {
         }
         let Body { terms, bytes: mut body, .. } = body;
         if !body.ends_with(END) {
-            return Some(Event::Fault(Fault::ExpectedCrlf));
+            return Some(Err(Fault::ExpectedCrlf));
         }
         body.truncate(body.len() - END.len());
-        Some(Event::Command(Command::Put { terms, body }))
+        Some(Ok(Command::Put { terms, body }))
     }
 
     fn skip(&mut self, bytes: u32, fault: Fault) {
@@ -203,7 +203,7 @@ impl Decoder {
             self.state = State::Skipped { left, fault };
             return None;
         }
-        Some(Event::Fault(fault))
+        Some(Err(fault))
     }
 }
 
@@ -233,56 +233,56 @@ mod tests {
 
     fn put(body: &[u8]) -> Event {
         let terms = JobTerms { key: None, priority: 1, when: super::super::When::AfterMs(0), ttr_s: 9 };
-        Event::Command(Command::Put { terms, body: body.to_vec() })
+        Ok(Command::Put { terms, body: body.to_vec() })
     }
 
     #[test]
     fn bodies_are_bytes() {
         assert_eq!(of(b"put 1 0 9 3\r\n\r\n\0\r\n"), [put(b"\r\n\0")]);
-        assert_eq!(of(b"put 1 0 9 0\r\n\r\nquit\r\n"), [put(b""), Event::Command(Command::Quit)]);
+        assert_eq!(of(b"put 1 0 9 0\r\n\r\nquit\r\n"), [put(b""), Ok(Command::Quit)]);
         assert_eq!(of(b"put 1 0 9 8\r\n12345678\r\n"), [put(b"12345678")], "as big as may be");
     }
 
     #[test]
     fn after_a_fault_the_next_command_is_read() {
-        let (fault, stats) = (Event::Fault, Event::Command(Command::Stats));
-        assert_eq!(of(b"put 1 0 9 9\r\n123456789\r\nstats\r\n"), [fault(Fault::JobTooBig), stats.clone()]);
+        let stats = Ok(Command::Stats);
+        assert_eq!(of(b"put 1 0 9 9\r\n123456789\r\nstats\r\n"), [Err(Fault::JobTooBig), stats.clone()]);
         // The announced bytes and two more are skipped; a command follows.
-        assert_eq!(of(b"put 1 0 9 2\r\n1234stats\r\n"), [fault(Fault::ExpectedCrlf), stats.clone()]);
+        assert_eq!(of(b"put 1 0 9 2\r\n1234stats\r\n"), [Err(Fault::ExpectedCrlf), stats.clone()]);
         // The body of a put that was refused is read as commands.
         let read = of(b"put 1 0 9 x\r\nstats\r\n\r\n");
-        assert_eq!(read, [fault(Fault::BadFormat), stats.clone(), fault(Fault::UnknownCommand)]);
+        assert_eq!(read, [Err(Fault::BadFormat), stats.clone(), Err(Fault::UnknownCommand)]);
         // The body of a put with a key is skipped.
         assert_eq!(
             of(b"put-key a b 1 0 9 7\r\nstats\r\n\r\nquit\r\n"),
-            [fault(Fault::BadFormat), Event::Command(Command::Quit)]
+            [Err(Fault::BadFormat), Ok(Command::Quit)]
         );
-        assert_eq!(of(b"a\nb\r\nstats\r\n"), [fault(Fault::UnknownCommand), stats]);
+        assert_eq!(of(b"a\nb\r\nstats\r\n"), [Err(Fault::UnknownCommand), stats]);
     }
 
     #[test]
     fn a_line_is_long_enough_or_too_long_by_one_byte() {
         let line = |verb: &str, bytes: usize| format!("{verb}{}\r\n", "x".repeat(bytes - verb.len() - 2));
         let faults = |text: String| of(text.as_bytes());
-        assert_eq!(faults(line("", 224)), [Event::Fault(Fault::UnknownCommand)]);
+        assert_eq!(faults(line("", 224)), [Err(Fault::UnknownCommand)]);
         for bytes in [225, 226, 227, 5_000] {
             let then = line("", bytes) + "stats\r\n";
-            let wanted = [Event::Fault(Fault::BadFormat), Event::Command(Command::Stats)];
+            let wanted = [Err(Fault::BadFormat), Ok(Command::Stats)];
             assert_eq!(faults(then), wanted, "{bytes} bytes");
         }
         // A line of a verb with a key may be longer. A key may not, which is another fault. The body of a put-key is never read as
         // commands, even if its line is too long.
         let key =
             |bytes: usize, rest: &str| format!("put-key {}{rest}\r\nquit\r\nstats\r\n", "k ".repeat(bytes));
-        let then = [Event::Fault(Fault::BadFormat), Event::Command(Command::Stats)];
+        let then = [Err(Fault::BadFormat), Ok(Command::Stats)];
         for keys in [500, 508, 511, 512, 3_000] {
             assert_eq!(faults(key(keys, "0 0 60 4")), then, "{keys} keys");
-            assert_eq!(faults(key(keys, "0 0 60 4x"))[1], Event::Command(Command::Quit), "{keys} keys");
+            assert_eq!(faults(key(keys, "0 0 60 4x"))[1], Ok(Command::Quit), "{keys} keys");
         }
         let spaces = |bytes: usize| format!("delay-key k{}1s\r\n", " ".repeat(bytes - 15));
         assert_eq!(spaces(1_024).len(), 1_024);
-        assert!(matches!(faults(spaces(1_024))[..], [Event::Command(Command::DelayKey { .. })]));
-        assert_eq!(faults(spaces(1_025)), [Event::Fault(Fault::BadFormat)]);
+        assert!(matches!(faults(spaces(1_024))[..], [Ok(Command::DelayKey { .. })]));
+        assert_eq!(faults(spaces(1_025)), [Err(Fault::BadFormat)]);
     }
 
     #[test]
@@ -304,7 +304,7 @@ mod tests {
             assert_eq!(all(&mut decoder, &[b'x'; 100_000]), []);
         }
         let events = all(&mut decoder, &[&[b'x'; 99_997][..], b"\r\n"].concat());
-        let [Event::Command(Command::Put { body, .. })] = &events[..] else { panic!("{events:?}") };
+        let [Ok(Command::Put { body, .. })] = &events[..] else { panic!("{events:?}") };
         assert_eq!((body.len(), body.capacity()), (1_000_000, 1_000_002));
     }
 

@@ -5,13 +5,13 @@
 //! key are our own. Beanstalkd 1.12 refuses all of them, so a client can try one and use another verb if it is refused.
 //!
 //! ```
-//! use tickwheel_api::beanstalk::{Command, Decoder, Event, Reply};
+//! use tickwheel_api::beanstalk::{Command, Decoder, Reply};
 //!
 //! let mut decoder = Decoder::new(65_535);
 //! let mut input = &b"put 10 0 60 5\r\nhello\r\nlist-tube-used\r\n"[..];
-//! let Some(Event::Command(Command::Put { terms, body })) = decoder.next(&mut input) else { panic!("a put") };
+//! let Some(Ok(Command::Put { terms, body })) = decoder.next(&mut input) else { panic!("a put") };
 //! assert_eq!((terms.priority, &body[..]), (10, &b"hello"[..]));
-//! assert_eq!(decoder.next(&mut input), Some(Event::Command(Command::ListTubeUsed)));
+//! assert_eq!(decoder.next(&mut input), Some(Ok(Command::ListTubeUsed)));
 //! assert_eq!(decoder.next(&mut input), None, "all of it is read");
 //!
 //! let mut answers = Vec::new();

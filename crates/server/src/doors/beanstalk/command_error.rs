@@ -14,7 +14,16 @@ use crate::access::refusal::Refusal;
 pub(super) enum CommandError {
     /// The client gets this answer, and the connection goes on.
     Answer(Reply<'static>),
-    /// The service refused the command; the client gets this answer, and the connection ends.
+    /// The connection ends.
+    End(End),
+}
+
+/// Why a connection ends before its client leaves.
+///
+/// A command error does not turn into an end by `?`. So what carries out several commands, and returns an end only, has to write the answer of a
+/// failed command and go on to the next.
+pub(super) enum End {
+    /// The service refused the command; the client gets this answer.
     Refused(Reply<'static>),
     /// The socket failed.
     Socket(io::Error),
@@ -27,11 +36,23 @@ impl CommandError {
     ///
     /// # Errors
     /// The connection ends.
-    pub(super) fn answer(self) -> Result<Reply<'static>, Self> {
+    pub(super) fn answer(self) -> Result<Reply<'static>, End> {
         match self {
             Self::Answer(reply) => Ok(reply),
-            end => Err(end),
+            Self::End(end) => Err(end),
         }
+    }
+}
+
+impl From<io::Error> for End {
+    fn from(error: io::Error) -> Self {
+        Self::Socket(error)
+    }
+}
+
+impl From<Refusal> for End {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refused(&refusal))
     }
 }
 
@@ -41,15 +62,21 @@ impl From<Reply<'static>> for CommandError {
     }
 }
 
+impl From<End> for CommandError {
+    fn from(end: End) -> Self {
+        Self::End(end)
+    }
+}
+
 impl From<io::Error> for CommandError {
     fn from(error: io::Error) -> Self {
-        Self::Socket(error)
+        Self::End(error.into())
     }
 }
 
 impl From<Refusal> for CommandError {
     fn from(refusal: Refusal) -> Self {
-        Self::Refused(refused(&refusal))
+        Self::End(refusal.into())
     }
 }
 
@@ -66,7 +93,7 @@ pub(super) fn refused(refusal: &Refusal) -> Reply<'static> {
 impl From<Unavailable> for CommandError {
     fn from(why: Unavailable) -> Self {
         match why {
-            Unavailable::Closed => Self::Stop,
+            Unavailable::Closed => Self::End(End::Stop),
             Unavailable::Full { .. } | Unavailable::ReadOnly { .. } => Self::Answer(Reply::OutOfMemory),
             // The command may have been carried out or not, and the protocol has no word for that.
             _ => Self::Answer(Reply::InternalError),

@@ -15,7 +15,7 @@ use tickwheel_queue::{
 };
 
 use super::budget::Watching;
-use super::command_error::CommandError;
+use super::command_error::{CommandError, End};
 use super::config::DEFAULT;
 use super::counters::Counted;
 use super::door::BeanstalkDoor;
@@ -58,13 +58,13 @@ pub(super) async fn serve(connection: Connection, door: &BeanstalkDoor) {
     let served = session.run(&mut wire).await;
     drop(session);
     match served {
-        Ok(()) | Err(CommandError::Stop) => wire.close().await,
-        Err(CommandError::Answer(reply) | CommandError::Refused(reply)) => {
+        Ok(()) | Err(End::Stop) => wire.close().await,
+        Err(End::Refused(reply)) => {
             if wire.say(&reply).await.is_ok() {
                 wire.close().await;
             }
         }
-        Err(CommandError::Socket(error)) => {
+        Err(End::Socket(error)) => {
             tracing::debug!(%error, "a connection of beanstalkd's protocol ended early");
         }
     }
@@ -117,31 +117,31 @@ impl<'a> Session<'a> {
         }
     }
 
-    async fn run(&mut self, wire: &mut Wire<'_>) -> Result<(), CommandError> {
+    async fn run(&mut self, wire: &mut Wire<'_>) -> Result<(), End> {
         let stopping = self.door.stopping.clone();
         let mut stop = pin!(stopping.wait());
         loop {
             // The command under way is answered, and no new command begins.
             let next = tokio::select! {
                 biased;
-                () = &mut stop => return Err(CommandError::Stop),
+                () = &mut stop => return Err(End::Stop),
                 next = wire.next(&self.door.budget) => next?,
             };
             let Some(event) = next else { return Ok(()) };
             // Reading commands that have arrived already does not yield, so the steps yield.
             self.steps.did(self.looked_through(&event)).await;
             match event {
-                Event::Fault(Fault::JobTooBig | Fault::ExpectedCrlf) => self.puts(event, wire).await?,
-                Event::Fault(fault) => {
+                Err(Fault::JobTooBig | Fault::ExpectedCrlf) => self.puts(event, wire).await?,
+                Err(fault) => {
                     wire.say(&Reply::Fault(fault)).await?;
                     if fault == Fault::Http {
                         tracing::debug!("a client spoke HTTP to the door for clients of beanstalkd");
                         return Ok(());
                     }
                 }
-                Event::Command(Command::Quit) => return Ok(()),
-                Event::Command(Command::Put { .. }) => self.puts(event, wire).await?,
-                Event::Command(command) => {
+                Ok(Command::Quit) => return Ok(()),
+                Ok(Command::Put { .. }) => self.puts(event, wire).await?,
+                Ok(command) => {
                     self.door.counters.count(command.verb());
                     if let Err(error) = self.carry_out(command, wire).await {
                         wire.say(&error.answer()?).await?;
@@ -154,7 +154,7 @@ impl<'a> Session<'a> {
     /// The work of looking through all watched tubes, in bytes of [`Steps`], for the commands that do so.
     fn looked_through(&self, event: &Event) -> usize {
         match event {
-            Event::Command(Command::Watch(_) | Command::Ignore(_)) => LOOK_BYTES * self.watched.len(),
+            Ok(Command::Watch(_) | Command::Ignore(_)) => LOOK_BYTES * self.watched.len(),
             _ => 0,
         }
     }

@@ -239,7 +239,7 @@ mod tests {
     }
 
     fn is_put(event: io::Result<Option<Event>>) -> bool {
-        matches!(event, Ok(Some(Event::Command(Command::Put { .. }))))
+        matches!(event, Ok(Some(Ok(Command::Put { .. }))))
     }
 
     #[tokio::test(start_paused = true)]
@@ -319,7 +319,7 @@ mod tests {
             client.write_all(b"\r\nquit\r\n").await.expect("said");
             client.shutdown().await.expect("it leaves");
             assert!(is_put(wire.next(&budget).await));
-            assert_eq!(wire.next(&budget).await.expect("heard"), Some(Event::Command(Command::Quit)));
+            assert_eq!(wire.next(&budget).await.expect("heard"), Some(Ok(Command::Quit)));
         }
     }
 
@@ -330,7 +330,7 @@ mod tests {
         let (mut wire, client) = half_sent(&counters, 100_000).await;
         tokio::spawn(other_half(client, 100_000));
         let event = wire.next(&budget).await.expect("it comes");
-        let Some(Event::Command(Command::Put { body, .. })) = event else { panic!("{event:?}") };
+        let Some(Ok(Command::Put { body, .. })) = event else { panic!("{event:?}") };
         assert_eq!((body.len(), body.capacity()), (100_000, 100_002));
     }
 

@@ -1,6 +1,6 @@
 //! Commands about one job, named by its id or its key.
 
-use tickwheel_api::beanstalk::{Command, Event, Fault, Reply, When};
+use tickwheel_api::beanstalk::{Command, Fault, Reply, When};
 use tickwheel_queue::{
     Ack, Act, Acted, ByIdError, Cancel, Extend, Key, Nack, Patch, Pending, TokenAnswer, Unavailable,
 };
@@ -8,7 +8,7 @@ use tickwheel_queue::{
 use super::{DELAY_MS_MAX, Session, TOGETHER_MAX, due_of};
 use crate::access::refusal::Refusal;
 use crate::access::tokens::Right;
-use crate::doors::beanstalk::command_error::CommandError;
+use crate::doors::beanstalk::command_error::{CommandError, End};
 use crate::doors::beanstalk::reserved::Job;
 use crate::doors::beanstalk::wire::Wire;
 
@@ -21,11 +21,10 @@ enum Deleting {
 
 impl Session<'_> {
     /// Deletes this job, and the jobs of the delete commands that directly follow this one.
-    pub(super) async fn deletes(&mut self, first: u64, wire: &mut Wire<'_>) -> Result<(), CommandError> {
+    pub(super) async fn deletes(&mut self, first: u64, wire: &mut Wire<'_>) -> Result<(), End> {
         let mut ids = vec![first];
         while ids.len() < TOGETHER_MAX
-            && let Some(Event::Command(command)) =
-                wire.next_if(|event| matches!(event, Event::Command(Command::Delete(_))))
+            && let Some(Ok(command)) = wire.next_if(|event| matches!(event, Ok(Command::Delete(_))))
         {
             self.door.counters.count(command.verb());
             if let Command::Delete(id) = command {

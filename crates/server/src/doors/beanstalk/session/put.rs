@@ -4,7 +4,7 @@ use tickwheel_api::beanstalk::{Command, Event, Fault, JobTerms, Reply};
 use tickwheel_queue::{Body, Key, Pending, Put, PutError, Stored, Terms};
 
 use super::{Session, TOGETHER_MAX, due_of};
-use crate::doors::beanstalk::command_error::{CommandError, refused};
+use crate::doors::beanstalk::command_error::{CommandError, End, refused};
 use crate::doors::beanstalk::counters::Counted;
 use crate::doors::beanstalk::wire::Wire;
 
@@ -19,21 +19,21 @@ enum Said {
 
 impl Session<'_> {
     /// Puts this job, and the jobs that directly follow it, so that one commit covers them.
-    pub(super) async fn puts(&mut self, first: Event, wire: &mut Wire<'_>) -> Result<(), CommandError> {
+    pub(super) async fn puts(&mut self, first: Event, wire: &mut Wire<'_>) -> Result<(), End> {
         self.producer.get_or_insert_with(|| Counted::new(&self.door.counters.producers));
         let mut bytes = 0;
         let mut said = Vec::new();
         let mut next = Some(first);
         while let Some(event) = next {
             // A put that was refused while it was read counts, too.
-            self.door.counters.count(if let Event::Command(put) = &event { put.verb() } else { "put" });
+            self.door.counters.count(if let Ok(put) = &event { put.verb() } else { "put" });
             said.push(match event {
-                Event::Fault(fault) => Said::Now(Reply::Fault(fault)),
-                Event::Command(Command::Put { terms, body }) => {
+                Err(fault) => Said::Now(Reply::Fault(fault)),
+                Ok(Command::Put { terms, body }) => {
                     bytes += body.len();
                     self.put(terms, body)
                 }
-                Event::Command(_) => unreachable!("only puts are asked for"),
+                Ok(_) => unreachable!("only puts are asked for"),
             });
             // Other tasks have their turn here. The answers of these puts still leave together.
             self.steps.did(0).await;
@@ -79,7 +79,7 @@ impl Session<'_> {
 
 fn is_put(event: &Event) -> bool {
     match event {
-        Event::Fault(fault) => matches!(fault, Fault::JobTooBig | Fault::ExpectedCrlf),
-        Event::Command(command) => matches!(command, Command::Put { .. }),
+        Err(fault) => matches!(fault, Fault::JobTooBig | Fault::ExpectedCrlf),
+        Ok(command) => matches!(command, Command::Put { .. }),
     }
 }

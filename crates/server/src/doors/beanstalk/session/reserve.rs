@@ -5,12 +5,12 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tickwheel_api::beanstalk::{Command, Event, Reply};
+use tickwheel_api::beanstalk::{Command, Reply};
 use tickwheel_queue::{Act, Acted, Lease, Leased};
 
 use super::{Session, TOGETHER_MAX};
 use crate::access::tokens::Right;
-use crate::doors::beanstalk::command_error::CommandError;
+use crate::doors::beanstalk::command_error::{CommandError, End};
 use crate::doors::beanstalk::counters::Counted;
 use crate::doors::beanstalk::wire::Wire;
 use crate::service::caller::WaitEnd;
@@ -25,17 +25,12 @@ const ROUNDED_UP: Duration = Duration::from_millis(2);
 
 impl Session<'_> {
     /// Reserves a job, and one more for each reserve command that directly follows this one, if jobs are ready.
-    pub(super) async fn reserve(
-        &mut self,
-        timeout_s: Option<u32>,
-        wire: &mut Wire<'_>,
-    ) -> Result<(), CommandError> {
+    pub(super) async fn reserve(&mut self, timeout_s: Option<u32>, wire: &mut Wire<'_>) -> Result<(), End> {
         self.is_worker();
         let mut timeouts = vec![timeout_s];
         while timeouts.len() < RESERVES_MAX
-            && let Some(Event::Command(command)) = wire.next_if(|event| {
-                matches!(event, Event::Command(Command::Reserve | Command::ReserveWithTimeout(_)))
-            })
+            && let Some(Ok(command)) =
+                wire.next_if(|event| matches!(event, Ok(Command::Reserve | Command::ReserveWithTimeout(_))))
         {
             self.door.counters.count(command.verb());
             timeouts.push(if let Command::ReserveWithTimeout(timeout_s) = command {
@@ -72,14 +67,14 @@ impl Session<'_> {
         // The jobs are noted as reserved by this connection before the answer is written.
         self.take(&leased);
         wire.say(&Reply::ReservedBatch(leased.len())).await?;
-        say_reserved(&leased, wire).await
+        Ok(say_reserved(&leased, wire).await?)
     }
 
     pub(super) async fn reserve_job(&mut self, id: u64, wire: &mut Wire<'_>) -> Result<(), CommandError> {
         match self.door.caller.by_id(Right::Consume, id, Act::Lease { lease_ms: None })?.await? {
             Acted::Leased(leased) => {
                 self.is_worker();
-                self.hand_over(&[*leased], wire).await
+                Ok(self.hand_over(&[*leased], wire).await?)
             }
             _ => Err(Reply::InternalError.into()),
         }
@@ -117,7 +112,7 @@ impl Session<'_> {
             caller.lease(lease, wait.saturating_add(ROUNDED_UP), None, wire.end()).await?
         };
         match leased? {
-            (_, WaitEnd::Stopped) => Err(CommandError::Stop),
+            (_, WaitEnd::Stopped) => Err(End::Stop.into()),
             (_, WaitEnd::Broken(error)) => Err(error.into()),
             (leased, _) if !leased.is_empty() => Ok(leased),
             (_, WaitEnd::Ended) => Err(Reply::TimedOut.into()),
@@ -137,7 +132,7 @@ impl Session<'_> {
         leased.iter().for_each(|one| self.reserved.insert(one));
     }
 
-    async fn hand_over(&mut self, leased: &[Leased], wire: &mut Wire<'_>) -> Result<(), CommandError> {
+    async fn hand_over(&mut self, leased: &[Leased], wire: &mut Wire<'_>) -> io::Result<()> {
         self.take(leased);
         say_reserved(leased, wire).await
     }
@@ -147,7 +142,7 @@ impl Session<'_> {
     }
 }
 
-async fn say_reserved(leased: &[Leased], wire: &mut Wire<'_>) -> Result<(), CommandError> {
+async fn say_reserved(leased: &[Leased], wire: &mut Wire<'_>) -> io::Result<()> {
     for one in leased {
         let (body, _) = one.body.payload_at(one.step);
         wire.say(&Reply::Reserved { id: one.id, body }).await?;
