@@ -94,10 +94,10 @@ pub(super) struct Expired {
 impl Expired {
     /// A stub expires. Whether it had not expired before.
     pub(super) fn insert(&mut self, id: u64, in_line: bool) -> bool {
-        let new = self.stubs.insert(id, in_line);
+        let was = self.stubs.insert(id, in_line);
         self.in_line += u64::from(in_line);
-        self.in_line -= u64::from(new == Some(true));
-        new.is_none()
+        self.in_line -= u64::from(was == Some(true));
+        was.is_none()
     }
 
     /// A stub joins the line, and is counted there if it has expired.
