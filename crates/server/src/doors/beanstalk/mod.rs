@@ -22,6 +22,4 @@ mod tubes;
 mod wire;
 
 pub use config::{BEANSTALK_PORT_DEFAULT, Beanstalk, JOB_BYTES_MAX};
-#[cfg(test)]
-pub(crate) use plan::METRICS;
 pub(crate) use plan::Plan;

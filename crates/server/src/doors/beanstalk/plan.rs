@@ -65,14 +65,18 @@ impl Figures for Counters {
 }
 
 metrics! {
-    pub(crate) const METRICS: Counters;
+    const METRICS: Counters;
 
-    /// connections of clients of beanstalkd
-    Gauge tickwheel_beanstalk_connections "Connections of clients of beanstalkd": |counters, out| out.is(counters.connections());
-    /// their commands, by the verbs of `stats` and `other`
-    Counter tickwheel_beanstalk_commands {verb} "Commands of clients of beanstalkd, by verb":
+    /// Connections of clients of beanstalkd
+    Gauge tickwheel_beanstalk_connections: |counters, out| out.is(counters.connections());
+    /// Commands of clients of beanstalkd, by verb
+    ///
+    /// The verbs are those of beanstalkd's `stats`, and `other`
+    Counter tickwheel_beanstalk_commands {verb}:
         |counters, out| counters.all_verbs().try_for_each(|(verb, count)| out.put(&[verb], count));
-    /// their refused commands, by answer, such as `OUT_OF_MEMORY`; refused connections count as `closed`
-    Counter tickwheel_beanstalk_refused {answer} "Refused commands of clients of beanstalkd, by answer; refused connections count as `closed`":
+    /// Refused commands of clients of beanstalkd, by answer; refused connections count as `closed`
+    ///
+    /// An example of an answer is `OUT_OF_MEMORY`
+    Counter tickwheel_beanstalk_refused {answer}:
         |counters, out| counters.refusals().try_for_each(|(answer, count)| out.put(&[answer], count));
 }

@@ -134,133 +134,148 @@ impl Figures {
 metrics! {
     const METRICS: Figures;
 
-    /// live tasks, `scheduled`, `ready`, `leased`, and `dead` ones; 1,000 queues have a series of their own, those with
-    /// tasks first, and the others share `{other}`. A queue that was emptied keeps its series, at 0, for an hour while
-    /// there is a place
-    Gauge tickwheel_tasks {queue, state} "Live and dead tasks, by queue and state":
+    /// Live and dead tasks, by queue and state
+    ///
+    /// Live tasks are `scheduled`, `ready` or `leased`. 1,000 queues have a series of their own, those with tasks
+    /// first, and the others share `{other}`. A queue that was emptied keeps its series, at 0, for an hour while there
+    /// is a place
+    Gauge tickwheel_tasks {queue, state}:
         |figures, out| figures.queues.present().try_for_each(|(queue, tasks, ..)| {
             let mut states = ["scheduled", "ready", "leased", "dead"].into_iter().zip(tasks);
             states.try_for_each(|(state, count)| out.put(&[queue, state], count))
         });
     /// 1 if the queue is paused, otherwise 0; for `{other}`, the number of paused queues
-    Gauge tickwheel_queue_paused {queue} "1 if the queue is paused, otherwise 0; for queues without a label of their own, the number of paused ones":
+    Gauge tickwheel_queue_paused {queue}:
         |figures, out| figures.queues.present().try_for_each(|(queue, .., paused)| out.put(&[queue], paused));
-    /// age of the due time of the oldest ready task of the queue, of any priority (of more than 1,000 priorities, the
-    /// 1,000 most urgent); 0 if none is ready
-    Gauge tickwheel_queue_oldest_due_age in Seconds {queue} "Age of the due time of the oldest ready task of the queue; 0 if none is ready":
+    /// Age of the due time of the oldest ready task of the queue; 0 if none is ready
+    ///
+    /// Tasks of any priority count; of more than 1,000 priorities, those of the 1,000 most urgent
+    Gauge tickwheel_queue_oldest_due_age in Seconds {queue}:
         |figures, out| figures.queues.present().try_for_each(|(queue, _, due_at, _)| out.put(&[queue], age_s(due_at, figures.now)));
-    /// puts taken in the queue: tasks added or replaced, those of schedules and imports among them
-    Counter tickwheel_queue_put {queue} "Puts taken, including those of schedules, by queue": |figures, out| figures.queues.counts(out, |of| of.put);
-    /// leases granted
-    Counter tickwheel_queue_delivered {queue} "Leases granted, by queue": |figures, out| figures.queues.counts(out, |of| of.delivered);
-    /// leases that ended by ack; each instant of a timeline has one
-    Counter tickwheel_queue_acked {queue} "Leases that ended by ack, by queue": |figures, out| figures.queues.counts(out, |of| of.acked);
-    /// leases that ended by nack
-    Counter tickwheel_queue_nacked {queue} "Leases that ended by nack, by queue": |figures, out| figures.queues.counts(out, |of| of.nacked);
-    /// leases that ran out
-    Counter tickwheel_queue_expired {queue} "Leases that ran out, by queue": |figures, out| figures.queues.counts(out, |of| of.expired);
-    /// tasks cancelled or revoked
-    Counter tickwheel_queue_cancelled {queue} "Tasks cancelled or revoked, by queue": |figures, out| figures.queues.counts(out, |of| of.cancelled);
-    /// tasks given up
-    Counter tickwheel_queue_dead_lettered {queue} "Tasks that became dead, by queue": |figures, out| figures.queues.counts(out, |of| of.dead);
-    /// from `due_at` to ready, in six buckets; its count is how many became ready because their instant came, while the
-    /// server ran or since it ended last. What was due before the last commit that the server wrote was ready then, and
-    /// is not counted again after a restart
-    Histogram tickwheel_queue_fire_lateness in Seconds {queue} "From due_at to ready, by queue":
+    /// Puts taken, by queue: tasks added or replaced, including those of schedules and imports
+    Counter tickwheel_queue_put {queue}: |figures, out| figures.queues.counts(out, |of| of.put);
+    /// Leases granted, by queue
+    Counter tickwheel_queue_delivered {queue}: |figures, out| figures.queues.counts(out, |of| of.delivered);
+    /// Leases that ended by ack, by queue
+    ///
+    /// Each instant of a timeline has one
+    Counter tickwheel_queue_acked {queue}: |figures, out| figures.queues.counts(out, |of| of.acked);
+    /// Leases that ended by nack, by queue
+    Counter tickwheel_queue_nacked {queue}: |figures, out| figures.queues.counts(out, |of| of.nacked);
+    /// Leases that ran out, by queue
+    Counter tickwheel_queue_expired {queue}: |figures, out| figures.queues.counts(out, |of| of.expired);
+    /// Tasks cancelled or revoked, by queue
+    Counter tickwheel_queue_cancelled {queue}: |figures, out| figures.queues.counts(out, |of| of.cancelled);
+    /// Tasks that became dead, by queue
+    Counter tickwheel_queue_dead_lettered {queue}: |figures, out| figures.queues.counts(out, |of| of.dead);
+    /// From `due_at` to ready, by queue
+    ///
+    /// There are six buckets. The count says how many tasks became ready because their instant came, while the server
+    /// ran or since it ended last. What was due before the last commit that the server wrote was ready then, and is not
+    /// counted again after a restart
+    Histogram tickwheel_queue_fire_lateness in Seconds {queue}:
         |figures, out| figures.queues.figures().try_for_each(|(queue, of)| {
             let bounds_s = QUEUE_LATENESS_BOUNDS_MS.map(seconds_of_ms);
             out.histogram(&[queue], &bounds_s, &of.lateness, seconds_of_ms(of.lateness_sum_ms))
         });
-    /// puts and patches taken, tasks of schedules and imports among them
-    Counter tickwheel_scheduled "Puts and patches taken": |figures, out| out.is(figures.stats.scheduled_total);
-    /// tasks that became ready because their instant came
-    Counter tickwheel_fired "Tasks that became ready because their instant came": |figures, out| out.is(figures.stats.fired_total);
-    /// tasks cancelled or revoked
-    Counter tickwheel_cancelled "Tasks cancelled or revoked": |figures, out| out.is(figures.stats.cancelled_total);
-    /// tasks given up
-    Counter tickwheel_dead_lettered "Tasks that became dead": |figures, out| out.is(figures.stats.dead_total);
-    /// leases granted: deliveries
-    Counter tickwheel_leased "Leases granted": |figures, out| out.is(figures.stats.leased_total);
-    /// leases that ended: `acked`, `nacked` (buried, and those of a connection that closed, too), `expired`
-    Counter tickwheel_delivered {result} "Leases that ended, by result": |Figures { stats, .. }, out| {
+    /// Puts and patches taken, including tasks of schedules and imports
+    Counter tickwheel_scheduled: |figures, out| out.is(figures.stats.scheduled_total);
+    /// Tasks that became ready because their instant came
+    Counter tickwheel_fired: |figures, out| out.is(figures.stats.fired_total);
+    /// Tasks cancelled or revoked
+    Counter tickwheel_cancelled: |figures, out| out.is(figures.stats.cancelled_total);
+    /// Tasks that became dead
+    Counter tickwheel_dead_lettered: |figures, out| out.is(figures.stats.dead_total);
+    /// Leases granted
+    Counter tickwheel_leased: |figures, out| out.is(figures.stats.leased_total);
+    /// Leases that ended, by result
+    ///
+    /// The results are `acked`, `nacked` (also for a bury and for a connection that closed) and `expired`
+    Counter tickwheel_delivered {result}: |Figures { stats, .. }, out| {
         out.each(&[("acked", stats.acked_total), ("nacked", stats.nacked_total), ("expired", stats.expired_total)])
     };
-    /// lease calls that wait for a task
-    Gauge tickwheel_waiting_leases "Lease calls that wait for a task": |figures, out| out.is(figures.stats.waiting as u64);
-    /// stored schedules
-    Gauge tickwheel_schedules "Number of schedules": |figures, out| out.is(figures.stats.schedules as u64);
-    /// instants of schedules that have passed: `made`, `skipped`
-    Counter tickwheel_occurrences {result} "Instants of schedules that have passed, by result":
+    /// Lease calls that wait for a task
+    Gauge tickwheel_waiting_leases: |figures, out| out.is(figures.stats.waiting as u64);
+    /// Number of schedules
+    Gauge tickwheel_schedules: |figures, out| out.is(figures.stats.schedules as u64);
+    /// Instants of schedules that have passed, by result
+    ///
+    /// The results are `made` and `skipped`
+    Counter tickwheel_occurrences {result}:
         |Figures { stats, .. }, out| out.each(&[("made", stats.made_total), ("skipped", stats.skipped_total)]);
-    /// instants of schedules that wait for the end of an earlier task
-    Gauge tickwheel_waiting_occurrences "Instants of schedules that wait for the end of an earlier task":
+    /// Instants of schedules that wait for the end of an earlier task
+    Gauge tickwheel_waiting_occurrences:
         |figures, out| out.is(figures.stats.instants_waiting as u64);
-    /// from `due_at` to ready
-    Histogram tickwheel_fire_lateness in Seconds "From due_at to ready": |Figures { stats, .. }, out| {
+    /// From `due_at` to ready
+    Histogram tickwheel_fire_lateness in Seconds: |Figures { stats, .. }, out| {
         out.histogram(&[], &LATENESS_BOUNDS_MS.map(seconds_of_ms), &stats.lateness, seconds_of_ms(stats.lateness_sum_ms))
     };
-    /// from `due_at` to the answer of a worker that was waiting
-    Histogram tickwheel_delivery_lateness in Seconds "From due_at to the answer of a worker that was waiting": |figures, out| {
+    /// From `due_at` to the answer of a worker that was waiting
+    Histogram tickwheel_delivery_lateness in Seconds: |figures, out| {
         let DeliveryLateness { counts, sum_ms } = figures.app.deliveries.lateness();
         out.histogram(&[], &LATENESS_BOUNDS_MS.map(seconds_of_ms), &counts, seconds_of_ms(sum_ms))
     };
-    /// age of the due time of the oldest ready task of all queues
-    Gauge tickwheel_oldest_due_age in Seconds "Age of the due time of the oldest ready task, of any priority; 0 if none is ready":
+    /// Age of the due time of the oldest ready task of all queues, of any priority; 0 if none is ready
+    Gauge tickwheel_oldest_due_age in Seconds:
         |figures, out| out.is(age_s(figures.queues.oldest_due(), figures.now));
-    /// from handing a commit to the store until it is durable
-    Histogram tickwheel_commit in Seconds "From handing a commit to the store until it is durable": |figures, out| {
+    /// From handing a commit to the store until it is durable
+    Histogram tickwheel_commit in Seconds: |figures, out| {
         let CommitSeconds { buckets, sum, .. } = figures.app.queue.commit_seconds();
         out.histogram(&[], &COMMIT_BOUNDS_US.map(seconds_of_us), &buckets, sum.as_secs_f64())
     };
-    /// bytes by which the store can still grow
-    Gauge tickwheel_store_room in Bytes "Bytes by which the store can still grow": |figures, out| out.is(figures.stats.room);
-    /// approximate memory of the tasks in memory
-    Gauge tickwheel_near_memory in Bytes "Approximate memory of the tasks in memory": |figures, out| out.is(figures.stats.near_bytes);
-    /// limit on that memory; tasks beyond it are read from disk when they are due
-    Gauge tickwheel_near_memory_max in Bytes "Limit on the memory of the tasks; tasks beyond it are read from disk when they are due":
+    /// Bytes by which the store can still grow
+    Gauge tickwheel_store_room in Bytes: |figures, out| out.is(figures.stats.room);
+    /// Approximate memory of the tasks in memory
+    Gauge tickwheel_near_memory in Bytes: |figures, out| out.is(figures.stats.near_bytes);
+    /// Limit on the memory of the tasks; tasks beyond it are read from disk when they are due
+    Gauge tickwheel_near_memory_max in Bytes:
         |figures, out| out.is(figures.stats.near_bytes_max);
-    /// refusals by the type of the problem: calls, lines of batches, and connections that never became a call;
-    /// `docs/http.md` explains each type
-    Counter tickwheel_refused {problem} "Refused calls, lines of batches and connections, by the type of the problem":
+    /// Refused calls, lines of batches and connections, by the type of the problem
+    ///
+    /// Refused connections are those that never became a call. `docs/http.md` explains each type
+    Counter tickwheel_refused {problem}:
         |figures, out| out.each(&figures.app.refusals.counts());
     /// 1 if the background task runs, otherwise 0
-    Gauge tickwheel_background_task_up {task} "1 if the background task runs, otherwise 0":
+    Gauge tickwheel_background_task_up {task}:
         |figures, out| figures.app.supervisor.figures().iter().try_for_each(|task| out.put(&[task.name], u64::from(task.is_up)));
-    /// number of times that the background task ended although the server did not stop
-    Counter tickwheel_background_task_failures {task} "Number of times that the background task ended although the server did not stop":
+    /// Number of times that the background task ended although the server did not stop
+    Counter tickwheel_background_task_failures {task}:
         |figures, out| figures.app.supervisor.figures().iter().try_for_each(|task| out.put(&[task.name], task.failures));
-    /// backups of the running server that ended: `done`, `failed`, `stopped`; and `left_out`, scheduled ones that were
-    /// skipped because another was running
-    Counter tickwheel_backups {result} "Backups that ended, by result, and scheduled ones that were skipped because another was running":
+    /// Backups that ended, by result, and scheduled ones that were skipped because another was running
+    ///
+    /// Backups of the running server count. The results are `done`, `failed`, `stopped`, and `left_out` for those that
+    /// were skipped
+    Counter tickwheel_backups {result}:
         |figures, out| out.each(&figures.app.backups.figures().unwrap_or_default().results());
-    /// how far the wall clock is ahead of the time that the server believes: above 0 for the 60 seconds in which a step
-    /// ahead is doubted, otherwise 0
-    Gauge tickwheel_clock_offset in Seconds "How far the wall clock is ahead of the time that the server believes":
+    /// How far the wall clock is ahead of the time that the server believes
+    ///
+    /// The value is above 0 for the 60 seconds in which a step ahead is doubted, otherwise 0
+    Gauge tickwheel_clock_offset in Seconds:
         |figures, out| out.is(figures.health.clock_offset_ms as f64 / 1_000.0);
-    /// number of steps of the wall clock that the server noticed
-    Counter tickwheel_clock_steps "Number of steps of the wall clock that the server noticed": |figures, out| out.is(figures.health.clock_steps);
+    /// Number of steps of the wall clock that the server noticed
+    Counter tickwheel_clock_steps: |figures, out| out.is(figures.health.clock_steps);
     /// 1 if the store failed and the server is read-only, otherwise 0
-    Gauge tickwheel_read_only "1 if the store failed and the server is read-only, otherwise 0":
+    Gauge tickwheel_read_only:
         |figures, out| out.is(u64::from(figures.health.read_only.is_some()));
-    /// durability of acknowledged calls and kind of clock, as labels; always 1
-    Gauge tickwheel_mode {durability, clock} "The durability of acknowledged calls and the kind of clock, as labels; always 1":
+    /// The durability of acknowledged calls and the kind of clock, as labels; always 1
+    Gauge tickwheel_mode {durability, clock}:
         |figures, out| {
             let health = &figures.health;
             let clock = if health.virtual_clock { "virtual" } else { "real" };
             out.put(&[health.durability.twin().name(), clock], 1u64)
         };
-    /// from the head of a call to the head of its answer, without the wait of a lease
-    Histogram tickwheel_http_request in Seconds {route, class} "From the head of a call to the head of its answer, without the wait of a lease":
+    /// From the head of a call to the head of its answer, without the wait of a lease
+    Histogram tickwheel_http_request in Seconds {route, class}:
         |figures, out| figures.app.requests.seen().iter().try_for_each(|OfRoute { route, class, times }| {
             out.histogram(&[route, class], &REQUEST_BOUNDS_US.map(seconds_of_us), &times.counts, seconds_of_us(times.sum_us))
         });
-    /// how long HTTP lease calls with `wait` waited for a task
-    Histogram tickwheel_lease_wait in Seconds "How long HTTP lease calls with `wait` waited for a task": |figures, out| {
+    /// How long HTTP lease calls with `wait` waited for a task
+    Histogram tickwheel_lease_wait in Seconds: |figures, out| {
         let Seen { counts, sum_us } = figures.app.requests.waits();
         out.histogram(&[], &WAIT_BOUNDS_US.map(seconds_of_us), &counts, seconds_of_us(sum_us))
     };
-    /// version of the program and its platform, as labels; always 1
-    Info tickwheel_build {version, os, arch, profile} "The version of the program and its platform, as labels; always 1": |_, out| {
+    /// The version of the program and its platform, as labels; always 1
+    Info tickwheel_build {version, os, arch, profile}: |_, out| {
         let profile = if cfg!(debug_assertions) { "debug" } else { "release" };
         out.put(&[env!("CARGO_PKG_VERSION"), std::env::consts::OS, std::env::consts::ARCH, profile], 1u64)
     };
@@ -269,15 +284,17 @@ metrics! {
 metrics! {
     const BACKUPS: BackupFigures;
 
-    /// when the last complete backup in the directory of backups ended, by the system's clock; 0 if there is none. This
-    /// figure and the next two are absent without `--backup-dir`, and are of backups of this data directory
-    Gauge tickwheel_backup_last_success_timestamp in Seconds "When the last complete backup ended, by the system's clock; 0 if there is none":
+    /// When the last complete backup ended, by the system's clock; 0 if there is none
+    ///
+    /// Backups of this data directory in the directory of backups count. This figure and the next two are absent
+    /// without `--backup-dir`
+    Gauge tickwheel_backup_last_success_timestamp in Seconds:
         |backups, out| out.is(backups.last_success_ms as f64 / 1_000.0);
-    /// duration of that backup
-    Gauge tickwheel_backup_last_success_duration in Seconds "Duration of the last complete backup":
+    /// Duration of the last complete backup
+    Gauge tickwheel_backup_last_success_duration in Seconds:
         |backups, out| out.is(backups.duration_ms as f64 / 1_000.0);
-    /// size of that backup
-    Gauge tickwheel_backup_last_success in Bytes "Size of the last complete backup": |backups, out| out.is(backups.bytes);
+    /// Size of the last complete backup
+    Gauge tickwheel_backup_last_success in Bytes: |backups, out| out.is(backups.bytes);
 }
 
 /// The age of a due time in seconds; 0 if there is none.
@@ -298,8 +315,9 @@ mod tests {
     use std::path::PathBuf;
 
     use super::*;
-    use crate::doors::beanstalk;
-    use crate::telemetry::metrics::page::Metric;
+    use crate::config::{Config, Store};
+    use crate::doors::plans::plans;
+    use crate::telemetry::metrics::page::{Format, Metric};
     use crate::telemetry::metrics::process;
 
     fn rows<S>(table: &[Metric<S>]) -> String {
@@ -318,7 +336,10 @@ mod tests {
         let (before, _) = text.split_once("|---|---|---|\n| `tickwheel_tasks").expect("a table");
         let process =
             rows(process::STAT) + &rows(process::STARTED) + &rows(process::OPEN) + &rows(process::LIMIT);
-        let all = rows(METRICS) + &rows(BACKUPS) + &rows(beanstalk::METRICS) + &process;
+        let mut doors = Page::new(Pieces::default(), Format::Text);
+        let mut figures = plans(&Config::new(Store::Memory)).into_iter().filter_map(|plan| plan.figures());
+        figures.try_for_each(|figures| figures.write(&mut doors)).expect("memory takes all");
+        let all = rows(METRICS) + &rows(BACKUPS) + &doors.rows + &process;
         format!("{before}|---|---|---|\n{all}")
     }
 

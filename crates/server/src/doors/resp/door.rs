@@ -41,8 +41,8 @@ struct Commands(AtomicU64);
 metrics! {
     const METRICS: Commands;
 
-    /// commands of the third door
-    Counter tickwheel_resp_commands "Commands of the third door": |commands, out| out.is(commands.0.load(Ordering::Relaxed));
+    /// Commands of the third door
+    Counter tickwheel_resp_commands: |commands, out| out.is(commands.0.load(Ordering::Relaxed));
 }
 
 impl Figures for Commands {

@@ -91,11 +91,14 @@ pub(crate) struct Metric<S> {
     pub(crate) kind: Kind,
     pub(crate) unit: Option<Unit>,
     pub(crate) labels: &'static [&'static str],
-    pub(crate) help: &'static str,
-    /// The row of the metric in `docs/metrics.md`.
-    #[cfg(test)]
-    pub(crate) about: &'static str,
+    /// The lines of the doc comment. The first paragraph is the help text of the page; `docs/metrics.md` has all of them.
+    pub(crate) about: &'static [&'static str],
     pub(crate) write: fn(&S, &mut Samples<'_>) -> fmt::Result,
+}
+
+/// Joins lines to one text.
+fn joined<'a>(lines: impl Iterator<Item = &'a str>) -> String {
+    lines.collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]
@@ -111,24 +114,27 @@ impl<S> Metric<S> {
         };
         let labels =
             if self.labels.is_empty() { String::new() } else { format!("{{{}}}", self.labels.join(",")) };
-        format!("| `{}{unit}{suffix}{labels}` | {kind} | {} |\n", self.name, self.about.trim())
+        let about = self
+            .about
+            .split(|line| line.is_empty())
+            .map(|lines| joined(lines.iter().map(|line| line.trim())));
+        let about = about.collect::<Vec<_>>().join(". ");
+        format!("| `{}{unit}{suffix}{labels}` | {kind} | {about} |\n", self.name)
     }
 }
 
-/// Makes a table of metrics. Each entry has the text for `docs/metrics.md`, the kind, the name, the unit, the labels, the
-/// help text of the page, and a function that writes the samples. Tests write the rows of `docs/metrics.md`.
+/// Makes a table of metrics. Each entry has a doc comment, the kind, the name, the unit, the labels, and a function that writes the samples.
+/// Tests write the rows of `docs/metrics.md`.
 macro_rules! metrics {
     ($(#[$doc:meta])* $vis:vis const $table:ident: $source:ty;
-     $($(#[doc = $about:literal])* $kind:ident $name:ident $(in $unit:ident)? $({$($label:ident),*})? $help:literal: $write:expr;)*) => {
+     $($(#[doc = $about:literal])* $kind:ident $name:ident $(in $unit:ident)? $({$($label:ident),*})?: $write:expr;)*) => {
         $(#[$doc])* $vis const $table: &[$crate::telemetry::metrics::page::Metric<$source>] = &[$(
             $crate::telemetry::metrics::page::Metric {
                 name: stringify!($name),
                 kind: $crate::telemetry::metrics::page::Kind::$kind,
                 unit: [$(Some($crate::telemetry::metrics::page::Unit::$unit),)? None][0],
                 labels: &[$($(stringify!($label)),*)?],
-                help: $help,
-                #[cfg(test)]
-                about: concat!($($about),*),
+                about: &[$($about),*],
                 write: $write,
             }
         ),*];
@@ -141,11 +147,19 @@ pub(crate) use metrics;
 pub(crate) struct Page<W> {
     out: W,
     format: Format,
+    /// The rows in `docs/metrics.md` of the metrics that were written.
+    #[cfg(test)]
+    pub(crate) rows: String,
 }
 
 impl<W: Write> Page<W> {
     pub(crate) fn new(out: W, format: Format) -> Self {
-        Self { out, format }
+        Self {
+            out,
+            format,
+            #[cfg(test)]
+            rows: String::new(),
+        }
     }
 
     /// Ends the page and returns the writer.
@@ -158,11 +172,13 @@ impl<W: Write> Page<W> {
 
     /// Writes all metrics of a table.
     pub(crate) fn write<S>(&mut self, table: &'static [Metric<S>], source: &S) -> fmt::Result {
+        #[cfg(test)]
+        self.rows.extend(table.iter().map(Metric::row));
         table.iter().try_for_each(|metric| self.metric(metric, source))
     }
 
     fn metric<S>(&mut self, metric: &'static Metric<S>, source: &S) -> fmt::Result {
-        let Metric { name, kind, unit, labels, help, write, .. } = *metric;
+        let Metric { name, kind, unit, labels, about, write } = *metric;
         let is_open = self.format == Format::OpenMetrics;
         let unit = unit.map_or("", Unit::as_str);
         let (sample, word) = match kind {
@@ -173,7 +189,8 @@ impl<W: Write> Page<W> {
         };
         let name = if unit.is_empty() { name.to_owned() } else { format!("{name}_{unit}") };
         let family = if is_open { name.clone() } else { format!("{name}{sample}") };
-        writeln!(self.out, "# HELP {family} {}", escaped(help, false))?;
+        let help = joined(about.iter().map(|line| line.trim()).take_while(|line| !line.is_empty()));
+        writeln!(self.out, "# HELP {family} {}", escaped(&help, false))?;
         writeln!(self.out, "# TYPE {family} {word}")?;
         if is_open && !unit.is_empty() {
             writeln!(self.out, "# UNIT {family} {unit}")?;
@@ -263,11 +280,19 @@ mod tests {
     metrics! {
         const TABLE: u64;
 
-        Counter tickwheel_done "A \"count\"\\": |count, out| out.is(*count);
-        Gauge tickwheel_room in Bytes "Of bytes": |_, out| out.is(7u64);
-        Histogram tickwheel_late in Seconds "How late": |_, out| out.histogram(&[], &[0.0, 2.5], &[1, 0, 2], 9.0);
-        Info tickwheel_build {version} "Which": |_, out| out.put(&["1\"2\n"], 1u64);
-        Counter process_cpu in Seconds "Busy": |_, out| out.is(0.5);
+        /// A "count"\
+        Counter tickwheel_done: |count, out| out.is(*count);
+        /// Bytes
+        /// left
+        ///
+        /// and more
+        Gauge tickwheel_room in Bytes: |_, out| out.is(7u64);
+        /// How late
+        Histogram tickwheel_late in Seconds: |_, out| out.histogram(&[], &[0.0, 2.5], &[1, 0, 2], 9.0);
+        /// Which
+        Info tickwheel_build {version}: |_, out| out.put(&["1\"2\n"], 1u64);
+        /// Busy
+        Counter process_cpu in Seconds: |_, out| out.is(0.5);
     }
 
     fn page(format: Format) -> String {
@@ -282,7 +307,7 @@ mod tests {
 # HELP tickwheel_done A \"count\"\\\\
 # TYPE tickwheel_done counter
 tickwheel_done_total 3
-# HELP tickwheel_room_bytes Of bytes
+# HELP tickwheel_room_bytes Bytes left
 # TYPE tickwheel_room_bytes gauge
 # UNIT tickwheel_room_bytes bytes
 tickwheel_room_bytes 7
@@ -312,7 +337,7 @@ process_cpu_seconds_total 0.5
 # HELP tickwheel_done_total A \"count\"\\\\
 # TYPE tickwheel_done_total counter
 tickwheel_done_total 3
-# HELP tickwheel_room_bytes Of bytes
+# HELP tickwheel_room_bytes Bytes left
 # TYPE tickwheel_room_bytes gauge
 tickwheel_room_bytes 7
 # HELP tickwheel_late_seconds How late

@@ -67,39 +67,41 @@ impl Process {
 metrics! {
     pub(crate) const STAT: Stat;
 
-    /// processor time of all threads; this and all below on Linux
-    Counter process_cpu in Seconds "Processor time of all threads, in user and kernel mode":
+    /// Processor time of all threads, in user and kernel mode
+    ///
+    /// This figure and all below exist on Linux only
+    Counter process_cpu in Seconds:
         |stat, out| out.is((stat.user_us + stat.system_us) as f64 / 1e6);
-    /// resident memory: what the process has in the machine's memory
-    Gauge process_resident_memory in Bytes "Resident memory: what the process has in the machine's memory":
+    /// Resident memory: what the process has in the machine's memory
+    Gauge process_resident_memory in Bytes:
         |stat, out| out.is(stat.resident_bytes);
-    /// virtual memory: what the process has mapped
-    Gauge process_virtual_memory in Bytes "Virtual memory: what the process has mapped":
+    /// Virtual memory: what the process has mapped
+    Gauge process_virtual_memory in Bytes:
         |stat, out| out.is(stat.virtual_bytes);
-    /// threads
-    Gauge process_threads "Threads": |stat, out| out.is(stat.threads);
+    /// Threads
+    Gauge process_threads: |stat, out| out.is(stat.threads);
 }
 
 metrics! {
     pub(crate) const STARTED: f64;
 
-    /// start time of the process since 1970, by the system's clock
-    Gauge process_start_time in Seconds "Start time of the process since 1970, by the system's clock":
+    /// Start time of the process since 1970, by the system's clock
+    Gauge process_start_time in Seconds:
         |started_s, out| out.is(*started_s);
 }
 
 metrics! {
     pub(crate) const OPEN: u64;
 
-    /// files and connections that are open
-    Gauge process_open_fds "Number of open files and connections": |open, out| out.is(*open);
+    /// Number of open files and connections
+    Gauge process_open_fds: |open, out| out.is(*open);
 }
 
 metrics! {
     pub(crate) const LIMIT: u64;
 
-    /// limit on open files and connections
-    Gauge process_max_fds "Limit on open files and connections": |max, out| out.is(*max);
+    /// Limit on open files and connections
+    Gauge process_max_fds: |max, out| out.is(*max);
 }
 
 impl Stat {
