@@ -90,6 +90,11 @@ impl TextError {
         &self.hint
     }
 
+    /// The error and its hint in one line, for places that show one text only.
+    pub fn in_full(&self) -> String {
+        format!("{}; {}", self.what, self.hint)
+    }
+
     /// The refusal of the member with this path. The text is its value.
     pub(crate) fn of_member(self, path: &str) -> BadRequest {
         BadRequest::member(path, self.what, self.hint)

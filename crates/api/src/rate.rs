@@ -59,6 +59,7 @@ impl FromStr for RateBody {
         let unit = UNITS.iter().find(|(name, _)| *name == per).map(|(_, ms)| *ms);
         let per_ms = match unit {
             Some(ms) => ms,
+            None if per.is_empty() => return Err(refused("there is no period after the `/`".to_owned())),
             None => duration::parse(per).map_err(|error| refused(error.to_string()))?,
         };
         if !(1..=RATE_PER_MS_MAX).contains(&per_ms) {
@@ -135,7 +136,7 @@ mod tests {
                 "0.5/s",
                 "`0.5/s` is no rate: the part before the `/` must be a whole number from 1 to 1000000000",
             ),
-            ("5/", "`5/` is no rate: is empty, not a duration"),
+            ("5/", "`5/` is no rate: there is no period after the `/`"),
             ("5/0s", "`5/0s` is no rate: the part after the `/` must be a duration from 1ms to 1d"),
             ("5/2w", "`5/2w` is no rate: the part after the `/` must be a duration from 1ms to 1d"),
             ("5/sec", "`5/sec` is no rate: `sec` is not a duration: expected a number at `sec`"),

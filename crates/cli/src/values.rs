@@ -2,14 +2,14 @@
 
 use tickwheel_api::{
     ATTEMPTS_MAX, CADENCE_MS_MAX, CADENCE_MS_MIN, HISTORY_KEEP_MS_MAX, LEASE_MS_MAX, LEASE_MS_MIN,
-    LEASE_TASKS_MAX, PAUSE_MS_MAX, TOKEN_CHARS, WAIT_MS_MAX, duration, time,
+    LEASE_TASKS_MAX, Levels, PAUSE_MS_MAX, TOKEN_CHARS, TextError, WAIT_MS_MAX, duration, time,
 };
 use tickwheel_queue::{Group, Key, QueueName, ScheduleName, Tag};
 use tickwheel_server::{JOB_BYTES_MAX, ListenAt, ListenAtError};
 
 /// The time until the task is due (ms), written as `30m`.
 pub(crate) fn delay(text: &str) -> Result<u64, String> {
-    duration::parse(text).map_err(|error| format!("{error}; {}", error.hint()))
+    duration::parse(text).map_err(|error| error.in_full())
 }
 
 /// A shift of the due time (ms): `1h` is later, `-1h` is earlier.
@@ -17,13 +17,18 @@ pub(crate) fn shift(text: &str) -> Result<i64, String> {
     match duration::parse_signed(text) {
         Ok(0) => Err("moves nothing; write 1h for an hour later, -1h for an hour earlier".to_owned()),
         Ok(ms) => Ok(ms),
-        Err(error) => Err(format!("{error}; {}", error.hint())),
+        Err(error) => Err(error.in_full()),
     }
 }
 
 /// The address to listen on: `127.0.0.1:8463` or `unix:/run/tickwheel.sock`.
 pub(crate) fn listen(text: &str) -> Result<ListenAt, String> {
     text.parse().map_err(|error: ListenAtError| error.to_string())
+}
+
+/// The delays of the levels, such as `1s 30s 5m`.
+pub(crate) fn levels(text: &str) -> Result<Levels, String> {
+    text.parse().map_err(|error: TextError| error.in_full())
 }
 
 /// The largest number of things that exist at one time.
@@ -80,7 +85,7 @@ pub(crate) fn instant(text: &str) -> Result<i64, String> {
         return time::parse(text).map_err(|error| {
             let word = text.eq_ignore_ascii_case("now") || text.eq_ignore_ascii_case("tomorrow");
             let also = if word { "; for a time from now on use --in" } else { "" };
-            format!("{error}; {}{also}", error.hint())
+            error.in_full() + also
         });
     }
     match text.parse::<i64>() {
@@ -280,6 +285,11 @@ mod tests {
         for (result, expected) in cases {
             assert_eq!(result.expect_err("bad"), expected);
         }
+        assert!(
+            levels("1s x")
+                .expect_err("bad")
+                .ends_with("; write durations, for example `1s 30s 5m`; level 1 is the first one")
+        );
         assert!(instant("tomorrow").expect_err("bad").ends_with("use --in"));
         assert!(instant("1506943593000000").expect_err("bad").contains("after the year 9999"));
         assert!(queue("a b").expect_err("bad").contains("byte 1"));

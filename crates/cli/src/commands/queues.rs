@@ -112,7 +112,7 @@ fn limit(text: &str) -> Result<Setting<u64>, String> {
 }
 
 fn rate(text: &str) -> Result<Setting<RateBody>, String> {
-    values::setting(text, |text| text.parse().map_err(|error: TextError| error.to_string()))
+    values::setting(text, |text| text.parse().map_err(|error: TextError| error.in_full()))
 }
 
 fn burst(text: &str) -> Result<Setting<u64>, String> {

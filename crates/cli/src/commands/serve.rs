@@ -122,7 +122,7 @@ pub(crate) struct Serve {
     #[arg(long, env = "TICKWHEEL_INSECURE", value_parser = BoolishValueParser::new())]
     insecure: bool,
     /// The delays for `level` in requests; the first is level 1
-    #[arg(long, value_name = "DELAYS", env = "TICKWHEEL_LEVELS", default_value_t = Levels::default())]
+    #[arg(long, value_name = "DELAYS", env = "TICKWHEEL_LEVELS", value_parser = values::levels, default_value_t = Levels::default())]
     levels: Levels,
     #[command(flatten)]
     backups: BackupOptions,

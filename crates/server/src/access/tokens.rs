@@ -353,14 +353,15 @@ fn said(line: &str) -> Result<Said, String> {
         }
         seen.push(name);
         let wrong = |error: &dyn fmt::Display| format!("in `{name}=`: {error}");
+        let unlike = |error: TextError| wrong(&error.in_full());
         match name {
             "name" => grant.name = Some(token_name(value)?),
             "rights" => grant.rights = rights(value)?,
             "scope" => grant.scopes = Some(scopes(value)?),
-            "rate" => allowed.rate = Some(value.parse().map_err(|error: TextError| wrong(&error))?),
-            "bytes" => allowed.bytes = Some(value.parse().map_err(|error: TextError| wrong(&error))?),
+            "rate" => allowed.rate = Some(value.parse().map_err(unlike)?),
+            "bytes" => allowed.bytes = Some(value.parse().map_err(unlike)?),
             "tasks" => allowed.tasks = Some(value.parse().map_err(|_| wrong(&"it takes a whole number"))?),
-            _ => allowed.max_delay_ms = Some(duration::parse(value).map_err(|error| wrong(&error))?),
+            _ => allowed.max_delay_ms = Some(duration::parse(value).map_err(unlike)?),
         }
     }
     if allowed != Allowed::default() {
@@ -538,10 +539,16 @@ mod tests {
             ("canary admin", "line 1: after the token there may be"),
             ("sha256:canary", "line 1: `sha256:` is followed by 64 hex digits"),
             ("rights=read canary", "line 1: the token comes first"),
-            ("canary rate=fast", "line 1: in `rate=`: `fast` is no rate"),
+            (
+                "canary rate=fast",
+                "line 1: in `rate=`: `fast` is no rate: there is no `/` in it; write a number",
+            ),
             ("canary bytes=1MiB/s", "line 1: in `bytes=`: `1MiB/s` is no rate"),
             ("canary tasks=many", "line 1: in `tasks=`: it takes a whole number"),
-            ("canary max_delay=soon", "line 1: in `max_delay=`: "),
+            (
+                "canary max_delay=soon",
+                "line 1: in `max_delay=`: `soon` is not a duration: expected a number at `soon`; write",
+            ),
             ("rate=5/s canary", "line 1: the token comes first"),
             ("canary rights=read rights=admin", "line 1: `rights=` is given twice"),
             ("canary scope=a scope=b", "line 1: `scope=` is given twice"),
