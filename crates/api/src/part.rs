@@ -68,7 +68,7 @@ pub(crate) struct Field<P, U> {
 /// A field whose value for missing members is made by a plain function.
 type Plain<P> = Field<P, fn() -> <P as Part>::Value>;
 
-/// A required member, or several members of which at least one is required.
+/// Members without a default value for all of them: a required member, or a part of several members that decides by itself which of them it needs.
 pub(crate) fn has<P: Part>(part: P) -> Plain<P> {
     Field { part, usual: None, is_written: true, is_required: true }
 }

@@ -1,8 +1,8 @@
 //! The rules of rounding: a deadline is rounded up to a tick, *now* is rounded down to a tick.
 //!
-//! A deadline of `d` nanoseconds becomes tick ⌈d / t⌉, and a clock reading of `n` nanoseconds becomes tick ⌊n / t⌋, where `t` is the length
-//! of a tick. An entry fires at the first reading with ⌊n / t⌋ >= ⌈d / t⌉. This implies n >= d, so the lateness (fire minus deadline) is
-//! never negative. A driver that wakes at [`nanos_of_tick`] of the deadline's tick is late by less than one tick.
+//! A tick has `t` nanoseconds. A deadline of `d` nanoseconds becomes tick ⌈d / t⌉, and a clock reading of `n` nanoseconds becomes tick
+//! ⌊n / t⌋. An entry fires at the first reading with ⌊n / t⌋ >= ⌈d / t⌉. From this follows n >= d, so no entry fires early. If the driver
+//! wakes at [`nanos_of_tick`] of the deadline's tick, the entry fires less than one tick after its deadline.
 //!
 //! | nanoseconds, t = 10 | as a deadline ([`ticks_up`]) | as now ([`ticks_down`]) |
 //! |---|---|---|

@@ -12,8 +12,8 @@ use crate::remote::Remote;
 
 /// Show the jobs that cancel, move or purge many tasks, or stop a job
 ///
-/// `tickwheel cancel`, `move` and `purge` become a job if they concern many tasks. A job goes on after its caller left, and after a restart
-/// of the server. The server keeps the last 100 jobs that ended.
+/// The server carries out `tickwheel cancel`, `move` and `purge` as a job if they concern many tasks. A job goes on after its caller has
+/// left, and after a restart of the server. The server keeps the last 100 jobs that ended.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:

@@ -8,8 +8,8 @@ use tickwheel_api::{TOKENS_MAX, TokenResult};
 
 use crate::output::{Format, Row, say};
 
-/// Sends the tokens, at most as many as the server allows in one call, and prints the result of each token. The exit code is 1 if the lease
-/// of one of the tokens had ended.
+/// Sends the tokens and prints the result of each. One call has at most as many tokens as the server allows. The exit code is 1 if the lease
+/// of at least one token had ended.
 pub(super) fn settle(
     format: &Format,
     tokens: Vec<String>,

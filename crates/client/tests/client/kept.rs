@@ -46,8 +46,8 @@ async fn a_call_after_the_server_has_closed_goes_by_another_connection_once() {
     assert_eq!(methods, ["get ", "get ", "post"]);
 }
 
-/// Answers one call, reads the next call as a whole, and closes. Then answers the following calls. Returns the heads
-/// of all requests.
+/// Answers the first call of a connection, reads the second call as a whole, and closes the connection without an answer to it. Then
+/// accepts `more` connections and answers one call of each. Returns the heads of all requests.
 async fn close_unanswered(peer: &Peer, more: usize) -> Vec<String> {
     let mut line = peer.accept().await;
     let mut seen = vec![line.request().await.expect("the first")];

@@ -38,8 +38,8 @@ use crate::{Handle, Refused, RescheduleError, TimerQueue};
 ///
 /// With a tick of more than 1, a deadline is rounded up to a multiple of the tick at the insertion. The rounded value is the entry's
 /// deadline from then on: [`deadline`](TimerQueue::deadline) and `fire` report it, and entries with equal rounded deadlines fire in order
-/// of insertion. So an entry is late by less than a tick, and never early. (Netty visits a tick after the tick has *passed*, so an entry in
-/// it is late by up to a tick, but never by 0.) A deadline beyond `u64::MAX - 1` after rounding is
+/// of insertion. So an entry is late by less than a tick, and never early. (Netty visits a slot after the slot's tick has *passed*. There an
+/// entry is late by more than 0 and at most one tick.) A deadline beyond `u64::MAX - 1` after rounding is
 /// [`TooFar`](crate::Refusal::TooFar).
 ///
 /// # What it is not

@@ -89,9 +89,9 @@ use crate::{Handle, Refused, RescheduleError, TimerQueue};
 /// has the same form for all starts. Kafka counts them from time 0; only the numbers of the slots differ.
 ///
 /// # A common error
-/// Some texts say: "At clock 1, a wheel of twenty 1 ms slots can take 21 in slot 0." That is wrong. The turn is 1 to 20: 20 goes to slot 0
-/// of level 1, and 21 goes to level 2, into the bucket that is taken out at 20. A level covers exactly the deadlines with
-/// `deadline < clock + turn`.
+/// Some texts say: "At clock 1, a wheel of twenty 1 ms slots can take 21 in slot 0." That is wrong. At clock 1, level 1 covers the deadlines
+/// 1 to 20, so deadline 20 goes to slot 0 of level 1. Deadline 21 goes to level 2, into the bucket that expires at 20. A level covers exactly
+/// the deadlines with `deadline < clock + turn`.
 ///
 /// ```
 /// use tickwheel_core::TimerQueue;
@@ -306,8 +306,8 @@ impl<T> HierarchicalWheel<T> {
         }
     }
 
-    /// The places of the entries that are due at `expiry`, in the order in which they fire. `expiry` is the nearest of all buckets. Buckets
-    /// of several levels may expire together, and each of them may hold some of these entries.
+    /// The places of the entries that are due at `expiry`, in the order in which they fire. `expiry` is the earliest expiry of all buckets.
+    /// Buckets of several levels may have this expiry, and each such bucket may hold some of these entries.
     fn due(&self, expiry: u64) -> Vec<u32> {
         let mut due = Vec::new();
         for &(_, home) in self.buckets.range((expiry, 0)..=(expiry, usize::MAX)) {

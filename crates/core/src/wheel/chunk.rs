@@ -66,8 +66,8 @@ pub(super) enum Taken<T> {
 
 /// All chunks, and the entries in them.
 ///
-/// A chunk has one of four owners. If it belongs to a slot, it has entries of this slot only. If it belongs to the commons, it has entries
-/// of slots with few entries. If it belongs to the drain, it has entries of a slot that was opened. If it is unused, it has no entries.
+/// Each chunk has one of four owners. A chunk of a slot has entries of this slot only. A chunk of the commons has entries of slots with few
+/// entries. A chunk of the drain has entries of a slot that was opened. An unused chunk has no entries.
 pub(super) struct Chunks<T> {
     spots: Vec<Spot<T>>,
     /// The chunks are stored apart from the spots and are small, so that they stay in the cache: every insertion and every cancel needs

@@ -77,8 +77,8 @@ pub(super) struct Outlet {
 
 /// All slots, as rings around the base.
 ///
-/// A deadline belongs to the ring of the level in which it differs from the base. When the base enters the next slot of a ring, the entries
-/// of this slot belong to finer rings.
+/// A deadline belongs to the ring of the highest level in which its slot differs from the slot of the base. When the base enters the next
+/// slot of a ring, the deadlines in that slot differ from the base in lower levels only, so their entries move to the rings of these levels.
 pub(super) struct Tree {
     pub(super) slots: Vec<Slot>,
     fans: Vec<Fan>,

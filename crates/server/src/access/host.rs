@@ -38,9 +38,9 @@ const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 const SCHEMES: [&str; 2] = ["http://", "https://"];
 
 impl Hosts {
-    /// The rule for a server that listens at `listen`. At a path of the file system a request may name any host,
-    /// because a browser reaches the path only through a proxy. If there are allowed names, a request must have one
-    /// of them: a proxy may pass any name on, which would allow DNS rebinding.
+    /// The rule for a server that listens at `listen`. At a unix socket a request may name any host, because a browser
+    /// reaches the socket only through a proxy. But if the server has allowed names, a request must have one of them:
+    /// the proxy may pass on any name that the browser sends, which would allow DNS rebinding.
     pub(crate) fn of(listen: &ListenAt, tls: bool, allowed: &[String]) -> Self {
         let here = IpAddr::from(Ipv4Addr::LOCALHOST);
         let (only_local, scheme) = match listen {
