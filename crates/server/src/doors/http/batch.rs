@@ -3,47 +3,39 @@
 use std::collections::VecDeque;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::body::Body;
 use axum::response::Response;
-use tickwheel_api::{
-    BATCH_CONTENT_TYPE, BadBatchLine, BatchLine, BatchOp, BatchResult, Problem, ProblemKind, PutQuery,
-};
+use tickwheel_api::{BATCH_CONTENT_TYPE, BadBatchLine, BatchLine, BatchOp, BatchResult, Problem, PutQuery};
 use tickwheel_queue::{Key, Put, QueueName};
 use tokio::sync::mpsc;
-use tokio::time::{Instant, sleep, sleep_until, timeout};
+use tokio::time::{Instant, sleep};
 
-use crate::access::quota::Quota;
 use crate::access::refusal::Refusal;
-use crate::base::aside::{LONG_BYTES, Steps, aside};
+use crate::base::aside::{LONG_BYTES, aside};
 use crate::doors::http::answer;
-use crate::doors::http::body::{BODY_TIME_MAX, NDJSON_TYPES, check_length, check_type};
+use crate::doors::http::body::BODY_BYTES_MAX;
 use crate::doors::http::call::Call;
-use crate::doors::http::lines::{Line, Lines, STREAM_BYTES_MAX};
-use crate::doors::http::pace::{PACE_BYTES, PACE_TIME, Pace};
+use crate::doors::http::lines::Line;
+use crate::doors::http::paced_lines::{Form, LINES_TIME_MAX, PacedLines};
 use crate::doors::http::problem;
 use crate::doors::http::routes::handlers;
 use crate::doors::http::rows::{Row, Rows};
 use crate::service::app::App;
 use crate::service::caller::Caller;
-use crate::service::shares::Permit;
 use crate::translate;
 
 handlers! {
     Batch => batch,
 }
 
-/// The largest number of lines. Their results, about 10 MiB at most, fit into memory even if the client does not
-/// read.
-const LINES_MAX: usize = 10_000;
+const FORM: Form = Form { name: "batch", header_lines: 0, line_bytes_max: BODY_BYTES_MAX };
+
 /// The largest number of commands under way. This fills a group commit. More commands of one client would only delay
 /// those of other clients.
 const UNDER_WAY_MAX: usize = 256;
 /// The largest lines under way, in total (bytes), as a bound for large payloads.
 const UNDER_WAY_BYTES_MAX: usize = 4 << 20;
-/// The longest time of a batch: enough for 64 MiB over a slow line.
-const BATCH_TIME_MAX: Duration = Duration::from_secs(600);
 /// A result costs as much work as this many bytes; a refusal with its hint costs [`REFUSED_BYTES`].
 const RESULT_BYTES: usize = 64;
 const REFUSED_BYTES: usize = 1 << 10;
@@ -58,17 +50,13 @@ const REFUSED_BYTES: usize = 1 << 10;
 /// The lines run on a task of their own, so the server reads the request even while the client does not read the
 /// answer. Many clients send everything before they read anything. Otherwise both sides would wait for ever.
 async fn batch(call: Call) -> Result<Response, Refusal> {
-    check_type(call.headers(), &NDJSON_TYPES)?;
-    check_length(call.headers(), STREAM_BYTES_MAX as u64)?;
     let (name, trace) = (call.queue().clone(), call.trace());
-    let Call { caller, body, .. } = call;
-    caller.quota().map_or(Ok(()), Quota::body)?;
-    caller.count().await?;
-    let permit = caller.app.slots.batches.enter(caller.producer()).await?;
+    let Call { caller, parts, body, .. } = call;
+    let lines = PacedLines::begin(&parts.headers, body, &caller, FORM).await?;
     let (rows, results) = mpsc::unbounded_channel();
     let under_way = VecDeque::new();
     let batch = Batch { caller, name, trace, under_way, bytes: 0, rows };
-    tokio::spawn(batch.run(body, permit));
+    tokio::spawn(batch.run(lines));
     Ok(answer::of(Body::new(Rows::new(results)), BATCH_CONTENT_TYPE))
 }
 
@@ -91,80 +79,53 @@ struct Batch {
 }
 
 impl Batch {
-    async fn run(mut self, body: Body, permit: Permit) {
+    async fn run(mut self, mut lines: PacedLines) {
         let rows = self.rows.clone();
-        let mut lines = Lines::new(body, self.caller.shared_quota());
-        let mut late = pin!(sleep(BATCH_TIME_MAX));
+        let mut late = pin!(sleep(LINES_TIME_MAX));
         let has_rest = tokio::select! {
-            has_rest = self.all(&mut lines, permit) => has_rest,
+            has_rest = self.all(&mut lines) => has_rest,
             // The client has left: lines that were not submitted yet are not applied.
             () = rows.closed() => return,
             () = &mut late => {
-                self.send(&BatchResult::problem(None, problem::body_too_slow(BATCH_TIME_MAX)));
+                self.send(&BatchResult::problem(None, problem::body_too_slow(LINES_TIME_MAX)));
                 false
             }
         };
-        if has_rest {
-            // The last result is sent. An error while the rest is read gives no further result.
-            lines.read_rest(&rows, late, &self.caller.app.stopping).await;
-        }
-        // The unread part of the body must be known before the answer ends.
-        drop(lines);
-        // If the client has left by now, it does not need this.
-        let _sent = rows.send(Row::End);
+        lines.end(has_rest, &rows, late, &self.caller).await;
     }
 
     /// Submits each line and sends each result. Returns at the end of the body, or at a fault of the whole body. The
-    /// result says whether a part of the body may be unread; no permit is needed to read that part.
-    async fn all(&mut self, lines: &mut Lines, permit: Permit) -> bool {
-        let (mut count, mut steps) = (0, Steps::default());
-        let mut pace = Pace::from(0);
+    /// result says whether a part of the body may be unread.
+    async fn all(&mut self, lines: &mut PacedLines) -> bool {
         let fault = loop {
             let room = self.under_way.len() < UNDER_WAY_MAX && self.bytes < UNDER_WAY_BYTES_MAX;
             if !room {
-                // Here the batch waits for the server, not for its client.
-                pace = Pace::from(lines.read());
-                permit.makes_way(false);
+                lines.wait_for_server();
             }
             tokio::select! {
                 biased;
                 result = first_result(&mut self.under_way), if !self.under_way.is_empty() => {
                     let begun = Instant::now();
                     self.finish_first(&result);
-                    steps.worked(work_of(&result)).await;
-                    pace.put_off(begun.elapsed());
+                    lines.steps.worked(work_of(&result)).await;
+                    lines.worked_since(begun);
                 }
-                line = timeout(BODY_TIME_MAX, lines.next()), if room => match line {
-                    Err(_) => break Some(problem::body_too_slow(BODY_TIME_MAX)),
-                    Ok(Err(problem)) => break Some(problem),
-                    Ok(Ok(None)) => break None,
-                    Ok(Ok(Some(_))) if count == LINES_MAX => break Some(Problem::too_many_lines(LINES_MAX)),
-                    Ok(Ok(Some(line))) => {
+                line = lines.next(), if room => match line {
+                    Err(problem) => break Some(problem),
+                    Ok(None) => break None,
+                    Ok(Some(line)) => {
                         let begun = Instant::now();
-                        count += 1;
-                        if let Some(quota) = self.caller.quota() {
-                            quota.came(0, 1);
-                        }
-                        // If the count fails, the last one stays valid.
-                        let _counted = self.caller.count().await;
-                        // Reading lines that have arrived already does not yield, so the steps yield.
-                        steps.did(line.bytes()).await;
+                        lines.count(&self.caller, &line).await;
                         self.submit(line).await;
-                        // The client could not know that the server waited for its bytes.
-                        pace.put_off(begun.elapsed());
+                        lines.worked_since(begun);
                     }
                 },
-                () = sleep_until(pace.ends()), if room => {
-                    let slow = pace.is_slow(lines.read());
-                    permit.makes_way(slow);
-                }
-                () = permit.leaves() => break Some(made_way("batch")),
             }
         };
         while !self.under_way.is_empty() {
             let result = first_result(&mut self.under_way).await;
             self.finish_first(&result);
-            steps.worked(work_of(&result)).await;
+            lines.steps.worked(work_of(&result)).await;
         }
         let Some(problem) = fault else { return false };
         self.send(&BatchResult::problem(None, problem));
@@ -175,7 +136,7 @@ impl Batch {
     async fn submit(&mut self, line: Line) {
         let (bytes, result) = match line {
             Line::TooLong => {
-                let problem = Problem::body_too_large(crate::doors::http::body::BODY_BYTES_MAX as u64);
+                let problem = Problem::body_too_large(BODY_BYTES_MAX as u64);
                 (0, settled(BatchResult::problem(None, problem)))
             }
             Line::Text(text) => (text.len(), self.call(text).await),
@@ -273,19 +234,9 @@ impl Batch {
     }
 }
 
-/// The work of a result, in bytes of [`Steps`].
+/// The work of a result, in bytes of [`Steps`](crate::base::aside::Steps).
 fn work_of(result: &BatchResult) -> usize {
     if result.refusal().is_some() { REFUSED_BYTES } else { RESULT_BYTES }
-}
-
-/// The problem of a batch that was too slow and gave its permit to a waiting one.
-pub(crate) fn made_way(what: &str) -> Problem {
-    let bytes = PACE_BYTES as u64 / PACE_TIME.as_secs();
-    let what = format!(
-        "the {what} sent less than {bytes} bytes a second for {PACE_TIME:?}, and another waits for its place (--max-batches)"
-    );
-    Problem::new(ProblemKind::Timeout, what)
-        .with_hint("what was answered stands; send the other lines in a new request, all at once")
 }
 
 /// The result of the first line under way. The future can be dropped and called again.
@@ -304,12 +255,13 @@ fn settled(result: BatchResult) -> Pin<Box<dyn Future<Output = BatchResult> + Se
 mod tests {
     use std::sync::atomic::Ordering;
     use std::task::{Context, Poll, ready};
+    use std::time::Duration;
 
     use axum::body::{Bytes, HttpBody};
-    use axum::http::Request;
+    use axum::http::{HeaderMap, Request};
     use hyper::body::Frame;
     use tickwheel_queue::Queue;
-    use tokio::time::Sleep;
+    use tokio::time::{Sleep, sleep_until};
 
     use super::*;
     use crate::access::producer::Producer;
@@ -319,6 +271,8 @@ mod tests {
     use crate::base::stopping::{self, Stop};
     use crate::doors::http::body::next_piece;
     use crate::doors::http::call::tests::answered;
+    use crate::doors::http::pace::{PACE_BYTES, PACE_TIME};
+    use crate::doors::http::paced_lines::LINES_MAX;
     use crate::doors::http::rows::CutShort;
     use crate::service::limits::Limits;
 
@@ -478,7 +432,7 @@ mod tests {
     async fn a_slow_batch_keeps_its_place_while_no_other_waits() {
         let (app, _stop) = one_place();
         let slow = post(&app, paced(&[LINE, LINE, LINE], Duration::from_secs(20))).await;
-        sleep(Duration::from_secs(55)).await;
+        sleep(Duration::from_secs(95)).await;
         let other = post(&app, Body::from(LINE)).await;
         assert_eq!(other.status(), 200, "and gives it up at once");
         let ended = lines(slow).await;
@@ -489,20 +443,21 @@ mod tests {
     /// A batch whose lines wait for the server, with the only permit of the server.
     async fn waiting_for_the_server(app: &Arc<App>, body: Body, wait: Duration) -> Response {
         let caller = Caller::new(Arc::clone(app), Grant::everything(), Producer::new(None, None));
-        let permit = app.slots.batches.enter(caller.producer()).await.expect("a permit");
+        let begun = PacedLines::begin(&HeaderMap::new(), body, &caller, FORM).await;
+        let Ok(lines) = begun else { panic!("no free permit") };
         let (rows, answer) = mpsc::unbounded_channel();
         let known = Instant::now() + wait;
         let late = || UnderWay {
             bytes: 0,
             result: Box::pin(async move {
                 sleep_until(known).await;
-                BatchResult::problem(None, made_way("batch"))
+                BatchResult::problem(None, Problem::stopping())
             }),
         };
         let under_way = (1..UNDER_WAY_MAX).map(|_| late()).collect();
         let name = QueueName::new("q").expect("a name");
         let batch = Batch { caller, name, trace: None, under_way, bytes: 0, rows };
-        tokio::spawn(batch.run(body, permit));
+        tokio::spawn(batch.run(lines));
         Response::new(Body::new(Rows::new(answer)))
     }
 
@@ -556,7 +511,7 @@ mod tests {
         let rows = lines(post(&app, too_many_and_more()).await).await;
         assert_eq!((rows.len(), &rows[LINES_MAX]["status"]), (LINES_MAX + 1, &413.into()));
         let waited = begun.elapsed();
-        assert!((BATCH_TIME_MAX..BATCH_TIME_MAX + PACE_TIME).contains(&waited), "{waited:?}");
+        assert!((LINES_TIME_MAX..LINES_TIME_MAX + PACE_TIME).contains(&waited), "{waited:?}");
     }
 
     /// A bug that was found: a client that left before the end of its answer was not charged for the rest of the

@@ -21,7 +21,7 @@ use crate::service::shares::Permit;
 pub(crate) const BODY_BYTES_MAX: usize = 1 << 20;
 /// The largest body that needs no permit. With 10,000 connections such bodies take 160 MiB.
 const SMALL_BODY_BYTES: usize = 16 << 10;
-/// The longest time for a body to arrive, and for a batch to send its next bytes.
+/// The longest time for a body to arrive, but for those of batches and imports.
 pub(crate) const BODY_TIME_MAX: Duration = Duration::from_secs(30);
 
 /// The media types of JSON bodies. `curl -d` and Python's urllib send `application/x-www-form-urlencoded` by default;

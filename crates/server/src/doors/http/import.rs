@@ -2,7 +2,6 @@
 
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::body::Body;
 use axum::response::Response;
@@ -12,24 +11,21 @@ use tickwheel_api::{
 };
 use tickwheel_queue::{Due, Put, QueueName, Timestamp};
 use tokio::sync::mpsc;
-use tokio::time::{Instant, sleep, sleep_until, timeout};
+use tokio::time::{Instant, sleep};
 
-use crate::access::quota::Quota;
 use crate::access::refusal::Refusal;
 use crate::access::tokens::Right;
-use crate::base::aside::{LONG_BYTES, Steps, aside};
+use crate::base::aside::{LONG_BYTES, aside};
 use crate::doors::http::answer;
-use crate::doors::http::batch::made_way;
-use crate::doors::http::body::{BODY_BYTES_MAX, BODY_TIME_MAX, NDJSON_TYPES, check_length, check_type};
+use crate::doors::http::body::BODY_BYTES_MAX;
 use crate::doors::http::call::Call;
-use crate::doors::http::lines::{Line, Lines, STREAM_BYTES_MAX};
-use crate::doors::http::pace::Pace;
+use crate::doors::http::lines::Line;
+use crate::doors::http::paced_lines::{Form, LINES_TIME_MAX, PacedLines};
 use crate::doors::http::problem;
 use crate::doors::http::routes::handlers;
 use crate::doors::http::rows::{Row, Rows};
 use crate::service::app::App;
 use crate::service::caller::Caller;
-use crate::service::shares::Permit;
 use crate::transfer::{Importer, Stop};
 use crate::translate;
 
@@ -37,14 +33,11 @@ handlers! {
     Import => import,
 }
 
-/// The largest number of lines of one request; it is that of a batch. A longer file needs several requests, each
-/// with the header as its first line.
-const LINES_MAX: u64 = 10_000;
-/// The longest time of a request: enough for 64 MiB over a slow line.
-const IMPORT_TIME_MAX: Duration = Duration::from_secs(600);
 /// The longest line. It is longer than the body of a put, because the payload is in base64 and a task has further
 /// members.
 const LINE_BYTES_MAX: usize = 2 * BODY_BYTES_MAX;
+/// A longer file needs several requests, each with the header as its first line.
+const FORM: Form = Form { name: "import", header_lines: 1, line_bytes_max: LINE_BYTES_MAX };
 
 /// `POST`: NDJSON in. The answer has a line for each task that was not simply added, and a last line. All lines
 /// before a refused one are stored, and no line after it.
@@ -53,19 +46,14 @@ const LINE_BYTES_MAX: usize = 2 * BODY_BYTES_MAX;
 /// waiting one.
 async fn import(call: Call) -> Result<Response, Refusal> {
     let query = ImportQuery::parse(call.query())?;
-    check_type(call.headers(), &NDJSON_TYPES)?;
-    check_length(call.headers(), STREAM_BYTES_MAX as u64)?;
-    let Call { caller, body, .. } = call;
+    let Call { caller, parts, body, .. } = call;
     if caller.app.draining.is_on() {
         return Err(Problem::server_draining().into());
     }
-    caller.quota().map_or(Ok(()), Quota::body)?;
-    caller.count().await?;
-    let permit = caller.app.slots.batches.enter(caller.producer()).await?;
+    let lines = PacedLines::begin(&parts.headers, body, &caller, FORM).await?;
     let (rows, results) = mpsc::unbounded_channel();
-    let lines = Lines::of_length(body, caller.shared_quota(), LINE_BYTES_MAX);
-    let import = Import { caller, query, rows, importer: None, read: 0 };
-    tokio::spawn(import.run(lines, permit));
+    let import = Import { caller, query, rows, importer: None };
+    tokio::spawn(import.run(lines));
     Ok(answer::of(Body::new(Rows::new(results)), BATCH_CONTENT_TYPE))
 }
 
@@ -75,83 +63,52 @@ struct Import {
     rows: mpsc::UnboundedSender<Row>,
     /// `None`: the header has not arrived yet.
     importer: Option<Importer>,
-    /// The number of lines of this request that were read, without the header.
-    read: u64,
 }
 
 impl Import {
-    async fn run(mut self, mut lines: Lines, permit: Permit) {
+    async fn run(mut self, mut lines: PacedLines) {
         let rows = self.rows.clone();
-        let mut late = pin!(sleep(IMPORT_TIME_MAX));
+        let mut late = pin!(sleep(LINES_TIME_MAX));
         let stopped = tokio::select! {
-            stopped = self.all(&mut lines, permit) => stopped,
+            stopped = self.all(&mut lines) => stopped,
             // The client has left: lines that were not sent to the queue yet are not applied.
             () = rows.closed() => return,
             () = &mut late => {
-                let problem = problem::body_too_slow(IMPORT_TIME_MAX);
-                Err(self.ended(lines.blank(), problem).await)
+                let problem = problem::body_too_slow(LINES_TIME_MAX);
+                Err(self.ended(lines.number(), problem).await)
             }
         };
         let has_rest = stopped.is_err();
         self.send_rows();
         self.send_end(stopped);
-        if has_rest {
-            lines.read_rest(&rows, late, &self.caller.app.stopping).await;
-        }
-        // The unread part of the body must be known before the answer ends.
-        drop(lines);
-        // If the client has left by now, it does not need this.
-        let _sent = rows.send(Row::End);
+        lines.end(has_rest, &rows, late, &self.caller).await;
     }
 
-    async fn all(&mut self, lines: &mut Lines, permit: Permit) -> Result<(), Stop> {
-        let mut steps = Steps::default();
-        let mut pace = Pace::from(0);
+    async fn all(&mut self, lines: &mut PacedLines) -> Result<(), Stop> {
         loop {
-            let line = tokio::select! {
-                biased;
-                line = timeout(BODY_TIME_MAX, lines.next()) => line,
-                () = sleep_until(pace.ends()) => {
-                    let slow = pace.is_slow(lines.read());
-                    permit.makes_way(slow);
-                    continue;
-                }
-                () = permit.leaves() => return Err(self.ended(lines.blank(), made_way("import")).await),
-            };
-            let line = match line {
-                Err(_) => return Err(self.ended(lines.blank(), problem::body_too_slow(BODY_TIME_MAX)).await),
-                Ok(Err(problem)) => return Err(self.ended(lines.blank(), problem).await),
-                Ok(Ok(None)) => return self.finish().await,
-                Ok(Ok(Some(_))) if self.read == LINES_MAX => {
-                    let problem = Problem::too_many_lines(usize::try_from(LINES_MAX).unwrap_or(usize::MAX));
-                    return Err(self.ended(lines.blank(), problem).await);
-                }
-                Ok(Ok(Some(line))) => line,
+            let line = match lines.next().await {
+                Err(problem) => return Err(self.ended(lines.number(), problem).await),
+                Ok(None) => return self.finish().await,
+                Ok(Some(line)) => line,
             };
             let begun = Instant::now();
-            if let Some(quota) = self.caller.quota() {
-                quota.came(0, 1);
-            }
-            // If the count fails, the last one stays valid.
-            let _counted = self.caller.count().await;
-            steps.did(line.bytes()).await;
-            self.line(lines.blank(), line).await?;
+            lines.count(&self.caller, &line).await;
+            self.line(lines.number(), line).await?;
             if !self.query.quiet {
                 self.send_rows();
             }
-            // The client could not know that the server waited for its bytes.
-            pace.put_off(begun.elapsed());
+            lines.worked_since(begun);
         }
     }
 
-    /// The number, in its file, of the line that was read last.
-    fn number(&self, blank: u64) -> u64 {
-        (self.query.first_line + self.read + blank).saturating_sub(1)
+    /// The number, in its file, of the line with this number in its request. The header has none in the file.
+    fn in_file(&self, number: u64) -> u64 {
+        (self.query.first_line + number).saturating_sub(2)
     }
 
     /// Ends the import for a fault of the request, not of a line. The lines before are stored.
-    async fn ended(&mut self, blank: u64, problem: Problem) -> Stop {
-        let next = self.number(blank) + 1;
+    async fn ended(&mut self, number: u64, problem: Problem) -> Stop {
+        let next = self.in_file(number) + 1;
         let Some(importer) = &mut self.importer else {
             return Stop { line: self.query.first_line, problem: problem.into() };
         };
@@ -168,7 +125,7 @@ impl Import {
         }
     }
 
-    async fn line(&mut self, blank: u64, line: Line) -> Result<(), Stop> {
+    async fn line(&mut self, number: u64, line: Line) -> Result<(), Stop> {
         let read = match line {
             Line::TooLong => Err(Problem::body_too_large(LINE_BYTES_MAX as u64).into()),
             Line::Text(text) => parse(Arc::clone(&self.caller.app), text).await,
@@ -176,8 +133,7 @@ impl Import {
         if self.importer.is_none() {
             return self.header(read);
         }
-        self.read += 1;
-        let number = self.number(blank);
+        let number = self.in_file(number);
         let importer = self.importer.as_mut().expect("it was just looked at");
         let allowed = read.and_then(|line| allowed(&self.caller, &line).map(|()| line));
         match allowed {

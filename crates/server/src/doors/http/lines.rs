@@ -1,21 +1,17 @@
 //! The lines of a streamed body.
 
 use std::io::BufRead as _;
-use std::pin::Pin;
 use std::sync::Arc;
 
 use axum::body::Body;
 use tickwheel_api::Problem;
-use tokio::sync::mpsc;
-use tokio::time::{Sleep, sleep_until};
+use tokio::time::sleep_until;
 
 use crate::access::quota::Quota;
 use crate::base::aside::{LONG_BYTES, Steps};
 use crate::base::others::let_others;
-use crate::base::stopping::Stopping;
 use crate::doors::http::body::{BODY_BYTES_MAX, next_piece};
 use crate::doors::http::pace::Pace;
-use crate::doors::http::rows::Row;
 
 /// The longest streamed body (bytes): a batch of 10,000 tasks of 6 KiB each.
 pub(crate) const STREAM_BYTES_MAX: usize = 64 << 20;
@@ -66,12 +62,8 @@ impl Line {
 }
 
 impl Lines {
-    pub(crate) fn new(body: Body, quota: Option<Arc<Quota>>) -> Self {
-        Self::of_length(body, quota, BODY_BYTES_MAX)
-    }
-
     /// Lines of at most `line_bytes_max` bytes.
-    pub(crate) fn of_length(body: Body, quota: Option<Arc<Quota>>, line_bytes_max: usize) -> Self {
+    pub(crate) fn new(body: Body, quota: Option<Arc<Quota>>, line_bytes_max: usize) -> Self {
         Self {
             line_bytes_max,
             blank: 0,
@@ -136,7 +128,7 @@ impl Lines {
     /// Reads the rest of the body and drops it, so that the connection can serve another call. Returns at the end of
     /// the body, or when the rest is too costly: it is longer than the longest body, or slower than the pace of a
     /// batch.
-    async fn read_away(&mut self) {
+    pub(crate) async fn read_away(&mut self) {
         (self.rest, self.start, self.scanned) = (Vec::new(), 0, 0);
         let mut pace = Pace::from(self.read);
         while self.read <= STREAM_BYTES_MAX {
@@ -153,23 +145,6 @@ impl Lines {
                     return;
                 },
             }
-        }
-    }
-
-    /// Drops the rest of the body as long as the client takes the answer, the call is not `late`, and the server does
-    /// not stop.
-    pub(crate) async fn read_rest(
-        &mut self,
-        rows: &mpsc::UnboundedSender<Row>,
-        late: Pin<&mut Sleep>,
-        stopping: &Stopping,
-    ) {
-        tokio::select! {
-            () = self.read_away() => {}
-            () = rows.closed() => {}
-            () = late => {}
-            // The connection ends with this answer.
-            () = stopping.wait() => {}
         }
     }
 
@@ -263,7 +238,7 @@ mod tests {
 
     async fn lines(bytes: &[u8], piece_bytes: usize) -> Vec<Result<Line, u16>> {
         let pieces = bytes.chunks(piece_bytes).map(Bytes::copy_from_slice).collect();
-        let mut lines = Lines::new(Body::new(Pieces(pieces)), None);
+        let mut lines = Lines::new(Body::new(Pieces(pieces)), None, BODY_BYTES_MAX);
         let mut found = Vec::new();
         loop {
             match lines.next().await {

@@ -27,6 +27,7 @@ pub(crate) mod leases;
 pub(crate) mod lines;
 pub(crate) mod metrics;
 pub(crate) mod pace;
+pub(crate) mod paced_lines;
 pub(crate) mod pages;
 pub(crate) mod path;
 pub(crate) mod plan;
