@@ -2,14 +2,15 @@
 //!
 //! `A> put 0 0 10 2\r\nhi` is sent by client A with CR LF after it, and `A>> ` without. `A< INSERTED 1` is its next
 //! answer. `A|` is a further line of figures in the same answer. `A. close` closes the connection, `A. end` closes its
-//! sending side, and `A< (closed)` is the end of the answers. `#` begins a remark. A star stands for a value that
+//! sending side, and `A< (closed)` is the end of the answers. `A. waits 1` goes on when 1 client of the server waits for a
+//! job: the server may read what another client sends first. `#` begins a remark. A star stands for a value that
 //! differs from run to run.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpStream};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The time limit of a test: an answer that takes longer counts as missing.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
@@ -142,11 +143,27 @@ pub(crate) fn lead(address: &str, script: &str) -> String {
             match rest {
                 ". close" => drop(clients.remove(name)),
                 ". end" => client.writer.shutdown(Shutdown::Write).expect("say no more"),
-                other => panic!("`{other}` is nothing that a client does"),
+                other => match other.strip_prefix(". waits ").and_then(|count| count.parse().ok()) {
+                    Some(count) => until_wait(address, count),
+                    None => panic!("`{other}` is nothing that a client does"),
+                },
             }
         }
     }
     transcript
+}
+
+/// Asks until this number of clients wait for a job.
+fn until_wait(address: &str, count: u64) {
+    let (mut client, line, begun) =
+        (Client::open(address), format!("X| current-waiting: {count}"), Instant::now());
+    loop {
+        client.writer.write_all(b"stats\r\n").expect("say");
+        if client.hear("X").lines().any(|heard| heard == line) {
+            return;
+        }
+        assert!(begun.elapsed() < PATIENCE, "not {count} clients wait");
+    }
 }
 
 fn escape(bytes: &[u8]) -> String {
