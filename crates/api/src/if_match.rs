@@ -1,6 +1,7 @@
 //! Versions of tasks in headers: `ETag` of answers, `If-Match` of requests.
 
 use crate::bad_request::{BadRequest, shown_bytes};
+use crate::value::digits;
 
 const HEADER: &str = "If-Match";
 
@@ -45,8 +46,6 @@ pub fn if_match(value: &[u8]) -> Result<u64, BadRequest> {
         ));
     }
     let bare = value.strip_prefix(b"\"").and_then(|rest| rest.strip_suffix(b"\"")).unwrap_or(value);
-    let digits = !bare.is_empty() && bare.iter().all(u8::is_ascii_digit);
-    let version = digits.then(|| std::str::from_utf8(bare).ok()?.parse().ok()).flatten();
-    version
+    digits(bare)
         .ok_or_else(|| BadRequest::header(HEADER, format!("`{}` is not a version", shown_bytes(value)), ONE))
 }

@@ -6,6 +6,10 @@ use crate::filter::TaskFilter;
 use crate::json::list;
 use crate::path::push_encoded;
 use crate::task::TaskState;
+use crate::value;
+use std::fmt::Display;
+use std::ops::RangeInclusive;
+use std::str::FromStr;
 
 /// Maximum number of tasks on a page of a list.
 pub const LIST_LIMIT_MAX: usize = 1_000;
@@ -127,7 +131,7 @@ query! {
         filter: TaskFilter = "state", "due_from", "due_to", "tag"
     ) {
         /// Maximum number of entries on the page: 1 to 1,000, by default 100.
-        limit: usize = LIST_LIMIT_DEFAULT, |name, given| number(name, given, LIST_LIMIT_MAX, LIST_LIMIT_DEFAULT);
+        limit: usize = LIST_LIMIT_DEFAULT, |name, given| number(name, given, 1..=LIST_LIMIT_MAX, LIST_LIMIT_DEFAULT);
         /// The `next_cursor` of the page before: 1 to 256 bytes, whose meaning only the server knows.
         cursor: Option<String> = None, |_, given| cursor(given, CURSOR_BYTES_MAX).map(Some);
     }
@@ -153,7 +157,7 @@ query! {
         /// The beginning of the names of the listed queues: at most 200 bytes of the alphabet of queue names. If it is empty, all queues are listed.
         prefix: String = String::new(), |_, given| queue_prefix(given);
         /// Maximum number of queues on the page: 1 to 1,000; `None`: no limit.
-        limit: Option<usize> = None, |name, given| number(name, given, LIST_LIMIT_MAX, LIST_LIMIT_DEFAULT).map(Some);
+        limit: Option<usize> = None, |name, given| number(name, given, 1..=LIST_LIMIT_MAX, LIST_LIMIT_DEFAULT).map(Some);
         /// The `next_cursor` of the page before.
         cursor: Option<String> = None, |_, given| cursor(given, Self::CURSOR_BYTES_MAX).map(Some);
     }
@@ -163,7 +167,7 @@ query! {
     /// The query of `GET /v1/queues/{q}/schedules` and of `GET /v1/schedules`: `?limit=&cursor=`.
     pub struct SchedulesQuery {
         /// Maximum number of entries on the page: 1 to 1,000, by default 100.
-        limit: usize = LIST_LIMIT_DEFAULT, |name, given| number(name, given, LIST_LIMIT_MAX, LIST_LIMIT_DEFAULT);
+        limit: usize = LIST_LIMIT_DEFAULT, |name, given| number(name, given, 1..=LIST_LIMIT_MAX, LIST_LIMIT_DEFAULT);
         /// The `next_cursor` of the page before.
         cursor: Option<String> = None, |_, given| cursor(given, Self::CURSOR_BYTES_MAX).map(Some);
     }
@@ -177,7 +181,7 @@ query! {
     #[derive(Copy)]
     pub struct PreviewQuery {
         /// Number of instants: 1 to 1,000, by default 5.
-        count: usize = PREVIEW_DEFAULT, |name, given| number(name, given, crate::PREVIEW_MAX, PREVIEW_DEFAULT);
+        count: usize = PREVIEW_DEFAULT, |name, given| number(name, given, 1..=crate::PREVIEW_MAX, PREVIEW_DEFAULT);
     }
 }
 
@@ -287,17 +291,17 @@ pub(crate) fn flag(name: &'static str, given: &str) -> Result<bool, BadRequest> 
     word(name, given, &[("true", true), ("false", false)])
 }
 
-/// Reads a number from 1 to `max`.
-fn number(name: &'static str, given: &str, max: usize, usual: usize) -> Result<usize, BadRequest> {
-    let digits = !given.is_empty() && given.bytes().all(|b| b.is_ascii_digit());
-    match given.parse() {
-        Ok(number) if digits && (1..=max).contains(&number) => Ok(number),
-        _ => Err(BadRequest::parameter(
-            name,
-            format!("`{}` is not a number from 1 to {max}", shown(given)),
-            format!("leave it out for {usual}"),
-        )),
-    }
+/// Reads a number in this range. The hint of a refusal names the usual value.
+pub(crate) fn number<N: FromStr + Display + PartialOrd>(
+    name: &'static str,
+    given: &str,
+    range: RangeInclusive<N>,
+    usual: impl Display,
+) -> Result<N, BadRequest> {
+    value::digits(given.as_bytes()).filter(|number| range.contains(number)).ok_or_else(|| {
+        let what = format!("`{}` is not a number from {} to {}", shown(given), range.start(), range.end());
+        BadRequest::parameter(name, what, format!("leave it out for {usual}"))
+    })
 }
 
 pub(crate) fn cursor(given: &str, bytes_max: usize) -> Result<String, BadRequest> {

@@ -5,6 +5,7 @@ use crate::json::list;
 use crate::{INTEGER_MAX, duration, time};
 use serde_json::value::RawValue;
 use std::ops::RangeInclusive;
+use std::str::FromStr;
 
 /// Reads a string.
 pub(crate) fn text(path: &str, raw: &RawValue, example: &str) -> Result<String, BadRequest> {
@@ -41,6 +42,12 @@ pub(crate) fn integer(path: &str, raw: &RawValue, range: RangeInclusive<u64>) ->
         Ok(number) if range.contains(&number) => Ok(number),
         _ => Err(BadRequest::member(path, format!("{} is not from {min} to {max}", shown(text)), hint())),
     }
+}
+
+/// Reads a number that has digits only.
+pub(crate) fn digits<N: FromStr>(text: &[u8]) -> Option<N> {
+    let digits = text.iter().all(u8::is_ascii_digit);
+    str::from_utf8(text).ok().filter(|_| digits)?.parse().ok()
 }
 
 /// The number without a fraction of zeroes. Some writers have floats only and send `5.0` for 5.

@@ -20,8 +20,8 @@ use crate::access::refusal::Refusal;
 
 use refused::cancel_refusal;
 pub(crate) use refused::{
-    advance_refused, cancel_refused, get_refused, nack_refused, name_refused, patch_refused, post_refused,
-    put_refused, redrive_refused, unavailable, unknown,
+    advance_refused, cancel_refused, get_refused, nack_refused, name_refused, patch_refused, put_refused,
+    redrive_refused, unavailable, unknown,
 };
 use twin::Twin;
 
@@ -322,11 +322,7 @@ pub(crate) fn leased_task(leased: &queue::Leased) -> api::LeasedTask {
     }
 }
 
-pub(crate) fn cancel_answer(ended: queue::Cancelled) -> api::CancelAnswer {
-    api::CancelAnswer { result: cancel_outcome(ended) }
-}
-
-fn cancel_outcome(ended: queue::Cancelled) -> CancelOutcome {
+pub(crate) fn cancel_outcome(ended: queue::Cancelled) -> CancelOutcome {
     match ended {
         queue::Cancelled::Cancelled => CancelOutcome::Cancelled,
         queue::Cancelled::Revoked => CancelOutcome::Revoked,

@@ -4,6 +4,7 @@ use std::num::NonZeroU32;
 
 use super::terms::{JobTerms, Tube, When};
 use crate::duration;
+use crate::value::digits;
 
 /// The longest key, in bytes.
 const KEY_BYTES_MAX: usize = 256;
@@ -47,12 +48,6 @@ impl<'a> Words<'a> {
         let (ttr_s, bytes) = (u32::read(self)?.max(1), u32::read(self)?);
         self.0.is_empty().then_some((JobTerms { key, priority, when, ttr_s }, bytes))
     }
-}
-
-/// Reads a number that has digits only.
-fn digits<N: std::str::FromStr>(word: &[u8]) -> Option<N> {
-    let digits = word.iter().all(u8::is_ascii_digit);
-    str::from_utf8(word).ok().filter(|_| digits)?.parse().ok()
 }
 
 impl Argument for u64 {

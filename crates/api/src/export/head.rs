@@ -12,14 +12,10 @@ body! {
     /// The header of an export.
     pub(crate) struct HeaderMembers: export "ExportHeader" {
         /// The version of the format.
-        format: u64 = has(number(0, INTEGER_MAX).checked(is_known).described(only_known));
+        format: u64 = has(number(0, INTEGER_MAX).checked(is_known).described(|| schema::integer(EXPORT_FORMAT, EXPORT_FORMAT)));
         /// The other members of the header.
         header: ExportHeader = flat();
     }
-}
-
-fn only_known() -> serde_json::Value {
-    schema::integer(EXPORT_FORMAT, EXPORT_FORMAT)
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "a rule is given the value as it is")]

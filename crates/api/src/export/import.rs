@@ -2,7 +2,7 @@
 
 use super::EXPORT_CURSOR_BYTES_MAX;
 use crate::INTEGER_MAX;
-use crate::bad_request::{BadRequest, shown};
+use crate::bad_request::BadRequest;
 use crate::body::body;
 use crate::choice::choice;
 use crate::json;
@@ -49,7 +49,7 @@ query! {
         /// Whether the answer has the last line only.
         quiet: bool = false, query::flag;
         /// The number in its file of the first line behind the header; by default 2. A file may be sent in several parts, each with the header in front.
-        first_line: u64 = 2, |_, given| line_number(given);
+        first_line: u64 = 2, |name, given| query::number(name, given, 2..=INTEGER_MAX, "2, the line behind the header");
     }
     check: ImportQuery::check_revoke;
 }
@@ -61,17 +61,6 @@ impl ImportQuery {
         }
         let hint = "send `existing=replace` with it, or leave it out";
         Err(BadRequest::parameter("revoke", "is for `existing=replace` alone", hint))
-    }
-}
-
-fn line_number(given: &str) -> Result<u64, BadRequest> {
-    let digits = !given.is_empty() && given.bytes().all(|byte| byte.is_ascii_digit());
-    match given.parse() {
-        Ok(number) if digits && (2..=INTEGER_MAX).contains(&number) => Ok(number),
-        _ => {
-            let what = format!("`{}` is not a number from 2 to {INTEGER_MAX}", shown(given));
-            Err(BadRequest::parameter("first_line", what, "leave it out for 2, the line behind the header"))
-        }
     }
 }
 

@@ -25,7 +25,6 @@ use crate::base::aside::discard;
 use crate::base::queue_pages::QueuePages;
 use crate::service::app::App;
 use crate::telemetry::span::Span;
-use crate::translate;
 
 /// A caller that was admitted, and the service that it calls.
 #[derive(Clone)]
@@ -195,10 +194,6 @@ impl Caller {
         }
         Ok(Ok((leased, how)))
     }
-    /// Whether the caller's token has `read`, or the server has no tokens.
-    pub(crate) fn may_read(&self) -> bool {
-        self.grant.allows(Right::Read)
-    }
 
     /// Whether the scope of the caller's token includes this queue.
     pub(crate) fn covers(&self, queue: &QueueName) -> bool {
@@ -231,7 +226,7 @@ impl Caller {
         for prefix in self.grant.prefixes() {
             let list = ListQueues { prefix: prefix.into(), ..ListQueues::default() };
             let mut pages = QueuePages::new(&self.app.queue, list);
-            while let Some(page) = pages.next().await.map_err(|error| translate::unavailable(&error))? {
+            while let Some(page) = pages.next().await? {
                 count += page.iter().filter(known).map(of).sum::<u64>();
             }
         }

@@ -4,6 +4,7 @@ use tickwheel_api::{BadRequest, CancelOutcome, Problem};
 use tickwheel_queue as queue;
 use tickwheel_queue::{Key, QueueName, Seq};
 
+use crate::access::refusal::Refusal;
 use crate::events;
 
 pub(crate) fn name_refused(error: &queue::NameError) -> Problem {
@@ -17,13 +18,14 @@ pub(crate) fn name_refused(error: &queue::NameError) -> Problem {
     Problem::bad_name(error.to_string(), hint)
 }
 
+/// `key`: `None` for a key that the server makes. No refusal is about such a key.
 pub(crate) fn put_refused(
     error: &queue::PutError,
     queue: &QueueName,
-    key: &Key,
+    key: Option<&Key>,
     version: Option<Seq>,
 ) -> Problem {
-    let (queue, key) = (queue.as_str(), key.as_str());
+    let (queue, key) = (queue.as_str(), key.map_or("", Key::as_str));
     match error {
         queue::PutError::Live { version, .. } => Problem::live(queue, key, version.0),
         queue::PutError::NotFound => Problem::not_found(queue, key),
@@ -37,21 +39,6 @@ pub(crate) fn put_refused(
         queue::PutError::Draining => Problem::draining(queue),
         queue::PutError::WouldAdd => Problem::token_full(),
         queue::PutError::BacklogFull { limit } => Problem::backlog_full(queue, *limit),
-        queue::PutError::Unavailable(why) => unavailable(why),
-        other => unknown(other),
-    }
-}
-
-/// A refused put whose key the server makes: refusals about a key cannot happen.
-pub(crate) fn post_refused(error: &queue::PutError, queue: &QueueName) -> Problem {
-    match error {
-        queue::PutError::Draining => Problem::draining(queue.as_str()),
-        queue::PutError::WouldAdd => Problem::token_full(),
-        queue::PutError::BacklogFull { limit } => Problem::backlog_full(queue.as_str(), *limit),
-        queue::PutError::TooFar { limit_ms } => Problem::too_far(*limit_ms),
-        queue::PutError::ExpiresFirst { expire_at, due_at } => {
-            Problem::expires_first(expire_at.as_ms(), due_at.as_ms())
-        }
         queue::PutError::Unavailable(why) => unavailable(why),
         other => unknown(other),
     }
@@ -139,6 +126,12 @@ pub(crate) fn advance_refused(error: &queue::AdvanceError) -> Problem {
         queue::AdvanceError::Busy => Problem::busy(error.to_string(), 1),
         queue::AdvanceError::Unavailable(why) => unavailable(why),
         other => Problem::bad_request(&BadRequest::member("by", other.to_string(), "advance by less")),
+    }
+}
+
+impl From<queue::Unavailable> for Refusal {
+    fn from(why: queue::Unavailable) -> Self {
+        unavailable(&why).into()
     }
 }
 

@@ -174,7 +174,9 @@ impl Batch {
                 Box::pin(async move {
                     match stored.await {
                         Ok(stored) => translate::put_line(&key, &stored),
-                        Err(error) => refused(&key, translate::put_refused(&error, &name, &key, version)),
+                        Err(error) => {
+                            refused(&key, translate::put_refused(&error, &name, Some(&key), version))
+                        }
                     }
                 })
             }

@@ -98,12 +98,12 @@ fn dead_id(found: Result<TaskView, GetError>) -> Result<Option<u64>, Refusal> {
 ///
 /// If a live task has the key of a dead one, its redrive would be refused. Such tasks are left out. Otherwise
 /// each call would name them, and they would hide the other tasks.
-async fn all(caller: &Caller, queue: &QueueName) -> Result<(Vec<Option<u64>>, bool), Problem> {
+async fn all(caller: &Caller, queue: &QueueName) -> Result<(Vec<Option<u64>>, bool), Refusal> {
     let dead = TaskFilter { state: Some(TaskState::Dead), ..TaskFilter::default() };
     let (mut ids, mut after) = (Vec::new(), None);
     for _ in 0..PAGES_MAX {
-        let page = caller.app.queue.list(translate::list(queue, &dead, REDRIVE_MAX - ids.len(), after)).await;
-        let page = page.map_err(|error| translate::unavailable(&error))?;
+        let page =
+            caller.app.queue.list(translate::list(queue, &dead, REDRIVE_MAX - ids.len(), after)).await?;
         let keyed = page.tasks.iter().filter(|task| task.dead.is_some_and(|dead| !dead.keyless));
         ids.extend(keyed.map(|task| Some(task.id)));
         after = page.next;

@@ -46,7 +46,7 @@ async fn forecast(call: Call) -> Result<Response, Refusal> {
         view
     });
     let view = match made.await {
-        Ok(view) => view.map_err(|error| translate::unavailable(&error))?,
+        Ok(view) => view?,
         Err(_) => return Err(Problem::stopping().into()),
     };
     let at_ms = |index: u64| view.from.saturating_plus_ms(index.saturating_mul(asked.bucket_ms)).as_ms();

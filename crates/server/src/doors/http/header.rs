@@ -6,7 +6,6 @@ use tickwheel_api::{BadRequest, TraceContext};
 use tickwheel_queue::Key;
 
 use crate::access::refusal::Refusal;
-use crate::doors::http::problem;
 
 /// The token of a request; empty if the header has no valid one.
 pub(crate) fn token(headers: &HeaderMap) -> Option<&[u8]> {
@@ -73,7 +72,9 @@ fn only<'a>(
 ) -> Result<Option<&'a HeaderValue>, Refusal> {
     let mut values = headers.get_all(name).iter();
     match (values.next(), values.next()) {
-        (Some(_), Some(_)) => Err(problem::repeated_header(shown).into()),
+        (Some(_), Some(_)) => {
+            Err(BadRequest::header(shown, "is given more than once", "send it once").into())
+        }
         (first, _) => Ok(first),
     }
 }

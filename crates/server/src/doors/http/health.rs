@@ -9,6 +9,7 @@ use tickwheel_queue::ListQueues;
 use tokio::time::timeout;
 
 use crate::access::refusal::Refusal;
+use crate::access::tokens::Right;
 use crate::doors::http::answer;
 use crate::doors::http::call::Call;
 use crate::doors::http::routes::handlers;
@@ -51,7 +52,7 @@ async fn ready(call: Call) -> Result<Response, Refusal> {
     let down = down.into_iter().map(|down| down.why).collect();
     let trouble = stopping.or(silent).or(closed);
     let mut body = translate::ready(app.queue.health(), app.draining.is_on(), trouble, down);
-    if !caller.may_read() {
+    if !caller.grant().allows(Right::Read) {
         hide(&mut body);
     }
     let status = if body.ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };

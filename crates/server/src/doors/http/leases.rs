@@ -37,7 +37,7 @@ async fn lease(mut call: Call) -> Result<Response, Refusal> {
     let lease = translate::lease(call.queue(), &request, wait);
     let leased =
         call.caller.lease(lease, wait, trace.as_deref(), pending::<Result<(), Infallible>>()).await?;
-    let (leased, _) = leased.map_err(|error| translate::unavailable(&error))?;
+    let (leased, _) = leased?;
     // From here on the client has the tasks. They are not given back if it leaves while they are written.
     drop(watched);
     let waited = (!wait.is_zero()).then(|| app.requests.waited(begun));
@@ -52,8 +52,7 @@ async fn lease(mut call: Call) -> Result<Response, Refusal> {
 /// `POST ack`: the work on tasks is done.
 async fn ack(mut call: Call) -> Result<Response, Refusal> {
     let tokens = Tokens::read(&call.read(AckBody::parse).await?.tokens);
-    let answers = call.caller.ack(tokens.ack(call.queue()))?.await;
-    let answers = answers.map_err(|error| translate::unavailable(&error))?;
+    let answers = call.caller.ack(tokens.ack(call.queue()))?.await?;
     Ok(answer::json(StatusCode::OK, &token_results(&answers)))
 }
 
@@ -70,7 +69,6 @@ async fn nack(mut call: Call) -> Result<Response, Refusal> {
 async fn extend(mut call: Call) -> Result<Response, Refusal> {
     let body = call.read(ExtendBody::parse).await?;
     let tokens = Tokens::read(&body.tokens);
-    let answers = call.caller.extend(tokens.extend(call.queue(), body.lease_ms))?.await;
-    let answers = answers.map_err(|error| translate::unavailable(&error))?;
+    let answers = call.caller.extend(tokens.extend(call.queue(), body.lease_ms))?.await?;
     Ok(answer::json(StatusCode::OK, &token_results(&answers)))
 }

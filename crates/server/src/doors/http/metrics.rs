@@ -32,7 +32,6 @@ use crate::telemetry::metrics::page::{Page, Samples, metrics};
 use crate::telemetry::metrics::process::Process;
 use crate::telemetry::metrics::queue_labels::{Labelled, Others};
 use crate::telemetry::requests::{OfRoute, REQUEST_BOUNDS_US, Seen, WAIT_BOUNDS_US};
-use crate::translate;
 use crate::translate::twin::Twin;
 
 handlers! {
@@ -68,9 +67,7 @@ async fn look(app: &App) -> Result<(Queues, Box<Stats>), Refusal> {
     // The counts of forgotten queues come from before the first page, so that a queue that is forgotten later is not
     // counted twice.
     let (mut forgotten, mut stats) = (None, Box::default());
-    while let Some((page, figures)) =
-        pages.next_with_stats().await.map_err(|error| translate::unavailable(&error))?
-    {
+    while let Some((page, figures)) = pages.next_with_stats().await? {
         forgotten.get_or_insert(figures.forgotten);
         page.into_iter().for_each(|counts| scrape.add(counts));
         stats = figures;

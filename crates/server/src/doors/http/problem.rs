@@ -68,8 +68,3 @@ pub(crate) fn broken_body() -> Problem {
         "send as many bytes as Content-Length says, or chunks as RFC 9112 has them",
     ))
 }
-
-/// The problem of a repeated header that may occur only once.
-pub(crate) fn repeated_header(name: &'static str) -> Problem {
-    Problem::bad_request(&BadRequest::header(name, "is given more than once", "send it once"))
-}

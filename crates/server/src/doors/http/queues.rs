@@ -42,7 +42,7 @@ async fn all(call: Call) -> Result<Response, Refusal> {
     let list = ListQueues { which: WhichQueues::Listed, prefix: prefix.into(), after, max };
     let mut pages = QueuePages::new(&caller.app.queue, list);
     let mut body = ListedQueues::new(limit);
-    while let Some(page) = pages.next().await.map_err(|error| translate::unavailable(&error))? {
+    while let Some(page) = pages.next().await? {
         let known = page.iter().filter(|counts| caller.covers(&counts.queue));
         if known.map(|counts| body.add(counts)).any(|added| added == Added::Full) {
             break;
@@ -140,8 +140,7 @@ async fn put(mut call: Call) -> Result<Response, Refusal> {
 async fn patch(mut call: Call) -> Result<Response, Refusal> {
     let mut body = call.json().await?;
     let _one_by_one = call.app().settings.lock().await;
-    let view = call.caller.queue(Right::Admin, call.queue())?.await;
-    let view = view.map_err(|error| translate::unavailable(&error))?;
+    let view = call.caller.queue(Right::Admin, call.queue())?.await?;
     let before = settings::queue_body(&view).settings;
     let settings = body.read(move |bytes| before.patched(bytes)).await?;
     change(&call.caller, call.queue(), QueueChange::Settings(settings::settings(settings))).await
@@ -185,7 +184,7 @@ async fn change(caller: &Caller, queue: &QueueName, change: QueueChange) -> Resu
 }
 
 async fn show(caller: &Caller, queue: &QueueName, right: Right) -> Result<Response, Refusal> {
-    let view = caller.queue(right, queue)?.await.map_err(|error| translate::unavailable(&error))?;
+    let view = caller.queue(right, queue)?.await?;
     Ok(answer::json(StatusCode::OK, &settings::queue_body(&view)))
 }
 

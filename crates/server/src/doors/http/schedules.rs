@@ -18,7 +18,6 @@ use crate::doors::http::answer;
 use crate::doors::http::call::Call;
 use crate::doors::http::routes::handlers;
 use crate::service::caller::Caller;
-use crate::translate;
 use crate::translate::cursor::foreign_cursor;
 use crate::translate::schedule;
 
@@ -85,7 +84,7 @@ async fn list(call: Call) -> Result<Response, Refusal> {
     let after = cursor.map(|text| schedule::read_cursor(&text).ok_or_else(foreign_cursor)).transpose()?;
     // The query asks for one schedule more than the page shows. It tells whether there is another page.
     let list = ListSchedules { queue: call.queue().clone(), after, max: limit + 1 };
-    let found = call.caller.schedules(list)?.await.map_err(|error| translate::unavailable(&error))?;
+    let found = call.caller.schedules(list)?.await?;
     page(found, limit, |last| schedule::cursor(&last.name)).await
 }
 
@@ -124,8 +123,7 @@ async fn known(
     let mut found = Vec::new();
     loop {
         let list = ListAllSchedules { after, max };
-        let page =
-            caller.app.queue.all_schedules(list).await.map_err(|error| translate::unavailable(&error))?;
+        let page = caller.app.queue.all_schedules(list).await?;
         after = page.last().map(|last| (last.queue.clone(), last.name.clone()));
         let is_last = page.len() < max;
         let left = wanted - found.len();

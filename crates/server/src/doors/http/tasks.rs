@@ -4,7 +4,7 @@ use axum::http::StatusCode;
 use axum::http::header::LOCATION;
 use axum::response::Response;
 use tickwheel_api::path::task_path;
-use tickwheel_api::{BadRequest, ListQuery, PatchBody, PutBody, PutQuery, RevokeQuery};
+use tickwheel_api::{BadRequest, CancelAnswer, ListQuery, PatchBody, PutBody, PutQuery, RevokeQuery};
 use tickwheel_queue::{Put, PutError, PutMode, QueueName, Stored};
 
 use crate::access::refusal::Refusal;
@@ -43,7 +43,7 @@ async fn put(mut call: Call) -> Result<Response, Refusal> {
     let put = translate::put(queue, Some(key.clone()), body, query, version, &caller.app.levels)?;
     caller.count().await?;
     let stored = caller.put(Put { trace, ..put })?.await;
-    Ok(put_answer(&stored.map_err(|error| translate::put_refused(&error, queue, &key, version))?))
+    Ok(put_answer(&stored.map_err(|error| translate::put_refused(&error, queue, Some(&key), version))?))
 }
 
 /// `POST`: schedules a task under a key that the server makes, or under that of `Idempotency-Key`.
@@ -56,14 +56,10 @@ async fn post(mut call: Call) -> Result<Response, Refusal> {
     let (caller, queue) = (&call.caller, call.queue());
     let query = PutQuery::default();
     let put = translate::put(queue, key.clone(), body, query, None, &caller.app.levels)?;
-    let command = Put { trace, ..put };
+    let mode = if key.is_some() { PutMode::Once } else { put.mode };
     caller.count().await?;
-    let Some(key) = key else {
-        let stored = caller.put(command)?.await;
-        return Ok(put_answer(&stored.map_err(|error| translate::post_refused(&error, queue))?));
-    };
-    let stored = caller.put(Put { mode: PutMode::Once, ..command })?.await;
-    let stored = stored.map_err(|error| match (&error, translate::put_refused(&error, queue, &key, None)) {
+    let stored = caller.put(Put { trace, mode, ..put })?.await;
+    let stored = stored.map_err(|error| match (&error, translate::put_refused(&error, queue, key.as_ref(), None)) {
         (PutError::Done, problem) => problem.with_hint(
             "the task of this Idempotency-Key was made before, and its work is done: there is nothing left to do",
         ),
@@ -99,7 +95,7 @@ async fn cancel(call: Call) -> Result<Response, Refusal> {
     let (query, version) = (RevokeQuery::parse(call.query())?, call.version()?);
     let ended = call.caller.cancel(translate::cancel(queue, &key, query.revoke, version))?.await;
     let ended = ended.map_err(|error| translate::cancel_refused(&error, queue, &key, version))?;
-    Ok(answer::json(StatusCode::OK, &translate::cancel_answer(ended)))
+    Ok(answer::json(StatusCode::OK, &CancelAnswer { result: translate::cancel_outcome(ended) }))
 }
 
 /// `GET` on the collection: one page of the live tasks, in the order of `due_at`.
@@ -122,8 +118,7 @@ async fn page(caller: &Caller, queue: &QueueName, query: ListQuery) -> Result<Re
     // The queue goes through the tasks of all queues in the order of time. So the answer to one question may be
     // empty, and another question is needed.
     for _ in 0..(LOOKED_AT_MAX / query.limit).clamp(1, ROUNDS_MAX) {
-        let page = caller.list(translate::list(queue, filter, query.limit - tasks.len(), after))?.await;
-        let page = page.map_err(|error| translate::unavailable(&error))?;
+        let page = caller.list(translate::list(queue, filter, query.limit - tasks.len(), after))?.await?;
         tasks.extend(page.tasks);
         after = page.next;
         if after.is_none() || tasks.len() >= query.limit {
