@@ -13,6 +13,7 @@ mod check;
 mod finding;
 mod planted;
 mod root;
+mod site;
 mod tidy;
 
 use std::process::ExitCode;
@@ -23,9 +24,10 @@ usage: cargo xtask CHORE
   check                fmt, clippy, arrows, tidy, behaviours, bare, and cargo-deny if it is installed
   arrows               who imports whom, held against the drawing in ARCHITECTURE.md
   bare                 core builds without the standard library, with indexes of 32 bits
-  behaviours           a test for each line of docs/behaviours.md, and a line for each test that is named after one
+  behaviours           a test for each line of docs/reference/behaviours.md, and a line for each test that is named after one
   tidy [--never TEXT]  size of files, dead references, retired words, what has no place in the repository;
                        TEXT may stand nowhere in it, beside what is built in
+  site                 the documentation as a site in target/book, by mdBook: all links lead somewhere, nothing comes from other hosts
   planted [BINARY]     the release binary has none of the simulator's bugs; default: target/release/tickwheel
 ";
 
@@ -38,6 +40,7 @@ fn main() -> ExitCode {
         ["behaviours"] => behaviours::run(),
         ["bare"] => bare::run(),
         ["tidy", options @ ..] => tidy::run(options),
+        ["site"] => site::run(),
         ["planted"] => planted::run(None),
         ["planted", binary] => planted::run(Some(binary)),
         _ => {

@@ -1,6 +1,6 @@
 //! The description of the HTTP API: every operation with its parameters, bodies, answers and problems.
 //!
-//! [`document`] returns it as OpenAPI 3.1, for programs. `docs/http.md` is the same description for people, and a test compares the two.
+//! [`document`] returns it as OpenAPI 3.1, for programs. `docs/reference/http.md` is the same description for people, and a test compares the two.
 //! Both are made from one table, [`OPERATIONS`], and from the limits and words that the readers of requests use. Tests of the server
 //! compare the server with the description.
 

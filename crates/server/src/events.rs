@@ -1,6 +1,6 @@
 //! The names of the events in the log. Each line at `info` and above has one of them in its field `event`.
 //!
-//! `docs/log.md` explains each of them; tests compare that page, and all log lines, with this list. A released name
+//! `docs/reference/log.md` explains each of them; tests compare that page, and all log lines, with this list. A released name
 //! is never removed.
 
 /// Makes a constant of each name, and a list of all names.

@@ -78,7 +78,7 @@ fn raise_format(bytes: &mut [u8], seed: u32) {
     bytes[12..16].copy_from_slice(&sum.to_le_bytes());
 }
 
-/// The seed of a header, as `docs/format.md` has it.
+/// The seed of a header, as `docs/explanation/format.md` has it.
 fn seed(kind: u64, number: u64) -> u32 {
     use std::hash::Hasher;
     let mut hasher = siphasher::sip::SipHasher13::new_with_key(&[5; 16]);

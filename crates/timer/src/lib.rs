@@ -47,9 +47,9 @@ mod sync;
 mod system;
 mod timer;
 
-// The code examples of the page `docs/porting.md` are compiled as tests.
+// The code examples of the page `docs/how-to/porting.md` are compiled as tests.
 #[cfg(doctest)]
-#[doc = include_str!("../../../docs/porting.md")]
+#[doc = include_str!("../../../docs/how-to/porting.md")]
 struct Porting;
 
 pub use clock::{Clock, Follower, Motion};

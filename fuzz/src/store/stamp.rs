@@ -1,4 +1,4 @@
-//! Makes checksums right again, as `docs/format.md` says how they are made. Nothing of the store is called.
+//! Makes checksums right again, as `docs/explanation/format.md` says how they are made. Nothing of the store is called.
 
 use std::collections::BTreeMap;
 use std::hash::Hasher;

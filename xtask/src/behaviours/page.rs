@@ -6,7 +6,7 @@ use super::id::Id;
 use crate::finding::Finding;
 
 /// The page.
-pub(super) const PAGE: &str = "docs/behaviours.md";
+pub(super) const PAGE: &str = "docs/reference/behaviours.md";
 /// How the sentence of a line begins that Tickwheel has no use for.
 const NOT_APPLICABLE: &str = "not applicable: ";
 
@@ -76,9 +76,9 @@ mod tests {
         assert_eq!(
             findings,
             [
-                "error: docs/behaviours.md:2: `one` is no id; a row begins with one such as T15",
-                "error: docs/behaviours.md:3: T1 is in line 1, too",
-                "error: docs/behaviours.md:4: T2 has no sentence",
+                "error: docs/reference/behaviours.md:2: `one` is no id; a row begins with one such as T15",
+                "error: docs/reference/behaviours.md:3: T1 is in line 1, too",
+                "error: docs/reference/behaviours.md:4: T2 has no sentence",
             ]
         );
     }

@@ -65,7 +65,7 @@ mod unit_tests {
     fn a_row_without_a_test_is_named() {
         let sources = "#[test]\nfn t1_a() {}\n#[test]\n#[ignore]\nfn d1_c() {}\n";
         let what = "D1 has no test that `cargo test` runs; write `fn d1_...`";
-        assert_eq!(said(sources), [format!("error: docs/behaviours.md:3: {what}")]);
+        assert_eq!(said(sources), [format!("error: docs/reference/behaviours.md:3: {what}")]);
     }
 
     #[test]
@@ -75,8 +75,8 @@ mod unit_tests {
         assert_eq!(
             said(sources),
             [
-                "error: crates/timer/tests/a.rs:6: tests T2, which line 2 of docs/behaviours.md says does not apply",
-                "error: crates/timer/tests/a.rs:8: tests T3, which docs/behaviours.md does not know",
+                "error: crates/timer/tests/a.rs:6: tests T2, which line 2 of docs/reference/behaviours.md says does not apply",
+                "error: crates/timer/tests/a.rs:8: tests T3, which docs/reference/behaviours.md does not know",
             ]
         );
     }

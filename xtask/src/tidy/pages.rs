@@ -15,10 +15,10 @@ const PAGES: [&str; 11] = [
     "GLOSSARY.md",
     "LICENSE-MIT",
     "LICENSE-APACHE",
-    "docs/behaviours.md",
-    "docs/format.md",
-    "docs/porting.md",
-    "docs/state-machine.md",
+    "docs/reference/behaviours.md",
+    "docs/explanation/format.md",
+    "docs/how-to/porting.md",
+    "docs/reference/state-machine.md",
     "docs/adr/README.md",
 ];
 
@@ -135,7 +135,8 @@ mod tests {
 
     #[test]
     fn links_lead_to_files_or_folders() {
-        let good = "[a](../format.md#frames) [b](0001-x.md) [c](https://docs.rs) [d](#here) [e](../)";
+        let good =
+            "[a](../explanation/format.md#frames) [b](0001-x.md) [c](https://docs.rs) [d](#here) [e](../)";
         assert_eq!(said(&[("docs/adr/a.md", good), ("docs/adr/0001-x.md", "")]), Vec::<String>::new());
         let found = said(&[("docs/adr/a.md", "x\nsee [a](../nothing.md)")]);
         assert_eq!(found, ["error: docs/adr/a.md:2: links to docs/nothing.md, which is not there"]);

@@ -1,4 +1,4 @@
-//! The table of the operations. The routes, the rights, `Allow`, the audit, `/openapi.json` and `docs/http.md` all come
+//! The table of the operations. The routes, the rights, `Allow`, the audit, `/openapi.json` and `docs/reference/http.md` all come
 //! from it.
 //!
 //! ```text

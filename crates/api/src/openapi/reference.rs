@@ -1,4 +1,4 @@
-//! `docs/http.md`: the description of the HTTP API as a page in Markdown. It is made and compared by tests only.
+//! `docs/reference/http.md`: the description of the HTTP API as a page in Markdown. It is made and compared by tests only.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -143,7 +143,7 @@ fn kind(schema: &Value) -> String {
 }
 
 fn path() -> PathBuf {
-    [env!("CARGO_MANIFEST_DIR"), "..", "..", "docs", "http.md"].iter().collect()
+    [env!("CARGO_MANIFEST_DIR"), "..", "..", "docs", "reference", "http.md"].iter().collect()
 }
 
 #[test]
@@ -152,7 +152,7 @@ fn the_page_is_that_of_this_version() {
     let differs = reference().lines().zip(written.lines()).position(|(made, written)| made != written);
     assert!(
         written == reference(),
-        "docs/http.md is another from line {} on; `cargo test -p tickwheel-api --lib write_the_page -- --ignored` writes it",
+        "docs/reference/http.md is another from line {} on; `cargo test -p tickwheel-api --lib write_the_page -- --ignored` writes it",
         differs.map_or(0, |line| line + 1)
     );
 }

@@ -137,7 +137,7 @@ pub(crate) struct Serve {
     lax_json: bool,
     /// The lines to log: error, warn, info, debug or trace, or a filter such as `tickwheel_server=debug`
     ///
-    /// `warn,audit=info` also shows the acts of administrators and the refusals by token; docs/log.md lists all events
+    /// `warn,audit=info` also shows the acts of administrators and the refusals by token; docs/reference/log.md lists all events
     #[arg(long, value_name = "FILTER", env = "RUST_LOG", default_value = FILTER_DEFAULT, value_parser = filter)]
     log: String,
     /// The format of the log: text for people, or a JSON object per line for programs

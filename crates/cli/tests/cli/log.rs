@@ -637,7 +637,7 @@ fn a_lock_that_is_removed_is_told_and_nothing_is_changed_any_more() {
 
 #[test]
 fn the_page_has_each_event_and_no_other() {
-    let page = include_str!("../../../../docs/log.md");
+    let page = include_str!("../../../../docs/reference/log.md");
     let named: BTreeSet<&str> =
         page.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next()).collect();
     let all: BTreeSet<&str> = events::ALL.iter().copied().collect();

@@ -1,4 +1,4 @@
-//! Every command of `docs/operations.md` runs against a real server that has the trouble of its section, if a test can
+//! Every command of `docs/how-to/operations.md` runs against a real server that has the trouble of its section, if a test can
 //! make this trouble.
 
 use std::io::Write;
@@ -21,7 +21,7 @@ struct Block {
 }
 
 fn page() -> String {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/operations.md");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/how-to/operations.md");
     std::fs::read_to_string(path).expect("the page")
 }
 

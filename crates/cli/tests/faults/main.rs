@@ -1,5 +1,5 @@
 //! The real server with faults from outside. The tests check its promises: acknowledged tasks stay, no task is
-//! early, and cancelled or acked tasks do not come back. The page `docs/faults.md` says how to run more of it.
+//! early, and cancelled or acked tasks do not come back. The page `docs/explanation/faults.md` says how to run more of it.
 
 mod backups;
 mod caller;

@@ -1,4 +1,4 @@
-//! The moves of tasks that the machine makes are those that `docs/state-machine.md` tells of.
+//! The moves of tasks that the machine makes are those that `docs/reference/state-machine.md` tells of.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -19,7 +19,7 @@ const MONTH_MS: u64 = 31 * 86_400_000;
 
 /// The moves in the table of the document.
 fn told() -> BTreeSet<Move> {
-    let rows = include_str!("../../../../docs/state-machine.md")
+    let rows = include_str!("../../../../docs/reference/state-machine.md")
         .lines()
         .skip_while(|line| !line.starts_with("| from | to | by |"))
         .skip(2);

@@ -257,12 +257,12 @@ fn family(name: &str) -> &str {
 #[test]
 fn each_alert_has_a_summary_a_runbook_and_a_test_of_both_kinds() {
     let tests = text("contrib/prometheus/alerts_test.yml");
-    let page = text("docs/operations.md");
+    let page = text("docs/how-to/operations.md");
     let titles = page.lines().filter_map(|line| line.strip_prefix("## "));
     let sections: BTreeSet<String> = titles.map(|title| title.to_lowercase().replace(' ', "-")).collect();
     for (name, (_, rule)) in alerts() {
         assert!(rule.contains("          summary: ") && rule.contains("severity: "), "{name}");
-        let runbook = rule.split_once("          runbook: docs/operations.md#");
+        let runbook = rule.split_once("          runbook: docs/how-to/operations.md#");
         let (_, anchor) = runbook.unwrap_or_else(|| panic!("{name} has no runbook"));
         let anchor = anchor.lines().next().unwrap_or_default();
         assert!(sections.contains(anchor), "{name}: the page has no section {anchor}: {sections:?}");

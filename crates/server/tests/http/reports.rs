@@ -147,7 +147,7 @@ fn metrics_follow_what_happened() {
     assert!(!text.contains("nobody"), "no key is ever a label");
 }
 
-/// `docs/metrics.md` names each metric of the page with its kind and its labels, and no other metric.
+/// `docs/reference/metrics.md` names each metric of the page with its kind and its labels, and no other metric.
 #[test]
 fn the_metrics_are_the_described_ones() {
     let (_place, served) = with_place();
@@ -173,7 +173,7 @@ fn the_metrics_are_the_described_ones() {
             format!("{shown}{names} {kind}")
         })
         .collect();
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/metrics.md");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/metrics.md");
     let text = std::fs::read_to_string(path).expect("the page of figures");
     let (_, table) = text.split_once("## All of them").expect("a table");
     let mut described: Vec<String> = table

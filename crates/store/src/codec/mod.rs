@@ -1,4 +1,4 @@
-//! Records as bytes. The tables are in `docs/format.md`; what they say and this folder does is one thing.
+//! Records as bytes. The tables are in `docs/explanation/format.md`; what they say and this folder does is one thing.
 
 mod names;
 mod ops;

@@ -32,7 +32,7 @@ use crate::report::RecoveryReport;
 /// faster than growing. A checkpoint, written in small steps beside the commits, puts what is fresh into *segments*, files of tasks that
 /// are due in the same hour, day or thirty days, each in the order of time, and then lets go of the log and of the memory. What ended before it never
 /// reaches a segment. A segment is removed whole once nothing in it is live. Of a task in a segment memory has some 23 bytes, and 17
-/// more if its owner gave it a key. `docs/format.md` has the bytes.
+/// more if its owner gave it a key. `docs/explanation/format.md` has the bytes.
 ///
 /// Calls, in order: [`open`](Self::open) reads the log and what segments say of themselves; `Acquire` makes a new epoch durable; then
 /// commits and reads; `Release`; drop. [`poll`](ShardStore::poll) brings replies and drives the background work, so it is to be called

@@ -229,7 +229,7 @@ metrics! {
         |figures, out| out.is(figures.stats.near_bytes_max);
     /// Refused calls, lines of batches and connections, by the type of the problem
     ///
-    /// Refused connections are those that never became a call. `docs/http.md` explains each type
+    /// Refused connections are those that never became a call. `docs/reference/http.md` explains each type
     Counter tickwheel_refused {problem}:
         |figures, out| out.each(&figures.app.refusals.counts());
     /// 1 if the background task runs, otherwise 0
@@ -322,12 +322,12 @@ mod tests {
     }
 
     fn page() -> (PathBuf, String) {
-        let path = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/metrics.md"));
+        let path = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/metrics.md"));
         let text = std::fs::read_to_string(&path).expect("the page");
         (path, text)
     }
 
-    /// `docs/metrics.md` with the table of all metrics as it should be.
+    /// `docs/reference/metrics.md` with the table of all metrics as it should be.
     fn described() -> String {
         let (_, text) = page();
         let (before, _) = text.split_once("|---|---|---|\n| `tickwheel_tasks").expect("a table");
@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    #[ignore = "it writes docs/metrics.md"]
+    #[ignore = "it writes docs/reference/metrics.md"]
     fn write_the_metrics() {
         std::fs::write(page().0, described()).expect("written");
     }

@@ -91,7 +91,7 @@ pub(crate) struct Metric<S> {
     pub(crate) kind: Kind,
     pub(crate) unit: Option<Unit>,
     pub(crate) labels: &'static [&'static str],
-    /// The lines of the doc comment. The first paragraph is the help text of the page; `docs/metrics.md` has all of them.
+    /// The lines of the doc comment. The first paragraph is the help text of the page; `docs/reference/metrics.md` has all of them.
     pub(crate) about: &'static [&'static str],
     pub(crate) write: fn(&S, &mut Samples<'_>) -> fmt::Result,
 }
@@ -103,7 +103,7 @@ fn joined<'a>(lines: impl Iterator<Item = &'a str>) -> String {
 
 #[cfg(test)]
 impl<S> Metric<S> {
-    /// The row of the metric in `docs/metrics.md`.
+    /// The row of the metric in `docs/reference/metrics.md`.
     pub(crate) fn row(&self) -> String {
         let unit = self.unit.map(|unit| format!("_{}", unit.as_str())).unwrap_or_default();
         let (suffix, kind) = match self.kind {
@@ -124,7 +124,7 @@ impl<S> Metric<S> {
 }
 
 /// Makes a table of metrics. Each entry has a doc comment, the kind, the name, the unit, the labels, and a function that writes the samples.
-/// Tests write the rows of `docs/metrics.md`.
+/// Tests write the rows of `docs/reference/metrics.md`.
 macro_rules! metrics {
     ($(#[$doc:meta])* $vis:vis const $table:ident: $source:ty;
      $($(#[doc = $about:literal])* $kind:ident $name:ident $(in $unit:ident)? $({$($label:ident),*})?: $write:expr;)*) => {
@@ -147,7 +147,7 @@ pub(crate) use metrics;
 pub(crate) struct Page<W> {
     out: W,
     format: Format,
-    /// The rows in `docs/metrics.md` of the metrics that were written.
+    /// The rows in `docs/reference/metrics.md` of the metrics that were written.
     #[cfg(test)]
     pub(crate) rows: String,
 }

@@ -1,0 +1,7 @@
+//! The chore `site`: the documentation as a site, made by mdBook, and its checks.
+
+mod links;
+mod page;
+mod run;
+
+pub(crate) use run::run;

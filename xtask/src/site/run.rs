@@ -1,0 +1,85 @@
+//! Builds the site and checks it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+use super::links;
+use super::page::Page;
+use crate::finding::{Finding, report};
+use crate::root::{root, texts};
+
+/// The only version that is tried.
+const MDBOOK: &str = "cargo install mdbook --locked --version 0.5.4 --no-default-features --features search";
+/// Pages that mdBook makes of all others, or for requests that lead nowhere.
+const COPIES: [&str; 3] = ["print.html", "404.html", "toc.html"];
+
+/// Builds the site of `docs` in `target/book`.
+pub(crate) fn run() -> Result<()> {
+    let root = root();
+    let site = root.join("target/book");
+    if site.exists() {
+        fs::remove_dir_all(&site).with_context(|| format!("remove {}", site.display()))?;
+    }
+    let built = Command::new("mdbook").arg("build").arg(root.join("docs")).status();
+    let built = built.with_context(|| format!("run mdbook; `{MDBOOK}` installs it"))?;
+    if !built.success() {
+        bail!("mdbook: {built}");
+    }
+    let (mut files, mut pages) = (BTreeSet::new(), BTreeMap::new());
+    walk(&site, &site, &mut files)?;
+    for file in files.iter().filter(|file| file.ends_with(".html") && !COPIES.contains(&file.as_str())) {
+        let path = site.join(file);
+        let html = fs::read_to_string(&path).with_context(|| format!("read {}", path.display()))?;
+        pages.insert(file.clone(), Page::read(&html));
+    }
+    let mut findings = links::check(&pages, &files);
+    findings.extend(unlisted(&root, &files)?);
+    findings.extend(styles(&site, &files)?);
+    report("site", &format!("{} pages", pages.len()), findings)
+}
+
+/// Pages of `docs` that the table of contents leaves out: mdBook makes no page of them.
+fn unlisted(root: &Path, files: &BTreeSet<String>) -> Result<Vec<Finding>> {
+    let mut findings = Vec::new();
+    for text in texts(&root.join("docs"))? {
+        let Some(name) = text.path.strip_suffix(".md").filter(|name| *name != "SUMMARY") else { continue };
+        let page = name
+            .strip_suffix("README")
+            .map_or_else(|| format!("{name}.html"), |to| format!("{to}index.html"));
+        if !files.contains(&page) {
+            findings.push(Finding::new(format!("docs/{}", text.path), "is not in docs/SUMMARY.md"));
+        }
+    }
+    Ok(findings)
+}
+
+/// Styles that load something from another host.
+fn styles(site: &Path, files: &BTreeSet<String>) -> Result<Vec<Finding>> {
+    let mut findings = Vec::new();
+    for file in files.iter().filter(|file| file.ends_with(".css")) {
+        let path = site.join(file);
+        let css = fs::read_to_string(&path).with_context(|| format!("read {}", path.display()))?;
+        let loads = |text: &str| text.trim_start_matches(['"', '\'']).starts_with("http");
+        if css.split("url(").skip(1).any(loads) || css.contains("@import") {
+            findings.push(Finding::new(file, "loads something from another place"));
+        }
+    }
+    Ok(findings)
+}
+
+fn walk(site: &Path, folder: &Path, files: &mut BTreeSet<String>) -> Result<()> {
+    for entry in fs::read_dir(folder).with_context(|| format!("read {}", folder.display()))? {
+        let path: PathBuf = entry.with_context(|| format!("read {}", folder.display()))?.path();
+        if path.is_dir() {
+            walk(site, &path, files)?;
+        } else {
+            let file = path.strip_prefix(site).expect("the walk starts at the site");
+            files.insert(file.to_string_lossy().replace('\\', "/"));
+        }
+    }
+    Ok(())
+}
