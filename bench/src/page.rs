@@ -75,7 +75,7 @@ const HTTP: Page = Page {
             metrics: &[("all ready", "all_ready_ms")],
         },
     ],
-    rows: &["server", "bare", "embedded", "control-sleep"],
+    rows: &["server", "bare", "bare-durable", "embedded", "control-sleep"],
     ratios: &[],
 };
 
