@@ -4,11 +4,19 @@ use crate::finding::Finding;
 use crate::root::Text;
 
 /// Public places that we refer to; the last one names the format of pictures.
-const PUBLIC: [&str; 7] = [
+const PUBLIC: [&str; 15] = [
     "crates.io",
     "doc.rust-lang.org",
+    "docs.amazonaws.cn",
+    "docs.aws.amazon.com",
     "docs.rs",
+    "docs.temporal.io",
     "github.com",
+    "manpages.ubuntu.com",
+    "postgresql.org",
+    "redis.antirez.com",
+    "redis.io",
+    "riverqueue.com",
     "www.apache.org",
     "www.rfc-editor.org",
     "www.w3.org",
