@@ -1,9 +1,9 @@
-//! The example on the first page is the one that the compiler sees.
+//! The example on the page about embedding is the one that the compiler sees.
 
 use crate::finding::Finding;
 use crate::root::Text;
 
-const PAGE: &str = "README.md";
+const PAGE: &str = "docs/tutorials/embedded.md";
 /// Has the example in the doc of its type, where `cargo test` runs it.
 const SOURCE: &str = "crates/queue/src/queue.rs";
 /// The page names a directory, the test makes one.
