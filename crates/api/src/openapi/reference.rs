@@ -16,8 +16,8 @@ use crate::ProblemKind;
 fn reference() -> String {
     let mut page = String::from(
         "# The HTTP API, route by route\n\n\
-         This page is made from the same code as `GET /openapi.json`, and a test compares the two. It lists all routes, bodies and problems; the README\n\
-         shows how to use them. Every `GET` also works as `HEAD`. A parameter or a member that a route does not list is refused.\n\n\
+         This page is made from the same code as `GET /openapi.json`, and a test compares the two. It lists all routes, bodies and problems;\n\
+         [the calls at a glance](calls.md) are the short form. Every `GET` also works as `HEAD`. A parameter or a member that a route does not list is refused.\n\n\
          - [Routes](#routes)\n- [Bodies of requests and answers](#bodies-of-requests-and-answers)\n- [Problems](#problems)\n\n## Routes\n",
     );
     let known = parameters();
