@@ -99,7 +99,7 @@ problem_kinds! {
         "The port speaks TLS. The call had no effect."
         "Write `https` in place of `http` in the URL."
     Timeout = 408 "timeout" "the request did not arrive in time":
-        "The request did not arrive in time: 5 s for its head, 30 s for its body. A batch that sends less than 1 KiB/s for 5 s is ended if another one waits. The lines of a batch that were answered took effect."
+        "The request did not arrive in time: 5 s for its head, 30 s for its body, 10 minutes for a batch or an import. A batch or an import that sends less than 1 KiB/s for 5 s is ended if another one waits. The lines of a batch that were answered took effect."
         "Send it in one piece."
     Live = 409 "live" "a live task has this key":
         "A live task has this key already; `version` is its version. The call had no effect."

@@ -14,6 +14,7 @@
 //! Ground rule: `State` is read and written under its lock only.
 
 use std::collections::BTreeMap;
+use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -266,11 +267,17 @@ impl Permit {
         self.producer
     }
 
-    /// Notes whether the holder makes way for a waiting call.
+    /// Notes whether the holder makes way for a waiting call. If it does not any more, it need not leave, even if it was
+    /// told to.
     pub(crate) fn makes_way(&self, makes_way: bool) {
         let mut state = self.shares.state();
         if !makes_way {
             state.make_way.remove(&self.id);
+            if state.leaving.remove(&self.id).is_some() {
+                // Takes the notice back. Another holder may get it.
+                pin!(self.leave.notified()).enable();
+                state.settle(&self.shares.rules);
+            }
         } else if !state.leaving.contains_key(&self.id) {
             state.make_way.insert(self.id, (self.producer, Arc::clone(&self.leave)));
             state.settle(&self.shares.rules);

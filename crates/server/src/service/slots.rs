@@ -87,7 +87,8 @@ impl Exports {
             max: EXPORTS_MAX,
             share_max: EXPORTS_OF_ONE_MAX,
             waiting_max: 0,
-            wait_max: WAIT_MAX,
+            // An export may wait for two permits, one after the other.
+            wait_max: WAIT_MAX / 2,
             refusal: export_refused,
         };
         let others = Rules { max: EXPORTS_OF_OTHERS_MAX, ..all };

@@ -118,6 +118,7 @@ impl Importer {
                 let task = exported::task(*task);
                 let task = self.unless_refused(line, task).await?;
                 self.group.push(line, task);
+                self.taken = line + 1;
                 if self.group.is_full() {
                     self.send().await?;
                 }
@@ -213,12 +214,14 @@ impl Importer {
         self.settle().await
     }
 
-    /// Waits for the group that was sent. If the future is dropped, the group may be stored or not.
+    /// Waits for the group that was sent. The future can be dropped and called again.
     async fn settle(&mut self) -> Result<(), Stop> {
-        let Some((at, pending)) = self.under_way.take() else { return Ok(()) };
+        let Some((_, pending)) = &mut self.under_way else { return Ok(()) };
+        let imported = pending.await;
+        let (at, _) = self.under_way.take().expect("it was just looked at");
         let first = at.first().map_or(self.next_line, |at| at.line);
         let Imported { outcomes, refused } =
-            pending.await.map_err(|why| self.stop(first, translate::unavailable(&why)))?;
+            imported.map_err(|why| self.stop(first, translate::unavailable(&why)))?;
         let mut at = at.into_iter();
         for (outcome, at) in outcomes.into_iter().zip(at.by_ref()) {
             self.next_line = at.line + 1;
@@ -314,5 +317,62 @@ impl Group {
 
     fn is_full(&self) -> bool {
         self.tasks.len() >= IMPORT_TASKS_MAX || self.bytes >= COMMAND_BYTES
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tickwheel_api::Existing;
+    use tickwheel_queue::Put;
+    use tokio::time::timeout;
+
+    use super::*;
+
+    fn task(key: &str, payload: &str) -> ExportLine {
+        let text = format!(
+            r#"{{"task":{{"queue":"q","key":"{key}","due_at":"2099-01-01T00:00:00Z","put_at":"2030-01-01T00:00:00Z","payload":"{payload}"}}}}"#
+        );
+        ExportLine::parse(text.as_bytes()).expect("a task")
+    }
+
+    /// A call that is late is dropped while it waits for the queue. The answer of the queue must not be lost with it.
+    #[tokio::test]
+    async fn a_refusal_that_a_dropped_call_waited_for_is_told_by_the_next_one() {
+        let (queue, name) =
+            (Queue::options().open_memory().expect("a queue"), QueueName::new("q").expect("a name"));
+        queue.put(Put::new(&name, Key::new("k9").expect("a key"))).await.expect("stored");
+        let mut importer = Importer::new(queue.clone(), Existing::Refuse, false, 0, 2);
+        let large = task("large", &"x".repeat(COMMAND_BYTES));
+        for (line, key) in (2..).zip(0..IMPORT_TASKS_MAX) {
+            importer.take(line, task(&format!("k{key}"), "")).await.expect("no group was answered");
+        }
+        let line = 2 + IMPORT_TASKS_MAX as u64;
+        let taken = timeout(Duration::ZERO, importer.take(line, large)).await;
+        let stop = match taken {
+            Ok(taken) => taken.expect_err("it was answered at once"),
+            Err(_) => importer.finish().await.expect_err("the line `k9` is refused"),
+        };
+        assert_eq!((stop.line, importer.next_line()), (11, 11), "{stop:?}");
+        let counts = queue.queue(&name).await.expect("it answers").counts;
+        assert_eq!(counts.live(), 10, "no task after the refused one is stored");
+    }
+
+    /// All lines before the next one are stored, also if the call that took the last of them was dropped.
+    #[tokio::test]
+    async fn the_line_of_a_dropped_call_is_stored_by_the_next_one() {
+        let (queue, name) =
+            (Queue::options().open_memory().expect("a queue"), QueueName::new("q").expect("a name"));
+        let mut importer = Importer::new(queue.clone(), Existing::Refuse, false, 0, 2);
+        let large = task("large", &"x".repeat(COMMAND_BYTES));
+        for (line, key) in (2..).zip(0..IMPORT_TASKS_MAX) {
+            importer.take(line, task(&format!("k{key}"), "")).await.expect("no group was answered");
+        }
+        let line = 2 + IMPORT_TASKS_MAX as u64;
+        let _late = timeout(Duration::ZERO, importer.take(line, large)).await;
+        importer.finish().await.expect("no line is refused");
+        let counts = queue.queue(&name).await.expect("it answers").counts;
+        assert_eq!((importer.next_line(), counts.live()), (line + 1, IMPORT_TASKS_MAX as u64 + 1));
     }
 }

@@ -115,7 +115,7 @@ impl Batch {
                     Ok(None) => break None,
                     Ok(Some(line)) => {
                         let begun = Instant::now();
-                        lines.count(&self.caller, &line).await;
+                        lines.charge(&self.caller, &line).await;
                         self.submit(line).await;
                         lines.worked_since(begun);
                     }

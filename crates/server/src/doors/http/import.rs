@@ -75,7 +75,7 @@ impl Import {
             () = rows.closed() => return,
             () = &mut late => {
                 let problem = problem::body_too_slow(LINES_TIME_MAX);
-                Err(self.ended(lines.number(), problem).await)
+                Err(self.ended(problem).await)
             }
         };
         let has_rest = stopped.is_err();
@@ -87,12 +87,12 @@ impl Import {
     async fn all(&mut self, lines: &mut PacedLines) -> Result<(), Stop> {
         loop {
             let line = match lines.next().await {
-                Err(problem) => return Err(self.ended(lines.number(), problem).await),
+                Err(problem) => return Err(self.ended(problem).await),
                 Ok(None) => return self.finish().await,
                 Ok(Some(line)) => line,
             };
             let begun = Instant::now();
-            lines.count(&self.caller, &line).await;
+            lines.charge(&self.caller, &line).await;
             self.line(lines.number(), line).await?;
             if !self.query.quiet {
                 self.send_rows();
@@ -106,14 +106,14 @@ impl Import {
         (self.query.first_line + number).saturating_sub(2)
     }
 
-    /// Ends the import for a fault of the request, not of a line. The lines before are stored.
-    async fn ended(&mut self, number: u64, problem: Problem) -> Stop {
-        let next = self.in_file(number) + 1;
+    /// Ends the import for a fault of the request, not of a line. The taken lines are stored. A line that was read and
+    /// not taken yet is the next one.
+    async fn ended(&mut self, problem: Problem) -> Stop {
         let Some(importer) = &mut self.importer else {
             return Stop { line: self.query.first_line, problem: problem.into() };
         };
         match importer.finish().await {
-            Ok(()) => Stop { line: next, problem: problem.into() },
+            Ok(()) => Stop { line: importer.next_line(), problem: problem.into() },
             Err(stop) => stop,
         }
     }

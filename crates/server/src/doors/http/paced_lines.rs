@@ -92,8 +92,8 @@ impl PacedLines {
         }
     }
 
-    /// Counts a line to the caller, and lets other tasks have their turn.
-    pub(crate) async fn count(&mut self, caller: &Caller, line: &Line) {
+    /// Charges the caller for a line, and lets other tasks have their turn.
+    pub(crate) async fn charge(&mut self, caller: &Caller, line: &Line) {
         if let Some(quota) = caller.quota() {
             quota.came(0, 1);
         }
@@ -108,7 +108,7 @@ impl PacedLines {
         self.pace.put_off(begun.elapsed());
     }
 
-    /// Notes that the call waits for the server, not for its client.
+    /// Notes that the call waits for the server, not for its client. It keeps its permit, even if it was told to leave.
     pub(crate) fn wait_for_server(&mut self) {
         self.pace = Pace::from(self.lines.read());
         self.permit.makes_way(false);

@@ -90,6 +90,21 @@ async fn callers_of_this_machine_share_all_permits() {
     assert!(refused(&shares, from("::1")).await.contains("--max-things)"));
 }
 
+/// A client sent its next bytes at the moment in which its call was told to leave.
+#[tokio::test(start_paused = true)]
+async fn a_holder_that_makes_way_no_more_stays_and_another_leaves() {
+    let shares = shares(2, 2);
+    let held = permits(&shares, A, 2).await;
+    let mut waiting = pin!(shares.enter(B));
+    held.iter().for_each(|permit| permit.makes_way(true));
+    assert!(timeout(Duration::from_secs(1), &mut waiting).await.is_err());
+    held[0].makes_way(false);
+    assert!(!is_told_to_leave(&held[0]).await && is_told_to_leave(&held[1]).await);
+    held[1].makes_way(false);
+    held[0].makes_way(true);
+    assert!(is_told_to_leave(&held[0]).await && !is_told_to_leave(&held[1]).await);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_permit_that_makes_way_leaves_for_a_waiting_call() {
     let shares = shares(2, 2);
