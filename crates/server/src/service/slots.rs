@@ -125,13 +125,9 @@ fn export_refused(full: Full) -> Problem {
 }
 
 impl ExportPermit {
-    fn permits(&self) -> impl Iterator<Item = &Permit> {
-        [&self.of_all].into_iter().chain(&self.of_others)
-    }
-
     /// Notes whether the client stands still.
     pub(crate) fn stands_still(&self, stands_still: bool) {
-        self.permits().for_each(|permit| permit.makes_way(stands_still));
+        [&self.of_all].into_iter().chain(&self.of_others).for_each(|permit| permit.makes_way(stands_still));
     }
 
     /// Waits until the export must give up its permit.

@@ -337,42 +337,49 @@ mod tests {
         ExportLine::parse(text.as_bytes()).expect("a task")
     }
 
-    /// A call that is late is dropped while it waits for the queue. The answer of the queue must not be lost with it.
-    #[tokio::test]
-    async fn a_refusal_that_a_dropped_call_waited_for_is_told_by_the_next_one() {
+    /// A queue that has much to do before it answers.
+    async fn busy() -> (Queue, QueueName) {
         let (queue, name) =
             (Queue::options().open_memory().expect("a queue"), QueueName::new("q").expect("a name"));
         queue.put(Put::new(&name, Key::new("k9").expect("a key"))).await.expect("stored");
-        let mut importer = Importer::new(queue.clone(), Existing::Refuse, false, 0, 2);
+        let others = QueueName::new("others").expect("a name");
+        for key in 0..20_000 {
+            drop(queue.put(Put::new(&others, Key::new(&key.to_string()).expect("a key"))));
+        }
+        (queue, name)
+    }
+
+    /// Takes more than one group. The last call is dropped while it waits for the answer to the first group.
+    async fn taken_in_part(importer: &mut Importer) {
         let large = task("large", &"x".repeat(COMMAND_BYTES));
         for (line, key) in (2..).zip(0..IMPORT_TASKS_MAX) {
             importer.take(line, task(&format!("k{key}"), "")).await.expect("no group was answered");
         }
         let line = 2 + IMPORT_TASKS_MAX as u64;
-        let taken = timeout(Duration::ZERO, importer.take(line, large)).await;
-        let stop = match taken {
-            Ok(taken) => taken.expect_err("it was answered at once"),
-            Err(_) => importer.finish().await.expect_err("the line `k9` is refused"),
-        };
+        assert!(timeout(Duration::ZERO, importer.take(line, large)).await.is_err(), "the queue is busy");
+    }
+
+    /// A call that is late is dropped while it waits for the queue. The answer of the queue must not be lost with it.
+    #[tokio::test]
+    async fn a_refusal_that_a_dropped_call_waited_for_is_told_by_the_next_one() {
+        let (queue, name) = busy().await;
+        let mut importer = Importer::new(queue.clone(), Existing::Refuse, false, 0, 2);
+        taken_in_part(&mut importer).await;
+        let stop = importer.finish().await.expect_err("the line of `k9` is refused");
         assert_eq!((stop.line, importer.next_line()), (11, 11), "{stop:?}");
         let counts = queue.queue(&name).await.expect("it answers").counts;
         assert_eq!(counts.live(), 10, "no task after the refused one is stored");
     }
 
-    /// All lines before the next one are stored, also if the call that took the last of them was dropped.
+    /// All lines before the next one are stored, also the line of the dropped call.
     #[tokio::test]
     async fn the_line_of_a_dropped_call_is_stored_by_the_next_one() {
-        let (queue, name) =
-            (Queue::options().open_memory().expect("a queue"), QueueName::new("q").expect("a name"));
-        let mut importer = Importer::new(queue.clone(), Existing::Refuse, false, 0, 2);
-        let large = task("large", &"x".repeat(COMMAND_BYTES));
-        for (line, key) in (2..).zip(0..IMPORT_TASKS_MAX) {
-            importer.take(line, task(&format!("k{key}"), "")).await.expect("no group was answered");
-        }
-        let line = 2 + IMPORT_TASKS_MAX as u64;
-        let _late = timeout(Duration::ZERO, importer.take(line, large)).await;
+        let (queue, name) = busy().await;
+        let mut importer = Importer::new(queue.clone(), Existing::Skip, false, 0, 2);
+        taken_in_part(&mut importer).await;
         importer.finish().await.expect("no line is refused");
         let counts = queue.queue(&name).await.expect("it answers").counts;
-        assert_eq!((importer.next_line(), counts.live()), (line + 1, IMPORT_TASKS_MAX as u64 + 1));
+        let tasks = IMPORT_TASKS_MAX as u64 + 1;
+        assert_eq!((importer.next_line(), counts.live()), (2 + tasks, tasks));
     }
 }
