@@ -27,6 +27,20 @@ pub(crate) fn texts(root: &Path) -> Result<Vec<Text>> {
     Ok(texts)
 }
 
+/// The path from the root of what a page links to: `link` is seen from the folder of the page.
+pub(crate) fn from_root(page: &str, link: &str) -> String {
+    let folder = page.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let mut path: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
+    for part in link.split('/') {
+        match part {
+            "." | "" => {}
+            ".." => drop(path.pop()),
+            part => path.push(part),
+        }
+    }
+    path.join("/")
+}
+
 fn walk(root: &Path, folder: &Path, texts: &mut Vec<Text>) -> Result<()> {
     for entry in fs::read_dir(folder).with_context(|| format!("read {}", folder.display()))? {
         let entry = entry.with_context(|| format!("read {}", folder.display()))?;

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::page::Page;
 use crate::finding::Finding;
+use crate::root::from_root;
 
 /// Checks the links of all pages; `files` are all files of the site.
 pub(super) fn check(pages: &BTreeMap<String, Page>, files: &BTreeSet<String>) -> Vec<Finding> {
@@ -34,7 +35,7 @@ fn is_elsewhere(target: &str) -> bool {
     target.contains("://") || target.starts_with("//") || target.starts_with("mailto:")
 }
 
-/// The file that a link of this page leads to, from the root of the site, and the place in it.
+/// The file of the site that a link of this page leads to, and the place in it.
 fn resolved(page: &str, link: &str) -> (String, Option<String>) {
     let (path, place) = match link.split_once('#') {
         Some((path, place)) => (path, Some(place.to_owned()).filter(|place| !place.is_empty())),
@@ -44,16 +45,7 @@ fn resolved(page: &str, link: &str) -> (String, Option<String>) {
     if path.is_empty() {
         return (page.to_owned(), place);
     }
-    let folder = page.rsplit_once('/').map_or("", |(folder, _)| folder);
-    let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
-    for part in path.split('/') {
-        match part {
-            "." | "" => {}
-            ".." => drop(parts.pop()),
-            part => parts.push(part),
-        }
-    }
-    let mut file = parts.join("/");
+    let mut file = from_root(page, path);
     if path.ends_with('/') || file.is_empty() {
         file = format!("{file}/index.html").trim_start_matches('/').to_owned();
     }

@@ -1,4 +1,4 @@
-//! What a page of HTML links to, loads, and can be linked at.
+//! The links of a page of HTML: where they lead, what the page loads, and the places that a link can name.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 pub(super) struct Page {
     /// The targets of its links.
     pub(super) links: BTreeSet<String>,
-    /// What a browser loads by itself to show the page.
+    /// The files that a browser loads to show the page.
     pub(super) loads: BTreeSet<String>,
     /// The places in it that a link can name after `#`.
     pub(super) places: BTreeSet<String>,

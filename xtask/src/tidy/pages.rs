@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::finding::Finding;
-use crate::root::Text;
+use crate::root::{Text, from_root};
 
 /// The commands that the first page promises to work as they are in a fresh clone.
 const COMMANDS: [&str; 2] = ["cargo run --release -- demo", "cargo test --workspace"];
@@ -65,20 +65,6 @@ fn dead_links(text: &Text, there: &BTreeSet<&str>, findings: &mut Vec<Finding>) 
             }
         }
     }
-}
-
-/// The path of a link from the root.
-fn from_root(page: &str, link: &str) -> String {
-    let folder = page.rsplit_once('/').map_or("", |(folder, _)| folder);
-    let mut path: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
-    for part in link.split('/') {
-        match part {
-            "." | "" => {}
-            ".." => drop(path.pop()),
-            part => path.push(part),
-        }
-    }
-    path.join("/")
 }
 
 /// Names of pages, in prose or comments, that are no page of ours: a reader who follows them finds nothing.
