@@ -36,7 +36,7 @@ use crate::{Handle, Refused, RescheduleError, TimerQueue};
 /// The number of slots may be any positive number; Netty and Dubbo round it up to a power of two. The hand meets n / s entries per visit on
 /// average, so s should be about n.
 ///
-/// With a tick of more than 1, a deadline is rounded up to a multiple of the tick at the insertion. The rounded value is the entry's
+/// With a tick of more than 1, the insertion rounds a deadline up to a multiple of the tick. The rounded value is the entry's
 /// deadline from then on: [`deadline`](TimerQueue::deadline) and `fire` report it, and entries with equal rounded deadlines fire in order
 /// of insertion. So an entry is late by less than a tick, and never early. (Netty visits a slot after the slot's tick has *passed*. There an
 /// entry is late by more than 0 and at most one tick.) A deadline beyond `u64::MAX - 1` after rounding is

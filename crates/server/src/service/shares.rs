@@ -1,4 +1,4 @@
-//! Permits out of a limited number, of which each caller has at most a share.
+//! A limited number of permits. Each caller has at most its share of them.
 //!
 //! A call that finds no permit may wait for one. Callers take turns, and so do the calls of one caller:
 //!

@@ -17,7 +17,7 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    /// Begins to measure a body of which `bytes` were read.
+    /// Begins to measure. The server has read `bytes` of the body so far.
     pub(crate) fn from(bytes: usize) -> Self {
         Self { since: Instant::now(), bytes }
     }
@@ -32,7 +32,7 @@ impl Pace {
         self.since + PACE_TIME
     }
 
-    /// Whether the body, of which `bytes` are read now, came too slowly. Begins the next measurement.
+    /// Whether the body came too slowly. The server has read `bytes` of it so far. Begins the next measurement.
     pub(crate) fn is_slow(&mut self, bytes: usize) -> bool {
         let slow = bytes.saturating_sub(self.bytes) < PACE_BYTES;
         *self = Self::from(bytes);

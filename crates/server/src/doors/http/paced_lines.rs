@@ -121,7 +121,7 @@ impl PacedLines {
 
     /// Frees the permit, and ends the answer after its last result. Before, drops the rest of the body if there may
     /// be one, as long as the client takes the answer, the call is not `late`, and the server does not stop. An error
-    /// of the rest gives no result.
+    /// in the rest of the body makes no result.
     pub(crate) async fn end(
         self,
         has_rest: bool,
