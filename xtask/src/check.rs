@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail};
 
 use crate::root::root;
-use crate::{arrows, bare, behaviours, tidy, translations};
+use crate::{arrows, bare, behaviours, tidy};
 
 const FMT: &[&str] = &["fmt", "--all", "--check"];
 const CLIPPY: &[&str] = &["clippy", "--locked", "--workspace", "--all-targets", "--", "-D", "warnings"];
@@ -18,7 +18,6 @@ pub(crate) fn run() -> Result<()> {
     arrows::run()?;
     tidy::run(&[])?;
     behaviours::run()?;
-    translations::run(&[])?;
     if has_deny() {
         cargo(DENY)?;
     } else {

@@ -22,13 +22,14 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: cargo xtask CHORE
 
-  check                fmt, clippy, arrows, tidy, behaviours, translations, bare, and cargo-deny if it is installed
+  check                fmt, clippy, arrows, tidy, behaviours, bare, and cargo-deny if it is installed
   arrows               who imports whom, held against the drawing in ARCHITECTURE.md
   bare                 core builds without the standard library, with indexes of 32 bits
   behaviours           a test for each line of docs/reference/behaviours.md, and a line for each test that is named after one
   tidy [--never TEXT]  size of files, dead references, retired words, what has no place in the repository;
                        TEXT may stand nowhere in it, beside what is built in
-  site                 the documentation as a site in target/book, by mdBook: all links lead somewhere, nothing comes from other hosts
+  site                 the documentation as a site in target/book, by mdBook: all links lead somewhere, nothing comes from other hosts;
+                       with the checks of `translations`
   translations [--strict]
                        each Chinese page has the blocks of its English original; names those whose original has changed, and
                        pages without a translation: notes, or errors if --strict

@@ -11,6 +11,7 @@ use super::links;
 use super::page::Page;
 use crate::finding::{Finding, report};
 use crate::root::{root, texts};
+use crate::translations;
 
 /// The only version that is tried.
 const MDBOOK: &str = "cargo install mdbook --locked --version 0.5.4 --no-default-features --features search";
@@ -52,6 +53,7 @@ pub(crate) fn run() -> Result<()> {
     findings.extend(unlisted(&root, &files)?);
     findings.extend(styles(&site, &files)?);
     findings.extend(questions(&root, &site)?);
+    findings.extend(translations::check(&texts(&root)?, false));
     report("site", &format!("{} pages", pages.len()), findings)
 }
 

@@ -24,7 +24,7 @@ pub(super) fn is_translation(path: &str) -> bool {
 
 /// The rules for all texts together. Translations that are behind are errors if `strict`, otherwise notes: the correction
 /// of an English page does not wait for its translation.
-pub(super) fn check(texts: &[Text], strict: bool) -> Vec<Finding> {
+pub(crate) fn check(texts: &[Text], strict: bool) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut translated = BTreeSet::new();
     let behind = |place: &str, what: String| Finding { mild: !strict, ..Finding::new(place, what) };

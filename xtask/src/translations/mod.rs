@@ -4,4 +4,5 @@ mod check;
 mod page;
 mod run;
 
+pub(crate) use check::check;
 pub(crate) use run::run;

@@ -111,7 +111,7 @@ mod tests {
     #[test]
     fn the_state_is_that_of_the_words() {
         let state = |text: &str| Page::read(text).state();
-        let same = ["# One two\n```sh\nps\n```\n- three\n```text\nfour\n```\n<!-- shows: x -->\nfive", PAGE];
+        let same = ["# One  two\n```sh\nps\n```\n- three\n```text\nfour\n```\n<!-- shows: x -->\nfive", PAGE];
         assert_eq!(state(same[0]), state(same[1]));
         for other in ["# One\ntwo\n- three\nfive\n", "# One\n2\n- three\n```text\nfour\n```\nfive\n"] {
             assert_ne!(state(other), state(PAGE), "{other}");

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 
 use super::check::{check, is_translation};
 use super::page::{Page, Stamp};
-use crate::finding::report;
+use crate::finding::{Finding, report};
 use crate::root::{root, texts};
 
 /// Checks the translations, or writes into them what no translator has to do.
@@ -34,11 +34,14 @@ fn looked_at(root: &Path, strict: bool) -> Result<()> {
 
 /// Copies the blocks of all originals into their translations. The prose stays, and so does the state.
 fn blocks(root: &Path) -> Result<()> {
+    let mut findings = Vec::new();
     for text in texts(root)?.iter().filter(|text| is_translation(&text.path)) {
         let Some(stamp) = Stamp::read(&text.text) else { continue };
-        write(root, &text.path, &text.text, stamp)?;
+        if let Err(error) = write(root, &text.path, &text.text, stamp) {
+            findings.push(Finding::new(&text.path, format!("{error:#}")));
+        }
     }
-    Ok(())
+    report("translations", "blocks", findings)
 }
 
 /// Says of a translation that it is that of its original as it is now, and copies the blocks.
@@ -58,10 +61,7 @@ fn write(root: &Path, page: &str, text: &str, stamp: Stamp<'_>) -> Result<()> {
     let (translation, blocks) = (Page::read(text), Page::read(&original).blocks);
     let Some(with) = translation.with_blocks(&blocks) else {
         let (has, wanted) = (translation.blocks.len(), blocks.len());
-        bail!(
-            "{page} has {has} blocks and {} has {wanted}; put the others in their places first",
-            stamp.original
-        );
+        bail!("has {has} blocks and {} has {wanted}; put the others in their places first", stamp.original);
     };
     let with = stamp.put(&with);
     if with != text {
