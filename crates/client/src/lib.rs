@@ -66,6 +66,11 @@ mod retries;
 #[cfg(unix)]
 mod unix;
 
+// The code examples of this page are compiled as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/how-to/cancel-and-move.md")]
+struct CancelAndMove;
+
 pub use calls::exports::Export;
 pub use calls::tasks::Stored;
 pub use client::{Client, SERVER_URL_DEFAULT};

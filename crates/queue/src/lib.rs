@@ -24,6 +24,11 @@ mod upcoming;
 pub mod wall;
 mod watch;
 
+// The code examples of this page are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/tutorials/embedded.md")]
+struct Embedded;
+
 pub use advance::{AdvanceError, VIRTUAL_END_MS};
 pub use backup::{BackupError, BackupReport};
 pub use commits::{COMMIT_BOUNDS_US, CommitSeconds};

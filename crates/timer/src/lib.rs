@@ -47,10 +47,13 @@ mod sync;
 mod system;
 mod timer;
 
-// The code examples of the page `docs/how-to/porting.md` are compiled as tests.
+// The code examples of these pages are compiled as tests.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/how-to/porting.md")]
 struct Porting;
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/tutorials/timers.md")]
+struct Timers;
 
 pub use clock::{Clock, Follower, Motion};
 pub use delay_queue::{Closed, DelayHandle, DelayQueue, Next};

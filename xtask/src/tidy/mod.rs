@@ -1,6 +1,5 @@
 //! Rules about our files that no compiler holds.
 
-mod example;
 mod hosts;
 mod pages;
 mod plain;

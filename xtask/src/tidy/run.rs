@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 
 use super::strangers::Strangers;
-use super::{example, hosts, pages, shape, unused, words};
+use super::{hosts, pages, shape, unused, words};
 use crate::finding::report;
 use crate::root::{root, texts};
 
@@ -20,7 +20,6 @@ pub(crate) fn run(options: &[&str]) -> Result<()> {
     let strangers = Strangers::new(&root, &home, never);
     let texts = texts(&root)?;
     let mut findings = pages::check(&texts);
-    findings.extend(example::check(&texts));
     findings.extend(unused::check(&texts));
     for text in &texts {
         shape::check(text, &mut findings);
