@@ -15,6 +15,7 @@ mod planted;
 mod root;
 mod site;
 mod tidy;
+mod translations;
 
 use std::process::ExitCode;
 
@@ -27,7 +28,14 @@ usage: cargo xtask CHORE
   behaviours           a test for each line of docs/reference/behaviours.md, and a line for each test that is named after one
   tidy [--never TEXT]  size of files, dead references, retired words, what has no place in the repository;
                        TEXT may stand nowhere in it, beside what is built in
-  site                 the documentation as a site in target/book, by mdBook: all links lead somewhere, nothing comes from other hosts
+  site                 the documentation as a site in target/book, by mdBook: all links lead somewhere, nothing comes from other hosts;
+                       with the checks of `translations`
+  translations [--strict]
+                       each Chinese page has the blocks of its English original; names those whose original has changed, and
+                       pages without a translation: notes, or errors if --strict
+  translations blocks  copies the blocks of the originals into the translations
+  translations stamp PAGE [ORIGINAL]
+                       the same for one page, and says in it that its prose translates the original as it is now
   planted [BINARY]     the release binary has none of the simulator's bugs; default: target/release/tickwheel
 ";
 
@@ -41,6 +49,7 @@ fn main() -> ExitCode {
         ["bare"] => bare::run(),
         ["tidy", options @ ..] => tidy::run(options),
         ["site"] => site::run(),
+        ["translations", options @ ..] => translations::run(options),
         ["planted"] => planted::run(None),
         ["planted", binary] => planted::run(Some(binary)),
         _ => {

@@ -1,7 +1,7 @@
 //! The names of the events in the log. Each line at `info` and above has one of them in its field `event`.
 //!
-//! `docs/reference/log.md` explains each of them; tests compare that page, and all log lines, with this list. A released name
-//! is never removed.
+//! `docs/reference/log.md` explains each of them; tests compare that page, and all log lines, with this list. A
+//! released name is never removed.
 
 /// Makes a constant of each name, and a list of all names.
 macro_rules! events {

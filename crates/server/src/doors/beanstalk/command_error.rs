@@ -20,8 +20,8 @@ pub(super) enum CommandError {
 
 /// Why a connection ends before its client leaves.
 ///
-/// A command error does not turn into an end by `?`. So what carries out several commands, and returns an end only, has to write the answer of a
-/// failed command and go on to the next.
+/// A command error does not turn into an end by `?`. So what carries out several commands, and returns an end only, has
+/// to write the answer of a failed command and go on to the next.
 pub(super) enum End {
     /// The service refused the command; the client gets this answer.
     Refused(Reply<'static>),

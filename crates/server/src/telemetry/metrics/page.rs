@@ -91,7 +91,8 @@ pub(crate) struct Metric<S> {
     pub(crate) kind: Kind,
     pub(crate) unit: Option<Unit>,
     pub(crate) labels: &'static [&'static str],
-    /// The lines of the doc comment. The first paragraph is the help text of the page; `docs/reference/metrics.md` has all of them.
+    /// The lines of the doc comment. The first paragraph is the help text of the page; `docs/reference/metrics.md` has
+    /// all of them.
     pub(crate) about: &'static [&'static str],
     pub(crate) write: fn(&S, &mut Samples<'_>) -> fmt::Result,
 }
@@ -123,8 +124,8 @@ impl<S> Metric<S> {
     }
 }
 
-/// Makes a table of metrics. Each entry has a doc comment, the kind, the name, the unit, the labels, and a function that writes the samples.
-/// Tests write the rows of `docs/reference/metrics.md`.
+/// Makes a table of metrics. Each entry has a doc comment, the kind, the name, the unit, the labels, and a function
+/// that writes the samples. Tests write the rows of `docs/reference/metrics.md`.
 macro_rules! metrics {
     ($(#[$doc:meta])* $vis:vis const $table:ident: $source:ty;
      $($(#[doc = $about:literal])* $kind:ident $name:ident $(in $unit:ident)? $({$($label:ident),*})?: $write:expr;)*) => {
