@@ -5,8 +5,10 @@
 //! where it differs.
 
 mod likeness;
+mod operations;
 mod page;
 mod shell;
+mod unit;
 mod visit;
 
 use std::fs;
@@ -17,8 +19,6 @@ use std::time::Instant;
 
 use visit::Visit;
 
-/// Its sections need a host in trouble each: the tests of the command line run it.
-const OPERATIONS: &str = "docs/how-to/operations.md";
 /// The folders whose pages run.
 const FOLDERS: [&str; 2] = ["docs/tutorials", "docs/how-to"];
 
@@ -34,7 +34,7 @@ fn pages() -> Vec<String> {
         pages.extend(files.map(|file| format!("{folder}/{}", file.file_name().to_string_lossy())));
     }
     let only = std::env::var("DOCS_PAGE").unwrap_or_default();
-    pages.retain(|page| page.ends_with(".md") && page != OPERATIONS && page.contains(&only));
+    pages.retain(|page| page.ends_with(".md") && page != operations::PATH && page.contains(&only));
     pages.sort();
     pages
 }

@@ -124,6 +124,11 @@ impl Page {
         if wrong.is_empty() { Ok(page) } else { Err(wrong.join("\n")) }
     }
 
+    /// The commands that the reader types.
+    pub(crate) fn typed(&self) -> impl Iterator<Item = &Typed> {
+        self.steps.iter().filter_map(|step| if let Step::Type(typed) = step { Some(typed) } else { None })
+    }
+
     fn read_comment(&mut self, line: &str) {
         match comment(line) {
             Some("in a clone of the repository") => self.in_clone = true,

@@ -56,8 +56,7 @@ impl Visit {
             return;
         }
         if let Some(missing) = missing(page) {
-            let all = std::env::var_os("TICKWHEEL_REQUIRE_ALL").is_some_and(|value| value == "1");
-            if all {
+            if requires_all() {
                 self.wrong.push(format!("{} cannot run: {missing}", page.path));
             }
             self.skipped = Some(missing);
@@ -133,6 +132,11 @@ fn elsewhere(text: &str) -> String {
     format!("{{\n{text}\n}} >terminal.log 2>&1 &\nuntil grep -q ^listening terminal.log; do sleep 0.02; done")
 }
 
+/// Whether a missing program is a failure.
+pub(crate) fn requires_all() -> bool {
+    std::env::var_os("TICKWHEEL_REQUIRE_ALL").is_some_and(|value| value == "1")
+}
+
 /// Whether a crate lets rustdoc compile the blocks of the page.
 fn has_doctest(path: &str) -> bool {
     let crates = fs::read_dir(root().join("crates")).expect("a folder");
@@ -148,12 +152,10 @@ fn missing(page: &Page) -> Option<String> {
         sh.args(["-c", command]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         sh.status().is_ok_and(|status| status.success())
     };
-    let typed = page.steps.iter().filter_map(|step| match step {
-        Step::Type(typed) => Some(&typed.text),
-        Step::Save { .. } => None,
-    });
-    let words: Vec<&str> =
-        typed.flat_map(|text| text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_')).collect();
+    let words: Vec<&str> = page
+        .typed()
+        .flat_map(|typed| typed.text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_'))
+        .collect();
     let program =
         PROGRAMS.iter().find(|program| words.contains(*program) && !runs(&format!("command -v {program}")));
     if let Some(program) = program {

@@ -3,73 +3,25 @@
 
 use std::io::Write;
 
+use crate::page::{self, Page, Typed};
+use crate::root;
 use crate::unit::{Unit, both, flip};
+use crate::visit::requires_all;
 
-/// A block of commands on the page.
-#[derive(Debug)]
-struct Block {
-    section: String,
-    /// The number of its first line on the page.
-    line: usize,
-    /// This block is an alternative to the block before it, and does not follow it.
-    instead: bool,
-    /// The expected exit code.
-    exit: i32,
-    /// Texts that the output must have.
-    shows: Vec<String>,
-    script: String,
+pub(crate) const PATH: &str = "docs/how-to/operations.md";
+
+fn page() -> Page {
+    page::read(&root(), PATH).unwrap_or_else(|wrong| panic!("{wrong}"))
 }
 
-fn page() -> String {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/how-to/operations.md");
-    std::fs::read_to_string(path).expect("the page")
+/// The blocks of the page.
+fn blocks(page: &Page) -> Vec<&Typed> {
+    page.typed().collect()
 }
 
-/// The blocks of the page. The comment before a block gives its attributes: whether it is an alternative to the block
-/// before, its exit code if it is not 0, and texts of its output: `<!-- instead | exit: 1 | shows: "a" | "b" -->`.
-fn blocks() -> Vec<Block> {
-    let text = page();
-    let (mut blocks, mut section, mut before) = (Vec::new(), "", "");
-    let mut lines = text.lines().enumerate();
-    while let Some((line, text)) = lines.next() {
-        if let Some(title) = text.strip_prefix("## ") {
-            section = title;
-        }
-        if text == "```sh" {
-            let script: Vec<&str> =
-                lines.by_ref().map(|(_, text)| text).take_while(|text| *text != "```").collect();
-            let (instead, exit, shows) = expected(before);
-            blocks.push(Block {
-                section: section.to_owned(),
-                line: line + 2,
-                instead,
-                exit,
-                shows,
-                script: script.join("\n"),
-            });
-        }
-        before = text;
-    }
-    blocks
-}
-
-fn expected(comment: &str) -> (bool, i32, Vec<String>) {
-    let said = comment.strip_prefix("<!-- ").and_then(|rest| rest.strip_suffix(" -->")).unwrap_or_default();
-    let (instead, said) = match said.strip_prefix("instead | ") {
-        Some(rest) => (true, rest),
-        None => (false, said),
-    };
-    let (exit, said) = match said.strip_prefix("exit: ") {
-        Some(rest) => {
-            let (exit, rest) = rest.split_once(" | ").unwrap_or((rest, ""));
-            (exit.parse().expect("a number"), rest)
-        }
-        None => (0, said),
-    };
-    let shows = said
-        .strip_prefix("shows: ")
-        .map_or(Vec::new(), |shows| shows.split(" | ").map(str::to_owned).collect());
-    (instead, exit, shows)
+/// The title of the section in which a block is.
+fn section<'a>(page: &'a Page, block: &Typed) -> &'a str {
+    page.lines[..block.line].iter().rev().find_map(|line| line.strip_prefix("## ")).unwrap_or_default()
 }
 
 /// The state in which every section starts: due tasks that no worker takes, one far task, a whole backup, and a backup
@@ -154,47 +106,47 @@ fn trouble(section: &str, unit: &mut Unit) -> bool {
 
 #[test]
 fn every_command_of_the_page_does_what_the_page_says() {
-    let blocks = blocks();
+    let page = page();
+    let blocks = blocks(&page);
     assert!(blocks.len() >= 20, "{} blocks", blocks.len());
-    for of_section in blocks.chunk_by(|a, b| a.section == b.section) {
+    for of_section in blocks.chunk_by(|a, b| section(&page, a) == section(&page, b)) {
         // One path goes through the section, and one more for each block that is an alternative to another.
-        ways(of_section).iter().for_each(|way| go(way));
+        ways(of_section).iter().for_each(|way| go(section(&page, way[0]), way));
     }
 }
 
 /// The sequences of blocks, one for each choice of a reader of the section.
-fn ways(of_section: &[Block]) -> Vec<Vec<&Block>> {
-    let mut ways: Vec<Vec<&Block>> = vec![Vec::new()];
+fn ways<'a>(of_section: &[&'a Typed]) -> Vec<Vec<&'a Typed>> {
+    let mut ways: Vec<Vec<&Typed>> = vec![Vec::new()];
     for block in of_section {
-        if block.instead {
+        if block.marks.instead {
             let mut other = ways[0].clone();
             other.pop();
             ways.push(other);
         }
-        let at = if block.instead { ways.len() - 1 } else { 0 };
+        let at = if block.marks.instead { ways.len() - 1 } else { 0 };
         ways[at].push(block);
     }
     ways
 }
 
 /// Runs these blocks of one section, on a unit with its trouble.
-fn go(way: &[&Block]) {
+fn go(section: &str, way: &[&Typed]) {
     let mut unit = Unit::started();
     prepare(&unit);
-    if !trouble(&way[0].section, &mut unit) {
-        let skipped = format!("SKIPPED: section {}, for its trouble cannot be made here", way[0].section);
-        let requires_all = std::env::var_os("TICKWHEEL_REQUIRE_ALL").is_some_and(|value| value == "1");
-        assert!(!requires_all, "{skipped}");
+    if !trouble(section, &mut unit) {
+        let skipped = format!("SKIPPED: section {section}, for its trouble cannot be made here");
+        assert!(!requires_all(), "{skipped}");
         // `eprintln!` is not shown for a test that passes.
         writeln!(std::io::stderr(), "\n!!!! {skipped}\n").expect("write to stderr");
         return;
     }
-    for Block { section, line, exit, shows, script, .. } in way {
+    for Typed { line, text: script, marks, .. } in way {
         let output = unit.run(script);
         let text = both(&output);
         let place = format!("{section}, line {line} of the page:\n{script}\n\n{text}");
-        assert_eq!(output.status.code(), Some(*exit), "{place}");
-        for part in shows {
+        assert_eq!(output.status.code(), Some(marks.exit), "{place}");
+        for part in &marks.shows {
             assert!(text.contains(part), "`{part}` is not shown. {place}");
         }
     }
@@ -213,7 +165,7 @@ fn commands_of_the_text(page: &str) -> Vec<&str> {
 fn every_command_in_the_text_and_its_tables_is_known() {
     // Commands of other programs, whose output depends on the computer, and a text that this program prints.
     const OTHERS: [&str; 3] = ["timedatectl timesync-status", "chronyc tracking", "kill -9"];
-    let (page, unit) = (page(), Unit::started());
+    let (page, unit) = (page().lines.join("\n"), Unit::started());
     prepare(&unit);
     let help = ["serve", "import", "cancel", "purge"]
         .map(|of| unit.does(&format!("tickwheel {of} --help")))
@@ -245,11 +197,9 @@ fn every_command_in_the_text_and_its_tables_is_known() {
 /// Without an expected output, the output of a block would not be checked.
 #[test]
 fn the_blocks_say_what_they_show() {
-    for Block { section, shows, script, .. } in blocks() {
-        let only_sets = script.lines().all(|line| line.starts_with("export ") || line.starts_with('#'));
-        assert!(only_sets || !shows.is_empty(), "{section}:\n{script}");
+    let page = page();
+    for block in blocks(&page) {
+        let only_sets = block.text.lines().all(|line| line.starts_with("export ") || line.starts_with('#'));
+        assert!(only_sets || !block.marks.shows.is_empty(), "{PATH}:{}:\n{}", block.line, block.text);
     }
-    let (instead, exit, shows) = expected("<!-- exit: 1 | shows: \"a\":1 | b -->");
-    assert_eq!((instead, exit, shows), (false, 1, vec!["\"a\":1".to_owned(), "b".to_owned()]));
-    assert_eq!(expected("<!-- instead | shows: a -->"), (true, 0, vec!["a".to_owned()]));
 }
