@@ -75,7 +75,7 @@ impl Cli {
     /// The command failed. The caller prints the error.
     pub(crate) fn run(self) -> Result<ExitCode> {
         // `serve` writes these warnings to its log. `completions` stays silent, because a shell may run it at each start.
-        if !matches!(self.command, Command::Serve(_) | Command::Completions(_)) {
+        if !matches!(self.command, Command::Serve(_) | Command::Completions(_) | Command::Man(_)) {
             environment::unknown().iter().for_each(|unknown| say(&format!("warning: {}", unknown.warning())));
         }
         self.command.run()

@@ -16,11 +16,13 @@ pub(crate) mod export;
 pub(crate) mod extend;
 pub(crate) mod forecast;
 pub(crate) mod get;
+pub(crate) mod health;
 pub(crate) mod import;
 pub(crate) mod jobs;
 pub(crate) mod lease;
 pub(crate) mod limits;
 pub(crate) mod ls;
+pub(crate) mod man;
 mod many;
 pub(crate) mod moving;
 pub(crate) mod nack;
@@ -90,6 +92,7 @@ commands! {
     Queues(queues::Queues),
     Drain(drain::Drain),
     Resume(drain::Resume),
+    Health(health::Health),
     Forecast(forecast::Forecast),
     Top(top::Top),
     Schedules(schedules::Schedules),
@@ -106,4 +109,5 @@ commands! {
     Bench(bench::Bench),
     Demo(demo::Demo),
     Completions(completions::Completions),
+    Man(man::Man),
 }

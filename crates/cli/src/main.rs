@@ -13,6 +13,7 @@ mod figures;
 mod filter;
 mod load;
 mod log;
+mod notify;
 mod otlp;
 mod output;
 mod portable;

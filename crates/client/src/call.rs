@@ -35,6 +35,8 @@ pub(crate) struct Request {
     /// The longest time until the whole answer has arrived.
     pub(crate) timeout: Duration,
     pub(crate) repeat: Repeat,
+    /// A status that is an answer, besides those of 2xx.
+    pub(crate) also: Option<u16>,
 }
 
 impl Request {
@@ -43,7 +45,7 @@ impl Request {
     pub(crate) fn new(method: Method, path: impl Into<String>) -> Self {
         let repeat = if method == Method::GET { Repeat::Safe } else { Repeat::Unsent };
         let (headers, body) = (Vec::new(), Bytes::new());
-        Self { method, path: path.into(), headers, body, timeout: CALL_TIMEOUT, repeat }
+        Self { method, path: path.into(), headers, body, timeout: CALL_TIMEOUT, repeat, also: None }
     }
 
     pub(crate) fn get(path: impl Into<String>) -> Self {
@@ -59,6 +61,12 @@ impl Request {
     pub(crate) fn safe_to_repeat(mut self) -> Self {
         let has_version = self.headers.iter().any(|(name, _)| name == IF_MATCH);
         self.repeat = if has_version { Repeat::Unsent } else { Repeat::Safe };
+        self
+    }
+
+    /// An answer with this status is no error.
+    pub(crate) fn also_answered(mut self, status: u16) -> Self {
+        self.also = Some(status);
         self
     }
 
@@ -130,7 +138,7 @@ pub(crate) struct Call<T> {
     pub(crate) end: End<T>,
 }
 
-/// An answer with a status of 2xx.
+/// An answer with a status of 2xx, or with the other one that the request allows.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,

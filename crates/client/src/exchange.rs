@@ -79,10 +79,11 @@ impl Exchange {
         Ok(Answer { status: reply.status, bytes: reply.rest(ANSWER_BYTES_MAX).await? })
     }
 
-    /// Sends a request once, and returns its answer as it arrives. A status other than 2xx is an error.
+    /// Sends a request once, and returns its answer as it arrives. A status other than 2xx is an error, unless the request
+    /// allows it.
     pub(crate) async fn open(&self, request: &Request) -> Result<Reply, ClientError> {
         let mut reply = self.reply(request).await?;
-        if (200..=299).contains(&reply.status) {
+        if (200..=299).contains(&reply.status) || request.also == Some(reply.status) {
             return Ok(reply);
         }
         let body = reply.rest(ANSWER_BYTES_MAX).await?;

@@ -23,6 +23,7 @@ use crate::commands::backup_options::BackupOptions;
 use crate::commands::limits::LimitOptions;
 use crate::environment;
 use crate::log::{self, FILTER_DEFAULT, LogFormat, filter, log_to_stderr, told_as_json};
+use crate::notify::{Manager, State};
 use crate::otlp;
 use crate::output::STDOUT;
 use crate::remote::TOKEN_VARIABLE;
@@ -377,6 +378,8 @@ impl Serve {
             _ = stop.wait() => return Ok(()),
         };
         announce(&server)?;
+        let manager = Manager::of_environment();
+        manager.tell(State::Ready);
         let drain = server.drain();
         let drained = async {
             // Each SIGUSR1 begins a drain, because a resume may have ended the drain before it.
@@ -388,6 +391,7 @@ impl Serve {
         let told = async {
             let signal = stop.wait().await;
             tracing::info!(event = events::STOP_TOLD, signal, "told to stop");
+            manager.tell(State::Stopping);
         };
         let told_twice = async {
             again.wait().await;

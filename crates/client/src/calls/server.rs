@@ -1,8 +1,9 @@
 //! The server as a whole: its clock, its forecast, its drain, its metrics.
 
-use tickwheel_api::{AdvanceBody, DrainBody, ForecastBody, ForecastQuery, NowBody};
+use tickwheel_api::{AdvanceBody, DrainBody, ForecastBody, ForecastQuery, NowBody, ReadyBody};
 
 use crate::call::{LONG_TIMEOUT, Request, calls};
+use crate::error::refusal;
 
 calls! {
     /// Moves the virtual clock by this time (ms) and returns its new time (ms since 1970). The server answers when all tasks that became
@@ -46,10 +47,14 @@ calls! {
     /// As a problem: 403 for a token that has a scope; see [`ClientError`](crate::ClientError).
     fn metrics() -> String { Request::get("/metrics").read(|answer| answer.text()) }
 
-    /// Asks whether the server takes calls.
+    /// Whether the server is ready for work, and if not, why. A server that is read-only or that stops says so in the answer.
     ///
     /// # Errors
     ///
-    /// Any error means that the server is not ready, or not yet; see [`ClientError`](crate::ClientError).
-    fn ready() -> () { Request::get("/readyz").read(|_| Ok(())) }
+    /// A server that starts is a problem; see [`ClientError`](crate::ClientError).
+    fn health() -> ReadyBody {
+        Request::get("/readyz")
+            .also_answered(503)
+            .read(|answer| answer.body().map_err(|_| refusal(answer.status, &answer.bytes)))
+    }
 }

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use tickwheel_api::{
     BatchLine, BatchOp, BatchResult, CancelOutcome, Due, ExtendBody, LeaseBody, ListQuery, NackBody,
-    PatchBody, PayloadBody, Problem, ProblemKind, PutBody, PutMode, PutQuery, RevokeQuery, TaskFilter,
-    TaskState, TokenResult, TraceContext,
+    PatchBody, PayloadBody, Problem, ProblemKind, PutBody, PutMode, PutQuery, Readiness, RevokeQuery,
+    TaskFilter, TaskState, TokenResult, TraceContext,
 };
 use tickwheel_client::blocking::Client;
 use tickwheel_client::{ClientError, Retries};
@@ -15,6 +15,7 @@ use tickwheel_client::{ClientError, Retries};
 use crate::script::{answer, pair, problem, read_request, serve};
 
 const TASK: &str = r#"{"queue":"close","key":"a/b","id":7,"version":41,"state":"scheduled","due_at":"2017-10-02T11:26:33.000Z","priority":1024,"attempt":0,"news":1}"#;
+const READY: &str = r#"{"ready":true,"status":"ok","why":null,"reasons":[],"draining":false,"durability":"fsync","virtual_clock":false,"read_only":null,"clock":{"steps":0,"offset_ms":0},"recovery":null}"#;
 
 #[test]
 fn every_call_as_it_goes_out() {
@@ -38,7 +39,7 @@ fn every_call_as_it_goes_out() {
             r#"{"queues":[{"queue":"q","scheduled":1,"ready":2,"leased":3,"dead":4,"paused":false}]}"#,
         ),
         answer(200, r#"{"now":"2017-10-17T10:56:33.000Z"}"#),
-        answer(200, ""),
+        answer(200, READY),
         answer(201, TASK),
     ]);
     let payload = PayloadBody::json(br#"{"a": 1}"#.to_vec());
@@ -74,7 +75,7 @@ fn every_call_as_it_goes_out() {
     assert_eq!(client.list("q", &list).expect("list").tasks.len(), 1);
     assert_eq!(client.queues().expect("queues")[0].leased, 3);
     assert_eq!(client.advance(15 * 86_400_000).expect("advance"), 1_508_237_793_000);
-    client.ready().expect("ready");
+    assert!(client.health().expect("an answer").ready);
     assert_eq!(client.post("q", &PutBody::default()).expect("post").task.key, "a/b");
 
     let seen = server.join().expect("the server's thread");
@@ -149,9 +150,26 @@ fn a_long_batch_goes_in_several_requests() {
 }
 
 #[test]
+fn a_server_that_is_not_ready_says_why() {
+    let ill = READY.replace(
+        r#""ready":true,"status":"ok","why":null"#,
+        r#""ready":false,"status":"read_only","why":"no disk""#,
+    );
+    let (client, server) = pair(vec![answer(503, &ill), answer(503, "<html>")]);
+    let health = client.health().expect("an answer");
+    assert_eq!(
+        (health.ready, health.status, health.why.as_deref()),
+        (false, Readiness::ReadOnly, Some("no disk"))
+    );
+    let error = client.health().expect_err("another program");
+    assert!(error.to_string().ends_with("status 503 with the body `<html>`"), "{error}");
+    server.join().expect("the server's thread");
+}
+
+#[test]
 fn a_problem_is_the_error() {
     let (client, server) = pair(vec![problem(&Problem::starting())]);
-    let error = client.ready().expect_err("not ready");
+    let error = client.health().expect_err("it starts");
     assert_eq!(error.problem().and_then(Problem::kind), Some(ProblemKind::Starting));
     server.join().expect("the server's thread");
 }
