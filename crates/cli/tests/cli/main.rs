@@ -12,6 +12,7 @@ mod environment;
 mod log;
 mod orders;
 mod otlp;
+mod packages;
 mod portable;
 mod replay;
 mod rogue;

@@ -1,5 +1,6 @@
 //! A real server in a process of its own, and commands that talk to it.
 
+use std::ffi::OsStr;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, ExitStatus, Stdio};
 
@@ -27,8 +28,17 @@ pub(crate) struct Server {
 impl Server {
     /// Starts `tickwheel serve` with these options and waits for its first line.
     pub(crate) fn start(options: &[&str]) -> Self {
-        let mut child =
-            tickwheel(&["serve"]).args(options).stdout(Stdio::piped()).spawn().expect("start a server");
+        Self::start_with(options, [])
+    }
+
+    /// The same with these variables in its environment.
+    pub(crate) fn start_with<'a>(
+        options: &[&str],
+        variables: impl IntoIterator<Item = (&'a str, &'a OsStr)>,
+    ) -> Self {
+        let mut command = tickwheel(&["serve"]);
+        command.args(options).envs(variables).stdout(Stdio::piped());
+        let mut child = command.spawn().expect("start a server");
         let mut line = String::new();
         BufReader::new(child.stdout.take().expect("piped"))
             .read_line(&mut line)
