@@ -8,8 +8,8 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
-/// A command of a page that takes longer hangs.
-const LIMIT: Duration = Duration::from_secs(60);
+/// A command of a page that takes longer hangs. A backup has the lowest priority: two of them took 50 s on a busy computer.
+const LIMIT: Duration = Duration::from_secs(180);
 /// The first line of the shell. The trap notes the first command that fails, as `set -e` would see it.
 const BEGIN: &str = r#"trap 'page_failed=${page_failed:-$? $BASH_COMMAND}' ERR; echo ready"#;
 /// Replaces cargo: it runs only what is built already.
