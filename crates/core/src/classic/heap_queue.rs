@@ -72,6 +72,22 @@ impl<T> HeapQueue<T> {
         Self { now: start, slab: Slab::new(), heap: Vec::new() }
     }
 
+    /// The index of an entry in the array of the heap: 0 for the entry that fires next. `None` if the handle is stale. O(1).
+    ///
+    /// ```
+    /// use tickwheel_core::TimerQueue;
+    /// use tickwheel_core::classic::HeapQueue;
+    ///
+    /// let mut heap = HeapQueue::new(0);
+    /// let handles = [7, 2, 5, 2, 9].map(|deadline| heap.insert(deadline, ()).unwrap());
+    /// // The second 2 climbed past the 7, and no farther. The array has no order besides that of parents and children.
+    /// assert_eq!(handles.map(|handle| heap.index(handle).unwrap()), [3, 0, 2, 1, 4]);
+    /// ```
+    #[must_use]
+    pub fn index(&self, handle: Handle) -> Option<usize> {
+        Some(self.slab[self.slab.find(handle)?].home)
+    }
+
     /// Takes an entry out of the heap. The last entry of the array fills the gap.
     fn take_out(&mut self, place: u32) -> T {
         let index = self.slab[place].home;

@@ -64,6 +64,25 @@ impl<T> SortedList<T> {
     pub const fn new(start: u64) -> Self {
         Self { now: start, slab: Slab::new(), list: List::EMPTY }
     }
+
+    /// The number of entries in front of an entry: 0 for the entry that fires next. `None` if the handle is stale. O(that number).
+    ///
+    /// ```
+    /// use tickwheel_core::TimerQueue;
+    /// use tickwheel_core::classic::SortedList;
+    ///
+    /// let mut list = SortedList::new(0);
+    /// let later = list.insert(7, ()).unwrap();
+    /// let sooner = list.insert(2, ()).unwrap();
+    /// assert_eq!((list.position(sooner), list.position(later)), (Some(0), Some(1)));
+    /// list.cancel(sooner);
+    /// assert_eq!((list.position(sooner), list.position(later)), (None, Some(0)));
+    /// ```
+    #[must_use]
+    pub fn position(&self, handle: Handle) -> Option<usize> {
+        let place = self.slab.find(handle)?;
+        self.list.places(&self.slab).position(|other| other == place)
+    }
 }
 
 impl<T> TimerQueue<T> for SortedList<T> {
