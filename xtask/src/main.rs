@@ -15,6 +15,7 @@ mod planted;
 mod root;
 mod site;
 mod tidy;
+mod toolchain;
 mod translations;
 
 use std::process::ExitCode;

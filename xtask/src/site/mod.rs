@@ -3,5 +3,6 @@
 mod links;
 mod page;
 mod run;
+mod wheels;
 
 pub(crate) use run::run;

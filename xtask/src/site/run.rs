@@ -9,6 +9,7 @@ use anyhow::{Context, Result, bail};
 
 use super::links;
 use super::page::Page;
+use super::wheels;
 use crate::finding::{Finding, report};
 use crate::root::{root, texts};
 use crate::translations;
@@ -35,6 +36,7 @@ pub(crate) fn run() -> Result<()> {
     if !built.success() {
         bail!("mdbook: {built}");
     }
+    wheels::make(&site)?;
     let (mut files, mut pages, mut findings) = (BTreeSet::new(), BTreeMap::new(), Vec::new());
     walk(&site, &site, &mut files)?;
     for file in files.iter().filter(|file| file.ends_with(".html") && !COPIES.contains(&file.as_str())) {

@@ -4,20 +4,23 @@ use crate::finding::Finding;
 use crate::root::Text;
 
 /// Public places that we refer to; the last one names the format of pictures.
-const PUBLIC: [&str; 15] = [
+const PUBLIC: [&str; 18] = [
     "crates.io",
     "doc.rust-lang.org",
     "docs.amazonaws.cn",
     "docs.aws.amazon.com",
     "docs.rs",
     "docs.temporal.io",
+    "doi.org",
     "github.com",
+    "lwn.net",
     "manpages.ubuntu.com",
     "postgresql.org",
     "redis.antirez.com",
     "redis.io",
     "riverqueue.com",
     "www.apache.org",
+    "www.confluent.io",
     "www.rfc-editor.org",
     "www.w3.org",
 ];

@@ -1,0 +1,47 @@
+//! What the toolchain and the machine have, and what a check does without it.
+
+use std::env;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+
+use crate::root::root;
+
+/// Whether the toolchain has the libraries of a target.
+pub(crate) fn has_target(target: &str) -> Result<bool> {
+    let asked = Command::new("rustc")
+        .args(["--print", "target-libdir", "--target", target])
+        .current_dir(root())
+        .output()
+        .context("start rustc")?;
+    if !asked.status.success() {
+        bail!("failed to ask rustc for {target}: {}", String::from_utf8_lossy(&asked.stderr).trim());
+    }
+    let folder = String::from_utf8(asked.stdout).context("read what rustc said")?;
+    Ok(PathBuf::from(folder.trim()).is_dir())
+}
+
+/// Whether a program is there.
+pub(crate) fn has_program(name: &str) -> bool {
+    let asked = Command::new(name).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+    asked.is_ok_and(|status| status.success())
+}
+
+/// Says that something was not checked. With `TICKWHEEL_REQUIRE_ALL=1` that is a failure.
+pub(crate) fn not_checked(chore: &str, what: &str) -> Result<()> {
+    if env::var_os("TICKWHEEL_REQUIRE_ALL").is_some_and(|value| value == "1") {
+        bail!("not checked: {what}");
+    }
+    eprintln!("{chore}: NOT CHECKED: {what}");
+    Ok(())
+}
+
+/// Runs a command that has to succeed.
+pub(crate) fn succeed(command: &mut Command) -> Result<()> {
+    let status = command.status().with_context(|| format!("start {command:?}"))?;
+    if !status.success() {
+        bail!("{command:?}: {status}");
+    }
+    Ok(())
+}
