@@ -6,6 +6,8 @@
 pub struct RecoveryReport {
     /// Whether the directory was made by this opening.
     pub created: bool,
+    /// The format that the directory had before this opening, if it was an earlier one than [`FORMAT`](crate::FORMAT).
+    pub upgraded_from: Option<u32>,
     /// Live tasks.
     pub tasks: u64,
     /// The checkpoint it started from; `None` if it had the log alone.

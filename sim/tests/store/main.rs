@@ -3,4 +3,5 @@
 mod crash;
 mod full;
 mod levels;
+mod upgrade;
 mod world;

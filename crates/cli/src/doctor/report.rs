@@ -11,6 +11,7 @@ use tickwheel_queue::backup::Manifest;
 use tickwheel_queue::{BackupError, Durability};
 
 use crate::commands::backup::has_since;
+use tickwheel_queue::FORMAT;
 use tickwheel_queue::doctor::{Examination, Problem, Span};
 
 use super::rows::{LogRow, ProblemRow, QueueRow, SegmentRow};
@@ -28,6 +29,8 @@ pub(crate) struct Report {
     is_data_directory: bool,
     in_use: bool,
     format: Option<u32>,
+    /// The format that the next start of this version makes of the directory; `null` if a start does not change it.
+    upgrades_to: Option<u32>,
     clock: Option<String>,
     last_written: Option<String>,
     /// Only for a backup: everything that was acknowledged before this instant is in it.
@@ -83,6 +86,7 @@ impl Report {
             is_data_directory: found.is_ours,
             in_use: found.in_use,
             format: found.format,
+            upgrades_to: found.format.filter(|format| *format < FORMAT).map(|_| FORMAT),
             clock: found.clock.map(|clock| clock.to_string()),
             last_written: found.last_written.map(|at| time::format(at.as_ms())),
             backup_as_of: None,
@@ -178,6 +182,13 @@ impl Report {
         }
         if let (Some(format), Some(clock)) = (self.format, &self.clock) {
             line("format", format!("{format}, {clock} clock"));
+        }
+        if let Some(format) = self.upgrades_to {
+            line(
+                "upgrade",
+                format!("the next start of this version changes the directory to format {format}"),
+            );
+            line("", "-> back it up before the start: earlier versions do not open it afterwards".to_owned());
         }
         if let Some(last_written) = &self.last_written {
             line("last written", last_written.clone());

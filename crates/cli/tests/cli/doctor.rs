@@ -113,3 +113,78 @@ fn a_copy_is_made_and_made_a_directory_again() {
     let foreign = run(&["restore", text(&copy), text(&place.path().join("other"))]);
     assert!(foreign.code == 1 && foreign.err.contains("`notes`"), "{}", foreign.err);
 }
+
+/// A directory of an earlier or of a later format, copied from those that the store keeps for its tests.
+pub(crate) fn of_format(format: u8, to: &Path) {
+    let known = format.min(5);
+    let from = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../store/tests/golden/format-{known}"));
+    std::fs::create_dir_all(to.join("shard-0000")).expect("made");
+    for entry in std::fs::read_dir(from.join("shard-0000")).expect("a golden directory") {
+        let path = entry.expect("an entry").path();
+        std::fs::copy(&path, to.join("shard-0000").join(path.file_name().expect("a name"))).expect("copied");
+    }
+    let mut meta = std::fs::read(from.join("meta")).expect("readable");
+    if format > known {
+        meta[8] = format;
+        let sum = crc32c::crc32c_append(crc32c::crc32c(&meta[..12]), &meta[16..64]);
+        meta[12..16].copy_from_slice(&sum.to_le_bytes());
+    }
+    std::fs::write(to.join("meta"), meta).expect("written");
+}
+
+/// The story: an administrator asks before the upgrade what it will do, starts the new version, and asks once more.
+#[test]
+fn an_upgrade_is_announced() {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let data = place.path().join("data");
+    of_format(4, &data);
+    let seen = run(&["doctor", text(&data), "-o", "table"]);
+    assert_eq!(seen.code, 0, "{}", seen.out);
+    assert!(seen.out.contains("format        4, real clock\n"), "{}", seen.out);
+    assert!(seen.out.contains("changes the directory to format 5\n"), "{}", seen.out);
+    assert!(seen.out.contains("-> back it up before the start"), "{}", seen.out);
+    let upgrade = |told: &str| {
+        let line: serde_json::Value = serde_json::from_str(told).expect("one object");
+        (line["format"].as_u64(), line["upgrades_to"].as_u64())
+    };
+    assert_eq!(upgrade(&run(&["doctor", text(&data)]).out), (Some(4), Some(5)));
+    let server = Server::start(&["--data", text(&data), "--listen", "127.0.0.1:0"]);
+    assert!(server.stop(Signal::TERM).success());
+    assert_eq!(upgrade(&run(&["doctor", text(&data)]).out), (Some(5), None));
+    let seen = run(&["doctor", text(&data), "-o", "table"]);
+    assert!(!seen.out.contains("upgrade"), "{}", seen.out);
+}
+
+/// The story: an old version is started on the directory of a newer one. It changes no byte, and says what to do.
+#[test]
+fn a_directory_of_a_newer_version_is_refused_untouched() {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let data = place.path().join("data");
+    of_format(6, &data);
+    let files = || {
+        let mut files = std::collections::BTreeMap::new();
+        for folder in [data.clone(), data.join("shard-0000")] {
+            for entry in std::fs::read_dir(folder).expect("a folder") {
+                let path = entry.expect("an entry").path();
+                if path.is_file() && !path.ends_with("lock") {
+                    files.insert(path.clone(), std::fs::read(path).expect("readable"));
+                }
+            }
+        }
+        files
+    };
+    let before = files();
+    let started = run(&["serve", "--data", text(&data), "--listen", "127.0.0.1:0"]);
+    assert_eq!(started.code, 1, "{}", started.err);
+    assert!(started.err.contains("format 6") && started.err.contains("up to 5"), "{}", started.err);
+    let seen = run(&["doctor", text(&data), "-o", "table"]);
+    assert_eq!(seen.code, 1, "{}", seen.out);
+    assert!(
+        seen.out.contains("format 6") && seen.out.contains("-> use the version that wrote it"),
+        "{}",
+        seen.out
+    );
+    let copied = run(&["backup", text(&data), text(&place.path().join("copy"))]);
+    assert_eq!(copied.code, 1, "{}", copied.out);
+    assert!(files() == before, "a byte was changed");
+}

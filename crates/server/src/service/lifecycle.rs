@@ -46,6 +46,7 @@ pub(crate) async fn say_started(queue: &Queue, directory: Option<&Path>) {
         clock = if health.virtual_clock { "virtual" } else { "real" },
         format = found.map(|_| FORMAT),
         made = found.map(|found| found.created),
+        upgraded_from = found.and_then(|found| found.upgraded_from),
         took_ms = ms(opened.took),
         queues = count(|tasks| tasks.queues),
         scheduled = count(|tasks| tasks.scheduled),

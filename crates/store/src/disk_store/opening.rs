@@ -47,6 +47,7 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
             return Err(OpenError::corrupt(SHARD, 0, "it has no log file, and it had one"));
         }
         let files = make_ready(&mut disk, &recovered, seeds, &options)?;
+        // The upgrade of an earlier format is this one write. Until then that version finds all that it needs as it was.
         let meta =
             if meta.is_current() { meta } else { meta::write(&mut disk, Meta { has_log: true, ..meta })? };
         let Recovered { catalog, last, checkpoint, checkpoint_number, report, .. } = recovered;
