@@ -99,7 +99,8 @@ mod tests {
 
     #[test]
     fn examples_keep_their_lines() {
-        let text = examples("Examples:\n  a -b  'c'\n  .d\n\nThe end\nof it.").to_roff();
-        assert_eq!(text, ".SH EXAMPLES\n.nf\n  a \\-b  \\*(Aqc\\*(Aq\n  .d\n.fi\n.PP\nThe end\nof it.\n");
+        let text = examples("Examples:\n  a -b  'c'\n  .d\n\nThe end\nof it.").render();
+        let page = ".SH EXAMPLES\n.nf\n  a \\-b  \\*(Aqc\\*(Aq\n  .d\n.fi\n.PP\nThe end\nof it.\n";
+        assert!(text.ends_with(page), "{text}");
     }
 }
