@@ -7,6 +7,8 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use tickwheel_api::{ExportEnd, ExportHeader, ExportLine};
 
+use crate::commands::backup::counted;
+
 /// The limit of a line (bytes): far above any line of an export.
 const LINE_BYTES_MAX: usize = 64 << 20;
 
@@ -132,7 +134,9 @@ fn line(from: &mut impl BufRead, number: u64) -> Result<Vec<u8>> {
 /// The counts as text.
 pub(crate) fn told(counts: ExportEnd) -> String {
     let ExportEnd { queues, tasks, dead, schedules } = counts;
-    format!("{tasks} tasks, {dead} dead ones, settings of {queues} queues, {schedules} schedules")
+    let [tasks, queues] = [counted(tasks, "task"), counted(queues, "queue")];
+    let [dead, schedules] = [counted(dead, "dead one"), counted(schedules, "schedule")];
+    format!("{tasks}, {dead}, settings of {queues}, {schedules}")
 }
 
 #[cfg(test)]

@@ -97,7 +97,7 @@ fn an_export_is_imported_over_http_offline_and_crosswise() {
     let output = succeeds(&["export", "-o", &a, "--server", &server.url]);
     assert!(told(&output).contains("2,500 tasks exported"), "{}", told(&output));
     assert!(
-        told(&output).contains("the file has 2500 tasks, 0 dead ones, settings of 1 queues"),
+        told(&output).contains("the file has 2500 tasks, 0 dead ones, settings of 1 queue, "),
         "{}",
         told(&output)
     );
