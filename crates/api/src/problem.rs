@@ -327,10 +327,10 @@ impl Problem {
     pub fn backup_under_way(id: u64) -> Self {
         Self::new(
             ProblemKind::BackupUnderWay,
-            format!("backup {id} is under way, and there is one at a time"),
+            format!("backup {id} is under way, begun by --backup-every or by another caller; the server makes one at a time"),
         )
         .with_hint(format!(
-            "wait for its end: GET /v1/backups/{id} shows it, DELETE /v1/backups/{id} stops it"
+            "repeat the call after its end: GET /v1/backups/{id} (`tickwheel backup --list`) shows it, DELETE /v1/backups/{id} stops it"
         ))
     }
 

@@ -67,13 +67,13 @@ problem_kinds! {
         "GET /v1/backups lists the backups."
     NoBackupDir = 404 "no-backup-dir" "the server makes no backups":
         "The server was started without a backup directory, or it keeps its tasks in memory. The call had no effect."
-        "Start the server with --backup-dir DIR and with a data directory."
+        "Start the server with `--backup-dir DIR` and with a data directory."
     NoEndpoint = 404 "no-endpoint" "there is no such endpoint":
         "The server has no such path."
         "GET /openapi.json lists all paths."
     NoVirtualClock = 404 "no-virtual-clock" "the server runs on real time":
         "The server runs on real time, and its clock cannot be moved."
-        "For tests, start a server with --virtual-clock."
+        "For tests, start a server with `--virtual-clock`."
     BadMethod = 405 "bad-method" "the endpoint does not know this method":
         "The path has no such method."
         "The header `Allow` lists the methods of the path."
@@ -94,7 +94,7 @@ problem_kinds! {
         "Call from a program, or from a page of this server."
     ForeignHost = 421 "foreign-host" "the request is for another host":
         "The server listens on its own machine only, and the request names another host. The call had no effect."
-        "Write localhost or 127.0.0.1; for a proxy that passes another name on, start the server with --allow-host."
+        "Write localhost or 127.0.0.1; for a proxy that passes another name on, start the server with `--allow-host`."
     NeedsTls = 426 "needs-tls" "the server speaks TLS only":
         "The port speaks TLS. The call had no effect."
         "Write `https` in place of `http` in the URL."
@@ -114,8 +114,8 @@ problem_kinds! {
         "The server keeps no more things of this kind; `detail` names the kind and the limit. The call had no effect."
         "Delete some that are no longer needed."
     BackupUnderWay = 409 "backup-under-way" "a backup is under way":
-        "The server makes one backup at a time. The call had no effect."
-        "Wait for its end: GET /v1/backups/{id} shows it, DELETE /v1/backups/{id} stops it."
+        "The server makes one backup at a time, and another one is under way. With `--backup-every` a server begins its first backup right after its start. The call had no effect."
+        "Repeat the call after the end of the other one: GET /v1/backups/{id} shows it, DELETE /v1/backups/{id} stops it."
     Exists = 409 "exists" "it already exists and differs":
         "The server already has the settings or the schedule of this line of the import, and they differ. The line had no effect."
         "Import with `existing=skip` to keep what the server has, or with `existing=replace` to replace it by the line of the file."

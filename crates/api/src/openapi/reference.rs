@@ -10,14 +10,13 @@ use super::operation::{Content, Needs, Operation};
 use super::parameter::{Parameter, parameters};
 use super::schema::{Member, Schema};
 use super::schemas;
-use crate::ProblemKind;
 
-/// The reference of the HTTP API in Markdown: every route, every body, every problem.
+/// The reference of the HTTP API in Markdown: every route and every body.
 fn reference() -> String {
     let mut page = String::from(
         "# The HTTP API, route by route\n\n\
-         This page is made from the same code as `GET /openapi.json`, and a test compares the two. It lists all routes, bodies and problems;\n\
-         [the calls at a glance](calls.md) are the short form. Every `GET` also works as `HEAD`. A parameter or a member that a route does not list is refused.\n\n\
+         This page is made from the same code as `GET /openapi.json`, and a test compares the two. It lists all routes and bodies. [Problems](problems.md) has all errors,\n\
+         and [the calls at a glance](calls.md) are the short form. Every `GET` also works as `HEAD`. A parameter or a member that a route does not list is refused.\n\n\
          - [Routes](#routes)\n- [Bodies of requests and answers](#bodies-of-requests-and-answers)\n- [Problems](#problems)\n\n## Routes\n",
     );
     let known = parameters();
@@ -29,13 +28,9 @@ fn reference() -> String {
         body(&mut page, &schema);
     }
     page.push_str(
-        "\n## Problems\n\nErrors are answered as `application/problem+json` (RFC 9457). `GET` of the `type` of a problem returns its text below.\n",
+        "\n## Problems\n\nErrors are answered as `application/problem+json` (RFC 9457): a [Problem](#problem). [Problems](problems.md) lists all kinds, with what to do and an example of each. \
+         `GET` of the `type` of a problem returns its meaning and its remedy.\n",
     );
-    for kind in ProblemKind::ALL {
-        let (meaning, remedy) = kind.explained();
-        let (name, status, title) = (kind.type_uri(), kind.status(), kind.title());
-        line(&mut page, format_args!("\n### `{name}`\n\n{status}: {title}. {meaning} *{remedy}*"));
-    }
     page
 }
 
@@ -69,7 +64,7 @@ fn route(page: &mut String, operation: &Operation, known: &[Parameter]) {
     }
     let problems = operation.problems.iter().map(|kind| {
         let name = kind.path();
-        format!("[{name}](#problems{name})")
+        format!("[{name}](problems.md#{name})")
     });
     let problems: Vec<_> = problems.collect();
     if !problems.is_empty() {
@@ -117,7 +112,7 @@ fn kind(schema: &Value) -> String {
     }
     if let Some(words) = schema["enum"].as_array() {
         if words.len() > 8 {
-            return "one of those listed below".to_owned();
+            return "one of [these](problems.md)".to_owned();
         }
         return words
             .iter()

@@ -20,6 +20,7 @@ mod moving;
 mod pages;
 mod places;
 mod portable;
+mod problems;
 mod raw;
 mod refusals;
 mod reports;

@@ -15,7 +15,7 @@ use crate::raw::PATIENCE;
 use crate::served::{Served, virtual_memory};
 
 /// A certificate for localhost that is its own root.
-fn certificate(directory: &Path) -> (TlsFiles, RootCertStore) {
+pub(crate) fn certificate(directory: &Path) -> (TlsFiles, RootCertStore) {
     let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("a certificate");
     let files = TlsFiles { certificates: directory.join("cert.pem"), key: directory.join("key.pem") };
     std::fs::write(&files.certificates, made.cert.pem()).expect("written");
