@@ -32,6 +32,8 @@ pub(crate) struct Setting {
     pub(crate) example: String,
     /// The environment variable of the same option.
     pub(crate) variable: Option<String>,
+    /// The heading of the option in the help.
+    pub(crate) group: String,
     is_flag: bool,
 }
 
@@ -53,7 +55,7 @@ pub(crate) fn settings() -> Vec<Setting> {
 }
 
 /// The command `serve` of the command line.
-fn serve() -> Command {
+pub(crate) fn serve() -> Command {
     Cli::command().find_subcommand("serve").expect("there is such a command").clone()
 }
 
@@ -87,6 +89,7 @@ fn setting(option: &Arg) -> Setting {
         what: if rest.is_empty() { help } else { rest },
         example,
         variable: option.get_env().map(|name| name.to_string_lossy().into_owned()),
+        group: option.get_help_heading().expect("each option has a heading").to_owned(),
         is_flag,
     }
 }

@@ -18,6 +18,8 @@ mod otlp;
 mod output;
 mod portable;
 mod printable;
+#[cfg(test)]
+mod reference;
 mod remote;
 mod replay;
 mod salvage;

@@ -12,6 +12,7 @@ use crate::values;
 
 /// The directory for backups, the time between two backups, and the number of backups to keep.
 #[derive(Args, Debug)]
+#[command(next_help_heading = "Backups")]
 pub(crate) struct BackupOptions {
     /// The directory for backups of the running server. It must be outside of the data directory; it is made if it does not exist
     ///
@@ -19,12 +20,13 @@ pub(crate) struct BackupOptions {
     #[arg(long, value_name = "DIR", env = "TICKWHEEL_BACKUP_DIR")]
     backup_dir: Option<PathBuf>,
     /// Make a backup at this interval, 1s to 366d, by the wall clock; after a restart the interval counts from the newest backup
+    /// [default: only on request]
     ///
     /// A backup that is due while another one runs is left out. After a failure the next attempt comes within 10 minutes. The check of a
     /// backup takes as much memory as a start of the server: leave that much memory free
-    #[arg(long, value_name = "TIME", env = "TICKWHEEL_BACKUP_EVERY", value_parser = values::backup_every)]
+    #[arg(long, value_name = "DURATION", env = "TICKWHEEL_BACKUP_EVERY", value_parser = values::backup_every)]
     backup_every: Option<u64>,
-    /// Keep this many complete backups, and remove the oldest ones once a newer one is complete; without the option, all backups stay
+    /// Keep this many complete backups, and remove the oldest ones once a newer one is complete [default: all backups stay]
     ///
     /// Only backups of this data directory are counted and removed; their names and their backup.json identify them. Rename a backup to
     /// keep it

@@ -50,7 +50,12 @@ fn page(settings: &[Setting]) -> String {
     let mut page = String::from(
         "# The configuration of `tickwheel serve --config FILE`. What has a # in front has its default.\n",
     );
-    for Setting { key, what, example, variable, .. } in settings {
+    let mut last = "";
+    for Setting { key, what, example, variable, group, .. } in settings {
+        if group != last {
+            page.push_str(&format!("\n# ==== {group} ====\n"));
+            last = group;
+        }
         page.push('\n');
         for line in what.lines() {
             page.push_str(format!("# {line}").trim_end());

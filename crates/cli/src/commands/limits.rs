@@ -7,6 +7,7 @@ use crate::values;
 
 /// The limits. A refusal names the limit that was reached.
 #[derive(Args, Debug)]
+#[command(next_help_heading = "Limits")]
 pub(crate) struct LimitOptions {
     /// The largest number of connections at one time, of HTTP and beanstalkd together
     ///
@@ -24,7 +25,7 @@ pub(crate) struct LimitOptions {
     /// The largest number of large bodies (above 16 KiB, up to 1 MiB each) that are read at one time
     #[arg(long, value_name = "N", env = "TICKWHEEL_MAX_LARGE_BODIES", default_value = "128", value_parser = values::places)]
     max_large_bodies: usize,
-    /// The same limit for one token; without tokens, for one address of another machine
+    /// The largest number of large bodies of one token that are read at one time; without tokens, of one address of another machine
     #[arg(long, value_name = "N", env = "TICKWHEEL_MAX_LARGE_BODIES_PER_CALLER", default_value = "64", value_parser = values::places)]
     max_large_bodies_per_caller: usize,
     /// The largest number of batches that are open at one time; each takes up to 16 MiB of memory
@@ -32,7 +33,7 @@ pub(crate) struct LimitOptions {
     /// A batch that sends less than 1 KiB/s for 5 s is ended if another batch waits
     #[arg(long, value_name = "N", env = "TICKWHEEL_MAX_BATCHES", default_value = "32", value_parser = values::places)]
     max_batches: usize,
-    /// The same limit for one token; without tokens, for one address of another machine
+    /// The largest number of open batches of one token; without tokens, of one address of another machine
     #[arg(long, value_name = "N", env = "TICKWHEEL_MAX_BATCHES_PER_CALLER", default_value = "16", value_parser = values::places)]
     max_batches_per_caller: usize,
     /// The largest number of running jobs: cancels, moves and purges of more than 10,000 tasks, which go on after their call was answered
@@ -40,7 +41,7 @@ pub(crate) struct LimitOptions {
     /// Four jobs work at one time, in steps of 1,000 tasks; the callers take turns
     #[arg(long, value_name = "N", env = "TICKWHEEL_MAX_JOBS", default_value = "64", value_parser = values::places)]
     max_jobs: usize,
-    /// The same limit for one token; without tokens, for one address of another machine
+    /// The largest number of running jobs of one token; without tokens, of one address of another machine
     #[arg(long, value_name = "N", env = "TICKWHEEL_MAX_JOBS_PER_CALLER", default_value = "16", value_parser = values::places)]
     max_jobs_per_caller: usize,
     /// The memory for the names of tubes that clients of beanstalkd watch (bytes); one connection may use a quarter of it

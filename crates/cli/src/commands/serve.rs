@@ -38,6 +38,13 @@ const REPEATS_TOLD: Duration = Duration::from_secs(1);
 /// The directory of the tasks by default.
 const DATA_DEFAULT: &str = "./tickwheel-data";
 
+/// The headings of the options. The configuration file has its keys in the same groups.
+const OF_TASKS: &str = "Tasks and their clock";
+const OF_ADDRESSES: &str = "Addresses";
+const OF_ACCESS: &str = "Tokens and TLS";
+const OF_BEANSTALK: &str = "Clients of beanstalkd";
+const OF_LOG: &str = "Log and traces";
+
 /// Run a server
 ///
 /// Tasks are kept in a directory, and what was acknowledged survives kill -9 and power cuts. The first line on stdout is printed when the
@@ -59,103 +66,101 @@ pub(crate) struct Serve {
     /// A file with options; `tickwheel config` prints one with every key. The command line and the environment override it
     #[arg(long, value_name = "FILE", env = "TICKWHEEL_CONFIG")]
     config: Option<PathBuf>,
-    /// The directory for tasks; it is made if it does not exist
-    ///
-    /// The default is ./tickwheel-data
-    #[arg(long, value_name = "DIR", env = "TICKWHEEL_DATA")]
+    /// The directory for tasks; it is made if it does not exist [default: ./tickwheel-data]
+    #[arg(long, help_heading = OF_TASKS, value_name = "DIR", env = "TICKWHEEL_DATA")]
     data: Option<PathBuf>,
     /// Keep tasks in memory only: nothing survives the end of the process
     ///
     /// `--data` has no effect then. But `--data` overrides a configuration file with `memory = true`
-    #[arg(long, env = "TICKWHEEL_MEMORY", value_parser = BoolishValueParser::new())]
+    #[arg(long, help_heading = OF_TASKS, env = "TICKWHEEL_MEMORY", value_parser = BoolishValueParser::new())]
     memory: bool,
     /// When a call that changes something is answered: after its change is synced (fsync), written (os) or accepted (memory)
     ///
     /// fsync: changes survive a power cut. os: changes survive a crash of the server, but a power cut may lose the last moments. memory:
     /// changes of the last moments do not survive a crash
-    #[arg(long, value_name = "LEVEL", env = "TICKWHEEL_ACK", value_enum, default_value_t = Ack::Fsync)]
+    #[arg(long, help_heading = OF_TASKS, value_name = "LEVEL", env = "TICKWHEEL_ACK", value_enum, default_value_t = Ack::Fsync)]
     ack: Ack,
-    /// The address to listen on; port 0 takes any free port
-    ///
-    /// A unix socket lets in every user who may open its path; the umask and the permissions of the directory decide that. A socket file
-    /// that a killed server left is replaced
-    #[arg(long, value_name = "ADDR:PORT|unix:PATH", env = "TICKWHEEL_LISTEN", default_value = "127.0.0.1:8463", value_parser = values::listen)]
-    listen: ListenAt,
-    /// A host name that requests may have besides those of this machine, for a reverse proxy that passes the name on; may be repeated
-    ///
-    /// `tasks.example` is valid with any port, `tasks.example:8443` with this port only. In the environment variable, commas separate
-    /// several names. Web pages of these hosts may call the server
-    #[arg(long, value_name = "NAME", env = "TICKWHEEL_ALLOW_HOST", value_delimiter = ',')]
-    allow_host: Vec<String>,
-    /// The address to listen on for clients of beanstalkd
-    ///
-    /// The default is 127.0.0.1:11300; if another program has that port, the server starts without this door. The protocol has no tokens: a
-    /// server with tokens opens the door only if this option or --beanstalk-client-ca is given
-    #[arg(long, value_name = "ADDR:PORT|unix:PATH|off", env = "TICKWHEEL_BEANSTALK", value_parser = values::beanstalk)]
-    beanstalk: Option<Beanstalk>,
-    /// The largest size of a job of a client of beanstalkd (bytes)
-    #[arg(long, value_name = "BYTES", env = "TICKWHEEL_MAX_JOB_SIZE", default_value = "65535", value_parser = values::job_bytes)]
-    max_job_size: u32,
-    /// Clients of beanstalkd see only the queues of this namespace, and tubes have no namespace in their names: for `shop`, tube `close` is
-    /// queue `shop/close`
-    #[arg(long, value_name = "NAME", env = "TICKWHEEL_BEANSTALK_NAMESPACE")]
-    beanstalk_namespace: Option<String>,
-    /// Clients of beanstalkd need TLS and a certificate that one of the certificates in this PEM file signed. Needs --tls-cert and
-    /// --tls-key
-    #[arg(long, value_name = "FILE", env = "TICKWHEEL_BEANSTALK_CLIENT_CA")]
-    beanstalk_client_ca: Option<PathBuf>,
     /// Use a virtual clock that stands still until `POST /v1/clock/advance` moves it; the kind of clock of a directory never changes
-    #[arg(long, env = "TICKWHEEL_VIRTUAL_CLOCK", value_parser = BoolishValueParser::new())]
+    #[arg(long, help_heading = OF_TASKS, env = "TICKWHEEL_VIRTUAL_CLOCK", value_parser = BoolishValueParser::new())]
     virtual_clock: bool,
-    /// A file with tokens, one per line; it is read again when it changes. `tickwheel token` makes a token
-    ///
-    /// The token in the variable TICKWHEEL_TOKEN is valid, too, and has all rights. Without any token, every client that reaches the port
-    /// has all rights
-    #[arg(long, value_name = "FILE", env = "TICKWHEEL_TOKEN_FILE")]
-    token_file: Option<PathBuf>,
-    /// Use TLS: a PEM file with the server's certificate and the certificates between it and a root. It is read again when it changes
-    #[arg(long, value_name = "FILE", env = "TICKWHEEL_TLS_CERT")]
-    tls_cert: Option<PathBuf>,
-    /// The key of that certificate, in PEM
-    #[arg(long, value_name = "FILE", env = "TICKWHEEL_TLS_KEY")]
-    tls_key: Option<PathBuf>,
-    /// Listen on an address that other machines can reach even without tokens or without TLS
-    #[arg(long, env = "TICKWHEEL_INSECURE", value_parser = BoolishValueParser::new())]
-    insecure: bool,
     /// The delays for `level` in requests; the first is level 1
-    #[arg(long, value_name = "DELAYS", env = "TICKWHEEL_LEVELS", value_parser = values::levels, default_value_t = Levels::default())]
+    #[arg(long, help_heading = OF_TASKS, value_name = "DELAYS", env = "TICKWHEEL_LEVELS", value_parser = values::levels, default_value_t = Levels::default())]
     levels: Levels,
-    #[command(flatten)]
-    backups: BackupOptions,
-    #[command(flatten)]
-    limits: LimitOptions,
     /// Accept payloads that are valid JSON but that some readers refuse
     ///
     /// Such payloads have numbers beyond 64-bit floats or of more than 1,000 digits, half surrogate pairs such as `\ud800`, or a member
     /// twice in one object. One such payload makes a whole lease answer unreadable to a strict reader. Without this option they are refused
     /// in puts; stored payloads are delivered in any case
-    #[arg(long, env = "TICKWHEEL_LAX_JSON", value_parser = BoolishValueParser::new())]
+    #[arg(long, help_heading = OF_TASKS, env = "TICKWHEEL_LAX_JSON", value_parser = BoolishValueParser::new())]
     lax_json: bool,
+    /// The address to listen on; port 0 takes any free port
+    ///
+    /// A unix socket lets in every user who may open its path; the umask and the permissions of the directory decide that. A socket file
+    /// that a killed server left is replaced
+    #[arg(long, help_heading = OF_ADDRESSES, value_name = "ADDR:PORT|unix:PATH", env = "TICKWHEEL_LISTEN", default_value = "127.0.0.1:8463", value_parser = values::listen)]
+    listen: ListenAt,
+    /// A host name that requests may have besides those of this machine, for a reverse proxy that passes the name on; may be repeated
+    ///
+    /// `tasks.example` is valid with any port, `tasks.example:8443` with this port only. In the environment variable, commas separate
+    /// several names. Web pages of these hosts may call the server
+    #[arg(long, help_heading = OF_ADDRESSES, value_name = "NAME", env = "TICKWHEEL_ALLOW_HOST", value_delimiter = ',')]
+    allow_host: Vec<String>,
+    /// A file with tokens, one per line; it is read again when it changes. `tickwheel token` makes a token
+    ///
+    /// The token in the variable TICKWHEEL_TOKEN is valid, too, and has all rights. Without any token, every client that reaches the port
+    /// has all rights
+    #[arg(long, help_heading = OF_ACCESS, value_name = "FILE", env = "TICKWHEEL_TOKEN_FILE")]
+    token_file: Option<PathBuf>,
+    /// Use TLS: a PEM file with the server's certificate and the certificates between it and a root. It is read again when it changes
+    #[arg(long, help_heading = OF_ACCESS, value_name = "FILE", env = "TICKWHEEL_TLS_CERT")]
+    tls_cert: Option<PathBuf>,
+    /// The key of that certificate, in PEM
+    #[arg(long, help_heading = OF_ACCESS, value_name = "FILE", env = "TICKWHEEL_TLS_KEY")]
+    tls_key: Option<PathBuf>,
+    /// Listen on an address that other machines can reach even without tokens or without TLS
+    #[arg(long, help_heading = OF_ACCESS, env = "TICKWHEEL_INSECURE", value_parser = BoolishValueParser::new())]
+    insecure: bool,
+    /// The address to listen on for clients of beanstalkd [default: 127.0.0.1:11300]
+    ///
+    /// Without this option, the server starts without this door if another program has that port. The protocol has no tokens: a server with
+    /// tokens opens the door only if this option or --beanstalk-client-ca is given
+    #[arg(long, help_heading = OF_BEANSTALK, value_name = "ADDR:PORT|unix:PATH|off", env = "TICKWHEEL_BEANSTALK", value_parser = values::beanstalk)]
+    beanstalk: Option<Beanstalk>,
+    /// Clients of beanstalkd see only the queues of this namespace, and tubes have no namespace in their names: for `shop`, tube `close` is
+    /// queue `shop/close`
+    #[arg(long, help_heading = OF_BEANSTALK, value_name = "NAME", env = "TICKWHEEL_BEANSTALK_NAMESPACE")]
+    beanstalk_namespace: Option<String>,
+    /// Clients of beanstalkd need TLS and a certificate that one of the certificates in this PEM file signed. Needs --tls-cert and
+    /// --tls-key
+    #[arg(long, help_heading = OF_BEANSTALK, value_name = "FILE", env = "TICKWHEEL_BEANSTALK_CLIENT_CA")]
+    beanstalk_client_ca: Option<PathBuf>,
+    /// The largest size of a job of a client of beanstalkd (bytes)
+    #[arg(long, help_heading = OF_BEANSTALK, value_name = "BYTES", env = "TICKWHEEL_MAX_JOB_SIZE", default_value = "65535", value_parser = values::job_bytes)]
+    max_job_size: u32,
+    #[command(flatten)]
+    backups: BackupOptions,
+    #[command(flatten)]
+    limits: LimitOptions,
     /// The lines to log: error, warn, info, debug or trace, or a filter such as `tickwheel_server=debug`
     ///
     /// `warn,audit=info` also shows the acts of administrators and the refusals by token; docs/reference/log.md lists all events
-    #[arg(long, value_name = "FILTER", env = "RUST_LOG", default_value = FILTER_DEFAULT, value_parser = filter)]
+    #[arg(long, help_heading = OF_LOG, value_name = "FILTER", env = "RUST_LOG", default_value = FILTER_DEFAULT, value_parser = filter)]
     log: String,
     /// The format of the log: text for people, or a JSON object per line for programs
-    #[arg(long, value_name = "FORMAT", env = "TICKWHEEL_LOG_FORMAT", value_enum, default_value_t = LogFormat::Text)]
+    #[arg(long, help_heading = OF_LOG, value_name = "FORMAT", env = "TICKWHEEL_LOG_FORMAT", value_enum, default_value_t = LogFormat::Text)]
     log_format: LogFormat,
     /// Write a log line for each call: method, route, queue, status, time, bytes, token and address; no payloads, keys or query strings
     ///
     /// The lines have level `info` and target `access`; `--log info,access=off` leaves them out
-    #[arg(long, env = "TICKWHEEL_ACCESS_LOG", value_parser = BoolishValueParser::new())]
+    #[arg(long, help_heading = OF_LOG, env = "TICKWHEEL_ACCESS_LOG", value_parser = BoolishValueParser::new())]
     access_log: bool,
     /// Log each commit that takes this time or longer, from 1ms to 1h
-    #[arg(long, value_name = "DURATION", env = "TICKWHEEL_SLOW_COMMIT", default_value = "1s", value_parser = values::slow_commit)]
+    #[arg(long, help_heading = OF_LOG, value_name = "DURATION", env = "TICKWHEEL_SLOW_COMMIT", default_value = "1s", value_parser = values::slow_commit)]
     slow_commit: u64,
     /// Send spans of requests and deliveries to this OpenTelemetry collector, by OTLP over HTTP, such as `http://127.0.0.1:4318`
     ///
     /// The span of a delivery has a link to the span of the put
-    #[arg(long, value_name = "URL", env = "TICKWHEEL_OTLP_ENDPOINT")]
+    #[arg(long, help_heading = OF_LOG, value_name = "URL", env = "TICKWHEEL_OTLP_ENDPOINT")]
     otlp_endpoint: Option<String>,
 }
 

@@ -1,0 +1,7 @@
+//! Pages of `docs/reference` that are made from the command line parser. Tests make and compare them.
+
+mod commands;
+mod configuration;
+mod markdown;
+mod option;
+mod page;
