@@ -14,6 +14,7 @@ mod exports;
 mod forecasts;
 mod keys;
 mod leases;
+mod limits_page;
 mod lists;
 mod metrics;
 mod moving;
