@@ -27,13 +27,13 @@ Each delivery is one line, in the order of firing, and counts as acked at once:
   {\"queue\":\"close\",\"key\":\"order:1\",\"due_at\":\"2017-10-02T11:26:33.000Z\",\"fired_at\":\"2017-10-02T11:26:33.000Z\",\"payload\":{\"order\":1}}
 
 At one instant:
-  - What is due fires before the operations of that instant: a cancel exactly at the due time is too late.
+  - Due tasks fire before the operations of that instant: a cancel exactly at the due time is too late.
   - Lines keep the order of the file.
   - A put that is due at or before its own `at` fires right after its line, before the next one.
 After the last line the clock runs until nothing is pending.
 
 In the summary a cancel is `too late` if its task had fired, and `unknown` if there is no such task: it never was, it was
-cancelled before, or it fired so long ago that the queue's history (10,000 finished keys) has forgotten it.
+cancelled before, or it fired earlier than the queue's history (10,000 finished keys) reaches.
 
 Example:
   tickwheel replay orders.ndjson > deliveries.ndjson")]

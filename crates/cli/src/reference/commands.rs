@@ -10,7 +10,7 @@ use crate::cli::Cli;
 const PAGE: &str = "cli.md";
 
 /// The text before the commands. The names of options and variables in it are checked below.
-const HEAD: &str = include_str!("commands_head.md");
+const HEAD: &str = include_str!("commands_head.txt");
 
 /// Options that each client command has. The page describes them once.
 const OF_CLIENTS: [&str; 5] = ["server", "token_file", "ca_file", "retries", "output"];

@@ -11,7 +11,7 @@ use crate::config::{ConfigFile, Setting, serve, settings};
 const PAGE: &str = "configuration.md";
 
 /// The text before the settings.
-const HEAD: &str = include_str!("configuration_head.md");
+const HEAD: &str = include_str!("configuration_head.txt");
 
 /// The file on the page.
 const EXAMPLE: &str = include_str!("example.toml");

@@ -70,7 +70,7 @@ fn page() -> String {
         let (meaning, remedy) = kind.explained();
         page.push_str(&format!("\n## `{}`\n\n", name(kind)));
         page.push_str(&format!("**{}: {}.** {meaning}\n\n", kind.status(), kind.title()));
-        page.push_str(&format!("What to do: {remedy}\n\n"));
+        page.push_str(&format!("Remedy: {remedy}\n\n"));
         let own: Vec<String> = members(kind, &body).iter().map(|name| format!("`{name}`")).collect();
         if !own.is_empty() {
             page.push_str(&format!("Further members: {}.\n\n", own.join(", ")));
