@@ -196,7 +196,7 @@ impl Problem {
     pub fn backlog_full(queue: &str, limit: u64) -> Self {
         let detail = format!("queue `{}` has {limit} live tasks, which is its `max_backlog`", shown(queue));
         Self::new(ProblemKind::BacklogFull, detail)
-            .with_hint("try again once workers have caught up, or raise the limit: PUT /v1/queues/{q}")
+            .with_hint("try again once workers have caught up, or raise the limit: PATCH /v1/queues/{q} with `max_backlog`")
             .with_retry_after_s(1)
     }
 
