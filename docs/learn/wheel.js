@@ -195,7 +195,7 @@ function showWheels(page, wheels) {
     }
   }
 
-  // Puts each task into its slot: several tasks of a slot stand side by side, from the rim inwards.
+  // Puts each task into its slot: three tasks of a slot stand one above the other, and more of them beside these.
   function place2d() {
     const origin = scene.getBoundingClientRect();
     const figures = [...scene.querySelectorAll('figure svg')].map((svg) => svg.getBoundingClientRect());
@@ -205,12 +205,13 @@ function showWheels(page, wheels) {
       const spot = `${task.level}/${task.slot}`;
       const nth = counts.get(spot) || 0;
       counts.set(spot, nth + 1);
-      const radius = 118 - 24 * (nth % 3);
-      const turn = task.slot / state.slots + (Math.floor(nth / 3) % 3) * (0.22 / state.slots) * (Math.floor(nth / 3) % 2 ? 1 : -1);
-      const [x, y] = point(radius, turn);
+      const [x, y] = point(97, task.slot / state.slots);
+      const column = Math.floor(nth / 3);
+      const aside = Math.ceil(column / 2) * (column % 2 ? 22 : -22);
+      const above = [0, -26, 26][nth % 3];
       const button = buttons.get(task.id);
-      const left = box.left - origin.left + (x / 340) * box.width - button.offsetWidth / 2;
-      const top = box.top - origin.top + (y / 340) * box.height - button.offsetHeight / 2;
+      const left = box.left - origin.left + (x / 340) * box.width - button.offsetWidth / 2 + aside;
+      const top = box.top - origin.top + (y / 340) * box.height - button.offsetHeight / 2 + above;
       button.style.transform = `translate(${left}px, ${top}px)`;
     }
   }
