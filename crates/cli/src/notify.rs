@@ -9,6 +9,8 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 
+use tickwheel_server::events;
+
 /// The environment variable with the address of the socket.
 const VARIABLE: &str = "NOTIFY_SOCKET";
 
@@ -36,7 +38,7 @@ impl Manager {
         let Some(path) = &self.0 else { return };
         if let Err(error) = send(path, state) {
             tracing::warn!(
-                event = tickwheel_server::events::DOUBTFUL,
+                event = events::DOUBTFUL,
                 "the service manager at {} was not told: {error}",
                 path.display()
             );
