@@ -12,6 +12,7 @@ use super::page::Page;
 use super::wheels;
 use crate::finding::{Finding, report};
 use crate::root::{root, texts};
+use crate::toolchain::{has_program, not_checked};
 use crate::translations;
 
 /// The only version that is tried.
@@ -91,12 +92,13 @@ fn styles(site: &Path, files: &BTreeSet<String>) -> Result<Vec<Finding>> {
 /// Questions in Chinese that the search does not answer: mdBook's own index has no Chinese words.
 fn questions(root: &Path, site: &Path) -> Result<Vec<Finding>> {
     let questions = root.join(QUESTIONS);
+    if !has_program("node") {
+        not_checked("site", "questions in Chinese, for there is no node")?;
+        return Ok(Vec::new());
+    }
     let asked =
         Command::new("node").arg(root.join("xtask/src/site/questions.js")).arg(site).arg(questions).output();
-    let Ok(asked) = asked else {
-        println!("site: NOT CHECKED: questions in Chinese, for node is not installed");
-        return Ok(Vec::new());
-    };
+    let asked = asked.context("start node")?;
     if !asked.status.success() {
         bail!("node: {}", String::from_utf8_lossy(&asked.stderr));
     }
