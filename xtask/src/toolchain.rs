@@ -1,4 +1,4 @@
-//! What the toolchain and the machine have, and what a check does without it.
+//! Targets and programs that a check needs. A check without one of them says that it did not run.
 
 use std::env;
 use std::path::PathBuf;

@@ -10,7 +10,7 @@ use crate::tasks::{TASKS, Tasks, fired};
 
 const SLOTS: usize = 4;
 
-/// Two levels of four slots: inserts, of which one is refused, then each stop of the wheel.
+/// Two levels of four slots: inserts, then each stop of the wheel. The wheel refuses one of the inserts.
 #[must_use]
 pub fn table() -> String {
     let mut wheel = HierarchicalWheel::with_levels(0, 1, &[SLOTS, SLOTS]);

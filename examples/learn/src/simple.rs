@@ -9,7 +9,7 @@ use crate::tasks::{TASKS, Tasks, fired};
 
 const SLOTS: usize = 8;
 
-/// A wheel of eight slots: five inserts, of which one is refused, then ticks.
+/// A wheel of eight slots: five inserts, then ticks. The wheel refuses one of the inserts.
 #[must_use]
 pub fn table() -> String {
     let mut wheel = SimpleWheel::new(0, SLOTS);
@@ -50,7 +50,7 @@ pub fn table() -> String {
     sheet.to_string()
 }
 
-/// What a tick did, as text.
+/// The effect of a tick, as text.
 pub(crate) fn fires(names: &str) -> String {
     if names.is_empty() { "nothing".to_owned() } else { format!("fires {names}") }
 }

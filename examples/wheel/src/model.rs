@@ -12,7 +12,7 @@ pub struct Model {
     slots: usize,
     tasks: Vec<Task>,
     next_id: u32,
-    /// What the last call did.
+    /// The effect of the last call.
     did: Did,
 }
 
@@ -22,7 +22,7 @@ struct Task {
     handle: Handle,
 }
 
-/// What a call did.
+/// The effect of a call.
 #[derive(Default)]
 struct Did {
     fired: Vec<u32>,

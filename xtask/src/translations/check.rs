@@ -22,8 +22,8 @@ pub(super) fn is_translation(path: &str) -> bool {
     path == FRONT || in_folder && !OWN.contains(&path)
 }
 
-/// The rules for all texts together. Translations that are behind are errors if `strict`, otherwise notes: the correction
-/// of an English page does not wait for its translation.
+/// The rules for all texts together. Translations that are behind are errors if `strict`, otherwise notes. So an English
+/// page can be corrected before its translation.
 pub(crate) fn check(texts: &[Text], strict: bool) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut translated = BTreeSet::new();
@@ -60,7 +60,7 @@ pub(crate) fn check(texts: &[Text], strict: bool) -> Vec<Finding> {
     findings
 }
 
-/// What is different about the blocks of the translation.
+/// The first difference between the blocks of the translation and those of the original.
 fn difference(page: &Page<'_>, original: &Page<'_>) -> Option<String> {
     let pairs = page.blocks.iter().zip(&original.blocks);
     let same = pairs.take_while(|(one, other)| one == other).count();

@@ -6,7 +6,7 @@ const BEGIN: &str = "<!-- translates ";
 const MIDDLE: &str = ", state ";
 const END: &str = " -->";
 
-/// What the first line of a translation says: the original, and the state of it that was translated.
+/// The first line of a translation: it names the original, and the state of it that was translated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Stamp<'a> {
     pub(super) original: &'a str,
