@@ -15,6 +15,7 @@
 //! With the durable queue:
 //! - `embedded_crash`: a program that embeds the queue, crashes, and finds every acknowledged task again.
 //! - `http_worker`: a server in this process, a task put and worked on over HTTP.
+//! - `shop` and `worker`: the programs of `docs/tutorials/rust.md`. The test of the pages runs them.
 //! - `orders_to_ndjson`: a shop's orders as operations for `tickwheel replay`.
 //!
 //! Over HTTP, with a server in this process on a virtual clock. Each of these stories is told by a shell
