@@ -1,6 +1,7 @@
 // Chinese in the search of the site. The index of mdBook has words of Latin letters only: no Chinese question finds anything in it.
-// A question with Chinese characters is compared with the text of each section, pair of characters by pair. Other questions
-// find what they found before, without the Chinese pages; a reader of a Chinese page gets the Chinese sections first.
+// A question with Chinese characters is compared with the text of each Chinese section, pair of characters by pair. Any other
+// question finds the English sections, and Chinese ones only if no English section answers it. A reader of a Chinese page gets
+// the Chinese sections before the English ones.
 'use strict';
 
 (() => {
@@ -8,13 +9,23 @@
         return;
     }
     const han = /\p{Script=Han}/u;
-    const runs = /\p{Script=Han}+|[\p{L}\p{N}_$%.-]+/gu;
+    const runs = /\p{Script=Han}+|[\p{Script=Latin}\p{N}_$%+-]+(?:[.:][\p{Script=Latin}\p{N}_$%+-]+)*/gu;
     const teaser = 70;
+    // Words of users, and the word of the pages for the same thing. A word on its own has no pair with the next one.
+    const synonyms = [
+        ['延时队列', '延迟队列'],
+        ['延时', '延迟'],
+        ['重投', '重新投递'],
+        ['重新投递', '重新投递'],
+        ['精确一次', '精确一次 执行两次'],
+        ['恰好一次', '精确一次 执行两次'],
+    ];
 
     // The pairs of neighbours of a run of Chinese characters; a Latin word as a whole.
     function parts(query) {
         const found = new Set();
-        for (const run of query.toLowerCase().match(runs) ?? []) {
+        const words = synonyms.reduce((text, [theirs, ours]) => text.replaceAll(theirs, ` ${ours} `), query.toLowerCase());
+        for (const run of words.match(runs) ?? []) {
             if (!han.test(run) || run.length === 1) {
                 found.add(run);
             }
@@ -25,23 +36,24 @@
         return [...found];
     }
 
-    // A rare part weighs more than one that is in every section.
+    // A rare part weighs more than one that is in every section, and a section with all parts more than one with a few.
     function chinese(sections, query) {
         const scores = new Map();
-        for (const part of parts(query)) {
+        const wanted = parts(query);
+        for (const part of wanted) {
             const hits = sections.filter(section => section.text.includes(part));
             const weight = Math.log(1 + sections.length / (1 + hits.length));
             for (const section of hits) {
                 const places = 1 + 3 * section.title.includes(part) + section.path.includes(part);
-                const before = scores.get(section) ?? { score: 0, first: section.body.length };
+                const before = scores.get(section) ?? { score: 0, found: 0, first: section.body.length };
                 const at = section.body.indexOf(part);
                 const first = at < 0 ? before.first : Math.min(before.first, at);
-                scores.set(section, { score: before.score + weight * places, first });
+                scores.set(section, { score: before.score + weight * places, found: before.found + 1, first });
             }
         }
-        const results = [...scores].map(([{ ref, doc }, { score, first }]) => {
+        const results = [...scores].map(([{ ref, doc }, { score, found, first }]) => {
             const from = Math.max(0, Math.min(first, doc.body.length - teaser) - 10);
-            return { ref, score, doc: { ...doc, body: doc.body.slice(from, from + teaser) } };
+            return { ref, score: score * found / wanted.length, doc: { ...doc, body: doc.body.slice(from, from + teaser) } };
         });
         return results.sort((one, other) => other.score - one.score);
     }
@@ -50,20 +62,19 @@
     window.elasticlunr.Index.load = function(data) {
         const index = load.call(this, data);
         const latin = index.search.bind(index);
-        const isChinese = doc => han.test(doc.breadcrumbs);
+        const isChinese = ref => window.search.doc_urls[ref].startsWith('zh/');
         const sections = Object.entries(index.documentStore.docs)
-            .filter(([, doc]) => isChinese(doc))
+            .filter(([ref]) => isChinese(ref))
             .map(([ref, doc]) => {
                 const [title, path, body] = [doc.title, doc.breadcrumbs, doc.body].map(text => text.toLowerCase());
                 return { ref, doc, title, path, body, text: `${path} ${title} ${body}` };
             });
         index.search = (query, options) => {
-            if (han.test(query)) {
-                return chinese(sections, query);
+            const english = latin(query, options).filter(result => !isChinese(result.ref));
+            if (han.test(query) || document.documentElement.lang === 'zh-CN') {
+                return [...chinese(sections, query), ...english];
             }
-            const results = latin(query, options);
-            const others = results.filter(result => !isChinese(result.doc));
-            return document.documentElement.lang === 'zh-CN' ? [...results.filter(result => isChinese(result.doc)), ...others] : others;
+            return english.length > 0 ? english : chinese(sections, query);
         };
         return index;
     };

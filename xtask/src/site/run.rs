@@ -17,7 +17,8 @@ use crate::translations;
 
 /// The only version that is tried.
 const MDBOOK: &str = "cargo install mdbook --locked --version 0.5.4 --no-default-features --features search";
-const QUESTIONS: &str = "docs/zh/questions.txt";
+const CHINESE_QUESTIONS: &str = "docs/zh/questions.txt";
+const ENGLISH_QUESTIONS: &str = "docs/questions.txt";
 /// Where the Chinese pages are. mdBook knows only one language for all pages.
 const CHINESE: &str = "zh/";
 const ENGLISH_TAG: &str = "<html lang=\"en\"";
@@ -89,21 +90,24 @@ fn styles(site: &Path, files: &BTreeSet<String>) -> Result<Vec<Finding>> {
     Ok(findings)
 }
 
-/// Questions in Chinese that the search does not answer: mdBook's own index has no Chinese words.
+/// Questions that the search answers wrongly: mdBook's own index has no Chinese words, and finds Chinese pages for English words.
 fn questions(root: &Path, site: &Path) -> Result<Vec<Finding>> {
-    let questions = root.join(QUESTIONS);
     if !has_program("node") {
-        not_checked("site", "questions in Chinese, for there is no node")?;
+        not_checked("site", "questions to the search, for there is no node")?;
         return Ok(Vec::new());
     }
-    let asked =
-        Command::new("node").arg(root.join("xtask/src/site/questions.js")).arg(site).arg(questions).output();
-    let asked = asked.context("start node")?;
+    let mut asking = Command::new("node");
+    asking.current_dir(root).arg("xtask/src/site/questions.js").arg(site);
+    let asked = asking.args([CHINESE_QUESTIONS, ENGLISH_QUESTIONS]).output().context("start node")?;
     if !asked.status.success() {
         bail!("node: {}", String::from_utf8_lossy(&asked.stderr));
     }
     let answers = String::from_utf8_lossy(&asked.stdout);
-    Ok(answers.lines().map(|line| Finding::new(QUESTIONS, line)).collect())
+    Ok(answers
+        .lines()
+        .filter_map(|line| line.split_once('\t'))
+        .map(|(place, what)| Finding::new(place, what))
+        .collect())
 }
 
 fn walk(site: &Path, folder: &Path, files: &mut BTreeSet<String>) -> Result<()> {
