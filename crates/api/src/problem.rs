@@ -194,7 +194,7 @@ impl Problem {
 
     /// 429: the queue has as many live tasks as its settings allow.
     pub fn backlog_full(queue: &str, limit: u64) -> Self {
-        let detail = format!("queue `{}` has {limit} live tasks, which is its `max_backlog`", shown(queue));
+        let detail = format!("queue `{}` is full: its `max_backlog` (live tasks) is {limit}", shown(queue));
         Self::new(ProblemKind::BacklogFull, detail)
             .with_hint("try again once workers have caught up, or raise the limit: PATCH /v1/queues/{q} with `max_backlog`")
             .with_retry_after_s(1)

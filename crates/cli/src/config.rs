@@ -78,6 +78,7 @@ fn setting(option: &Arg) -> Setting {
             "token_file" => "/etc/tickwheel/tokens",
             "tls_cert" => "/etc/tickwheel/cert.pem",
             "tls_key" => "/etc/tickwheel/key.pem",
+            "virtual_clock_at" => "2027-03-27T20:00:00Z",
             "otlp_endpoint" => "http://127.0.0.1:4318",
             id => id,
         }),

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use tickwheel_api::Levels;
-use tickwheel_queue::{AckLevel, SLOW_COMMIT_DEFAULT};
+use tickwheel_queue::{AckLevel, SLOW_COMMIT_DEFAULT, Timestamp};
 
 use crate::access::host::no_host;
 use crate::access::tokens::Tokens;
@@ -69,6 +69,9 @@ pub struct Config {
     /// The clock stands still until `POST /v1/clock/advance` moves it. A directory keeps its kind of clock for ever.
     /// Default: off.
     pub virtual_clock: bool,
+    /// The time at which a virtual clock starts, or the last time that the directory knows if that is later. Without
+    /// `virtual_clock` it has no effect. Default: the time of the machine.
+    pub virtual_clock_at: Option<Timestamp>,
     /// The moment at which a call that changes something is answered. It decides which failures the change survives.
     /// In memory it makes no difference. Default: when the change is synced.
     pub ack_level: AckLevel,
@@ -121,6 +124,7 @@ impl Config {
             backups: None,
             beanstalk: None,
             virtual_clock: false,
+            virtual_clock_at: None,
             ack_level: AckLevel::Fsync,
             tls: None,
             insecure: false,

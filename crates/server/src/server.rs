@@ -131,10 +131,15 @@ impl Server {
         let notices = Notices::new();
         let options =
             notices.of(Queue::options().ack_level(config.ack_level).slow_commit(config.slow_commit));
+        let options = match (config.virtual_clock, config.virtual_clock_at) {
+            (false, _) => options,
+            (true, None) => options.virtual_clock(),
+            (true, Some(start)) => options.virtual_clock_at(start),
+        };
         if let Some(directory) = &directory {
             lifecycle::say_opening(directory);
         }
-        let queue = open(config.store, config.virtual_clock, options).await?;
+        let queue = open(config.store, options).await?;
         lifecycle::say_started(&queue, directory.as_deref()).await;
         let data = directory.clone().unwrap_or_default();
         let folders =
@@ -323,8 +328,7 @@ async fn keep_backups(
 }
 
 /// Opens the queue on a thread that may block, because recovery reads files.
-async fn open(store: Store, virtual_clock: bool, options: Options) -> Result<Queue, StartError> {
-    let options = if virtual_clock { options.virtual_clock() } else { options };
+async fn open(store: Store, options: Options) -> Result<Queue, StartError> {
     blocking(move || match store {
         Store::Dir(place) => options.open(&place).map_err(|source| StartError::Open { place, source }),
         Store::Memory => {
@@ -349,7 +353,7 @@ fn connections_allowed(wanted: usize, kept: usize) -> usize {
             event = events::DOUBTFUL,
             wanted,
             allowed,
-            "fewer connections than configured: the limit of open files is low"
+            "fewer connections than configured, because the limit of open files is low: raise it (`ulimit -n`, `LimitNOFILE=` of systemd) or write a smaller `max_connections`"
         );
     }
     wanted.min(allowed).max(1)

@@ -29,7 +29,7 @@ pub(crate) struct Lease {
     #[arg(long, value_name = "N", default_value = "1", value_parser = values::lease_max)]
     max: usize,
     /// The duration of the leases, 1s to 12h [default: the queue's setting, or else 30s]
-    #[arg(long = "for", value_name = "DURATION", value_parser = values::lease, allow_hyphen_values = true)]
+    #[arg(long = "for", visible_alias = "lease", value_name = "DURATION", value_parser = values::lease, allow_hyphen_values = true)]
     lease_ms: Option<u64>,
     /// How long to wait if no task is ready, up to 1m
     #[arg(long = "wait", value_name = "DURATION", default_value = "0s", value_parser = values::wait, allow_hyphen_values = true)]

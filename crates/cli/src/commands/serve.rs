@@ -11,7 +11,7 @@ use anyhow::{Context, Result, bail};
 use clap::builder::BoolishValueParser;
 use clap::{Args, ValueEnum};
 use tickwheel_api::Levels;
-use tickwheel_queue::AckLevel;
+use tickwheel_queue::{AckLevel, Timestamp};
 use tickwheel_server::{
     Beanstalk as Door, Config, ListenAt, Server, StartError, Store, TOKEN_BYTES_ADVISED, TlsFiles, Tokens,
     events,
@@ -83,6 +83,12 @@ pub(crate) struct Serve {
     /// Use a virtual clock that stands still until `POST /v1/clock/advance` moves it; the kind of clock of a directory never changes
     #[arg(long, help_heading = OF_TASKS, env = "TICKWHEEL_VIRTUAL_CLOCK", value_parser = BoolishValueParser::new())]
     virtual_clock: bool,
+    /// The time at which the virtual clock starts, such as 2027-03-27T20:00:00Z; a directory whose time is later keeps its time [default:
+    /// the time of this machine]
+    ///
+    /// With a fixed start a test has the same dates in each run. An instant before this time is in the past for the server
+    #[arg(long, help_heading = OF_TASKS, value_name = "INSTANT", env = "TICKWHEEL_VIRTUAL_CLOCK_AT", value_parser = values::instant)]
+    virtual_clock_at: Option<i64>,
     /// The delays for `level` in requests; the first is level 1
     #[arg(long, help_heading = OF_TASKS, value_name = "DELAYS", env = "TICKWHEEL_LEVELS", value_parser = values::levels, default_value_t = Levels::default())]
     levels: Levels,
@@ -253,6 +259,7 @@ impl Serve {
             listen: self.listen.clone(),
             allow_hosts: self.allow_host.clone(),
             virtual_clock: self.virtual_clock,
+            virtual_clock_at: self.virtual_clock_start()?,
             tls,
             insecure: self.insecure,
             ack_level: self.ack.into(),
@@ -269,6 +276,15 @@ impl Serve {
         let config = Config { beanstalk: self.door(config.has_tokens()), ..config };
         config.check()?;
         Ok(config)
+    }
+
+    /// The time at which the virtual clock starts. A server on real time has none.
+    fn virtual_clock_start(&self) -> Result<Option<Timestamp>> {
+        let Some(ms) = self.virtual_clock_at else { return Ok(None) };
+        if !self.virtual_clock {
+            bail!("there is a start for a virtual clock and no virtual clock; add --virtual-clock");
+        }
+        Timestamp::from_ms(ms).context("--virtual-clock-at: times begin in 1970").map(Some)
     }
 
     /// The beanstalkd door. Tokens do not protect it, so a server with tokens opens it only if an option asks for it.

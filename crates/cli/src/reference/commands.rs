@@ -2,7 +2,7 @@
 
 use clap::{Arg, ArgAction, Command, CommandFactory};
 
-use super::markdown::{after_help, cell, paragraph, row, sentence};
+use super::markdown::{after_help, line, paragraph, row, sentence};
 use super::option::{default, meaning, spelled, variable};
 use super::page;
 use crate::cli::Cli;
@@ -28,7 +28,7 @@ fn made() -> String {
     page.push_str(
         "\n## Options of client commands\n\nA command that talks to a server has these options.\n\n",
     );
-    options(&mut page, &common);
+    option_table(&mut page, &common);
     for command in commands(&root) {
         section(&mut page, command, "tickwheel", 2, &common);
     }
@@ -47,7 +47,7 @@ fn argument<'a>(command: &'a Command, id: &str) -> Option<&'a Arg> {
 fn index(page: &mut String, command: &Command, parent: &str) {
     let name = format!("{parent} {}", command.get_name());
     let anchor = name.replace(' ', "-");
-    page.push_str(&row(&[format!("[`{name}`](#{anchor})"), cell(&about(command))]));
+    page.push_str(&row(&[format!("[`{name}`](#{anchor})"), line(&about(command))]));
     commands(command).for_each(|command| index(page, command, &name));
 }
 
@@ -73,34 +73,24 @@ fn section(page: &mut String, command: &Command, parent: &str, level: usize, com
     };
     let own: Vec<&Arg> =
         command.get_arguments().filter(|argument| is_shown(argument) && !is_common(argument)).collect();
-    let places: Vec<&Arg> = own.iter().copied().filter(|argument| argument.is_positional()).collect();
+    let (places, options): (Vec<&Arg>, Vec<&Arg>) =
+        own.into_iter().partition(|argument| argument.is_positional());
     if !places.is_empty() {
         page.push_str("\n| argument | meaning |\n|---|---|\n");
         for place in places {
             page.push_str(&row(&[format!("`{place}`"), meaning(place)]));
         }
     }
-    let mut headings: Vec<Option<&str>> = Vec::new();
-    for argument in own.iter().filter(|argument| !argument.is_positional()) {
-        if !headings.contains(&argument.get_help_heading()) {
-            headings.push(argument.get_help_heading());
-        }
-    }
-    for heading in headings {
-        let of: Vec<&Arg> = own
-            .iter()
-            .copied()
-            .filter(|argument| !argument.is_positional() && argument.get_help_heading() == heading)
-            .collect();
+    for (heading, options) in by_heading(&options) {
         match heading {
             Some(heading) => page.push_str(&format!("\n{heading}:\n\n")),
             None => page.push('\n'),
         }
         // The page of settings explains the options of the server.
         if command.get_name() == "serve" && heading.is_some() {
-            links(page, &of);
+            link_table(page, &options);
         } else {
-            options(page, &of);
+            option_table(page, &options);
         }
     }
     let shared: Vec<String> = command
@@ -119,6 +109,19 @@ fn section(page: &mut String, command: &Command, parent: &str, level: usize, com
     }
 }
 
+/// The options below each heading of the help, in the order of the first option of each.
+fn by_heading<'a>(options: &[&'a Arg]) -> Vec<(Option<&'a str>, Vec<&'a Arg>)> {
+    let mut groups: Vec<(Option<&str>, Vec<&Arg>)> = Vec::new();
+    for &option in options {
+        let heading = option.get_help_heading();
+        match groups.iter_mut().find(|(of, _)| *of == heading) {
+            Some((_, group)) => group.push(option),
+            None => groups.push((heading, vec![option])),
+        }
+    }
+    groups
+}
+
 fn is_shown(argument: &Arg) -> bool {
     !argument.is_hide_set()
         && !matches!(
@@ -127,8 +130,13 @@ fn is_shown(argument: &Arg) -> bool {
         )
 }
 
+/// The variable of the option, or an empty cell.
+fn variable_cell(option: &Arg) -> String {
+    variable(option).map_or_else(String::new, |name| format!("`{name}`"))
+}
+
 /// A table of options. The column of variables is there if one of them has a variable.
-fn options(page: &mut String, options: &[&Arg]) {
+fn option_table(page: &mut String, options: &[&Arg]) {
     let has_variables = options.iter().any(|option| variable(option).is_some());
     page.push_str(if has_variables {
         "| option | meaning | default | variable |\n|---|---|---|---|\n"
@@ -136,22 +144,20 @@ fn options(page: &mut String, options: &[&Arg]) {
         "| option | meaning | default |\n|---|---|---|\n"
     });
     for option in options {
-        let mut cells =
-            vec![format!("`{}`", spelled(option).replace('|', "\\|")), meaning(option), default(option)];
+        let mut cells = vec![format!("`{}`", spelled(option)), meaning(option), default(option)];
         if has_variables {
-            cells.push(variable(option).map_or_else(String::new, |name| format!("`{name}`")));
+            cells.push(variable_cell(option));
         }
         page.push_str(&row(&cells));
     }
 }
 
 /// A table of options that leads to the page of settings.
-fn links(page: &mut String, options: &[&Arg]) {
+fn link_table(page: &mut String, options: &[&Arg]) {
     page.push_str("| option | default | variable |\n|---|---|---|\n");
     for option in options {
-        let (name, key) = (spelled(option).replace('|', "\\|"), option.get_id());
-        let variable = variable(option).map_or_else(String::new, |name| format!("`{name}`"));
-        page.push_str(&row(&[format!("[`{name}`](configuration.md#{key})"), default(option), variable]));
+        let name = format!("[`{}`](configuration.md#{})", spelled(option), option.get_id());
+        page.push_str(&row(&[name, default(option), variable_cell(option)]));
     }
 }
 

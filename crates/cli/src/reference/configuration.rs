@@ -3,7 +3,7 @@
 use clap::Arg;
 use tickwheel_server::JOB_BYTES_MAX;
 
-use super::markdown::{cell, paragraph, row, sentence};
+use super::markdown::{line, paragraph, row, sentence};
 use super::option::{default, is_flag, meaning, spelled, variable};
 use super::page;
 use crate::config::{ConfigFile, Setting, serve, settings};
@@ -76,7 +76,7 @@ fn made() -> String {
         let (key, option) = (&setting.key, option(setting));
         let help = option.get_help().expect("each is described").to_string();
         let short = help.split(" [default").next().unwrap_or_default();
-        page.push_str(&row(&[format!("[`{key}`](#{key})"), usual(&option), sentence(&cell(short))]));
+        page.push_str(&row(&[format!("[`{key}`](#{key})"), usual(&option), sentence(&line(short))]));
     }
     let mut last = "";
     for setting in &settings {
@@ -94,7 +94,7 @@ fn usual(option: &Arg) -> String {
 }
 
 fn section(page: &mut String, key: &str, option: &Arg) {
-    let words = meaning(option).replace("\\|", "|");
+    let words = meaning(option);
     // The list of values is below.
     let words = words.split(" Values: ").next().unwrap_or_default();
     page.push_str(&format!("\n### `{key}`\n\n{words}\n\n"));
@@ -130,6 +130,7 @@ fn kind(key: &str, option: &Arg) -> String {
         (_, "N") => "a number",
         (_, "BYTES") => "a number (bytes)",
         (_, "DURATION") => "a duration, such as `500ms`, `30m`, `1h` or `7d`",
+        (_, "INSTANT") => "an instant, such as `2027-03-27T20:00:00Z`, or milliseconds since 1970",
         (_, "DELAYS") => "durations with spaces between them",
         (_, "ADDR:PORT|unix:PATH") => "an address with a port, or `unix:` and a path",
         (_, "ADDR:PORT|unix:PATH|off") => "an address with a port, `unix:` and a path, or `off`",

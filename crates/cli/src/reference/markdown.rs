@@ -31,9 +31,9 @@ fn word(word: &str) -> String {
     word.to_owned()
 }
 
-/// The same text in a cell of a table.
-pub(super) fn cell(text: &str) -> String {
-    paragraph(text).replace('|', "\\|").replace('\n', " ")
+/// The same text on one line.
+pub(super) fn line(text: &str) -> String {
+    paragraph(text).replace('\n', " ")
 }
 
 /// The text with a full stop at its end.
@@ -42,8 +42,9 @@ pub(super) fn sentence(text: &str) -> String {
     format!("{text}{}", if ended { "" } else { "." })
 }
 
-/// A row of a table.
+/// A row of a table. A bar in a cell would begin the next cell, so it is escaped.
 pub(super) fn row(cells: &[String]) -> String {
+    let cells: Vec<String> = cells.iter().map(|cell| cell.replace('|', "\\|")).collect();
     format!("| {} |\n", cells.join(" | "))
 }
 
@@ -112,7 +113,7 @@ fn options_and_patterns_become_code_and_code_stays() {
         "Without `--in`, `--at` (or `--by`) and `-o`: see `TICKWHEEL_SERVER`."
     );
     assert_eq!(paragraph("synced (fsync) - a name"), "synced (fsync) - a name");
-    assert_eq!(cell("`a|b`"), "`a\\|b`");
+    assert_eq!(row(&[line("`a|b`")]), "| `a\\|b` |\n");
     assert_eq!(
         after_help("Examples:\n  tickwheel ls\n  tickwheel get\nAt once:\n  - one\nThe end."),
         "Examples:\n\n```text\ntickwheel ls\ntickwheel get\n```\n\nAt once:\n\n- one\n\nThe end.\n"

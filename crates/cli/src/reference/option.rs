@@ -2,7 +2,7 @@
 
 use clap::{Arg, ArgAction};
 
-use super::markdown::{cell, sentence};
+use super::markdown::{line, sentence};
 
 pub(super) fn variable(option: &Arg) -> Option<String> {
     option.get_env().map(|name| name.to_string_lossy().into_owned())
@@ -32,7 +32,7 @@ pub(super) fn default(option: &Arg) -> String {
         return format!("`{}`", value.to_string_lossy());
     }
     let help = option.get_help().map(ToString::to_string).unwrap_or_default();
-    help.split_once(DEFAULT).map_or_else(String::new, |(_, rest)| cell(rest.trim_end_matches(']')))
+    help.split_once(DEFAULT).map_or_else(String::new, |(_, rest)| line(rest.trim_end_matches(']')))
 }
 
 /// The whole help text with the possible values, without the default.
@@ -41,16 +41,16 @@ pub(super) fn meaning(argument: &Arg) -> String {
     let is_place = argument.is_positional();
     let help =
         if is_place { &help } else { help.split_once(DEFAULT).map_or(help.as_str(), |(help, _)| help) };
-    let mut texts = vec![sentence(&cell(help))];
+    let mut texts = vec![sentence(&line(help))];
     if let Some(rest) = argument.get_long_help() {
-        texts.extend(rest.to_string().split("\n\n").skip(1).map(|text| sentence(&cell(text))));
+        texts.extend(rest.to_string().split("\n\n").skip(1).map(|text| sentence(&line(text))));
     }
     if !is_flag(argument) {
         let values = argument.get_possible_values();
         let values: Vec<String> = values
             .iter()
             .map(|value| match value.get_help() {
-                Some(help) => format!("`{}`: {}", value.get_name(), cell(&help.to_string())),
+                Some(help) => format!("`{}`: {}", value.get_name(), line(&help.to_string())),
                 None => format!("`{}`", value.get_name()),
             })
             .collect();
@@ -58,6 +58,9 @@ pub(super) fn meaning(argument: &Arg) -> String {
             let separator = if values[0].contains(": ") { "; " } else { ", " };
             texts.push(format!("Values: {}.", values.join(separator)));
         }
+    }
+    for alias in argument.get_visible_aliases().unwrap_or_default() {
+        texts.push(format!("`--{alias}` is the same option."));
     }
     texts.join(" ")
 }

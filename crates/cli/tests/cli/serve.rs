@@ -59,6 +59,43 @@ fn a_directory_of_a_virtual_clock_is_refused_by_a_normal_server() {
     assert!(normal.err.contains("virtual"), "{}", normal.err);
 }
 
+#[test]
+fn a_virtual_clock_starts_at_the_given_time_and_a_directory_keeps_a_later_one() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let data = directory.path().to_str().expect("UTF-8");
+    let start = |at: &str| {
+        Server::start(&[
+            "--data",
+            data,
+            "--listen",
+            "127.0.0.1:0",
+            "--virtual-clock",
+            "--virtual-clock-at",
+            at,
+        ])
+    };
+    let due_in_an_hour = |server: &Server, key: &str| {
+        let put = run(&["put", "close", key, "--in", "1h", "--server", &server.url, "-o", "json"]);
+        assert_eq!(put.code, 0, "{}", put.err);
+        put.out
+    };
+    let server = start("2027-03-27T20:00:00Z");
+    let put = due_in_an_hour(&server, "order:1");
+    assert!(put.contains(r#""due_at":"2027-03-27T21:00:00.000Z""#), "{put}");
+    assert!(server.stop(Signal::TERM).success());
+    for (at, due_at) in
+        [("2027-03-26T00:00:00Z", "2027-03-27T21:00:"), ("2028-01-01T00:00:00Z", "2028-01-01T01:00:")]
+    {
+        let server = start(at);
+        let put = due_in_an_hour(&server, at);
+        assert!(put.contains(&format!(r#""due_at":"{due_at}"#)), "{put}");
+        assert!(server.stop(Signal::TERM).success());
+    }
+    let real = run(&["serve", "--memory", "--virtual-clock-at", "2027-03-27T20:00:00Z"]);
+    assert_eq!((real.code, real.out.as_str()), (1, ""));
+    assert!(real.err.contains("add --virtual-clock"), "{}", real.err);
+}
+
 /// A kill needs no repair. The next server on the directory has everything that was acknowledged.
 #[test]
 fn after_a_kill_tasks_are_there_again() {
