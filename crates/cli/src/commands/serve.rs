@@ -113,8 +113,8 @@ pub(crate) struct Serve {
     allow_host: Vec<String>,
     /// A file with tokens, one per line; it is read again when it changes. `tickwheel token` makes a token
     ///
-    /// The token in the variable TICKWHEEL_TOKEN is valid, too, and has all rights. Without any token, every client that reaches the port
-    /// has all rights
+    /// The token in the variable TICKWHEEL_TOKEN is valid, too, and has all rights, unless this file gives it others. Without any token,
+    /// every client that reaches the port has all rights
     #[arg(long, help_heading = OF_ACCESS, value_name = "FILE", env = "TICKWHEEL_TOKEN_FILE")]
     token_file: Option<PathBuf>,
     /// Use TLS: a PEM file with the server's certificate and the certificates between it and a root. It is read again when it changes
@@ -328,6 +328,12 @@ impl Serve {
             tracing::warn!(
                 event = events::DOUBTFUL,
                 "the token in {TOKEN_VARIABLE} is short, and may be guessed; `tickwheel token` makes one that is not"
+            );
+        }
+        if variable().is_some() && self.token_file.is_some() {
+            tracing::warn!(
+                event = events::DOUBTFUL,
+                "the token in {TOKEN_VARIABLE} has all rights, unless the token file gives it others: start the server without this variable if it is the token of a client"
             );
         }
         self.backups.warn(self.memory);

@@ -89,6 +89,21 @@ fn sixty_four_hex_digits_in_a_file_are_a_token_and_its_owner_is_asked_whether_he
     assert!(!log.contains(DIGITS), "a token is not logged: {log}");
 }
 
+/// Regression: a server that was started from the shell of a client took the client's token for one with all rights.
+#[test]
+fn a_token_of_the_file_keeps_its_rights_if_it_is_in_the_environment_too() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = directory.path().join("tokens");
+    std::fs::write(&file, format!("{DIGITS} rights=produce scope=shop/\n")).expect("written");
+    let token = ("TICKWHEEL_TOKEN", DIGITS);
+    let server = Serving::with(&[token, ("TICKWHEEL_TOKEN_FILE", file.to_str().expect("UTF-8"))]);
+    let put = |queue| ran(&["put", queue, "order:1", "--server", server.url()], &[token]).0;
+    assert_eq!((put("shop/close"), put("other")), (Some(0), Some(1)));
+    assert_eq!(ran(&["queues", "--server", server.url()], &[token]).0, Some(1));
+    let log = server.logged();
+    assert!(log.contains("TICKWHEEL_TOKEN has all rights, unless the token file gives it others"), "{log}");
+}
+
 #[test]
 fn a_variable_that_means_nothing_is_named_at_the_start() {
     let server = Serving::with(&[

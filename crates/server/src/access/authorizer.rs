@@ -66,9 +66,11 @@ impl Authorizer {
     }
 
     /// The rights of the bearer of a token; `None`: the token is not known.
+    ///
+    /// The file is asked first: a token that is in both places has the rights that the file gives it.
     fn grant(&self, token: &[u8]) -> Option<Grant> {
-        let of_file = || self.file.as_ref()?.last().grant(token);
-        self.fixed.grant(token).or_else(of_file)
+        let of_file = self.file.as_ref().and_then(|file| file.last().grant(token));
+        of_file.or_else(|| self.fixed.grant(token))
     }
 
     /// The rights of a caller for a call with this need. `queue`: the queue of the call, if its name is valid.
