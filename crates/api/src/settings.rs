@@ -57,8 +57,9 @@ body! {
 }
 
 impl SettingsBody {
-    /// These settings after a patch: a named member replaces its value, `null` restores its default, and other members stay. If the patch names
-    /// `rate` but not `burst`, `burst` has its default. The members of `retry` and `history` are patched one by one, too.
+    /// These settings after a patch: a named member replaces its value, `null` restores its default, and other members stay. A `burst` that is the
+    /// default of its rate follows a new `rate`, and no `burst` stays without a rate. The members of `retry` and `history` are patched one by one,
+    /// too.
     ///
     /// # Errors
     ///
@@ -66,8 +67,10 @@ impl SettingsBody {
     pub fn patched(self, bytes: &[u8]) -> Result<Self, BadRequest> {
         let mut slots = [None; MEMBERS_MAX];
         json::read_members(bytes, &Self::KNOWN, &mut slots)?;
-        let has_rate = Self::find("rate").is_some_and(|at| slots[at].is_some());
-        Self { burst: self.burst.filter(|_| !has_rate), ..self }.over(&slots)
+        let new_rate = Self::find("rate").and_then(|at| slots[at]);
+        let is_default = |burst| self.rate.is_some_and(|rate| rate.tasks == burst);
+        let stays = |burst: &u64| new_rate.is_none_or(|rate| rate.get() != "null" && !is_default(*burst));
+        Self { burst: self.burst.filter(stays), ..self }.over(&slots)
     }
 
     fn check_burst(&self) -> Result<(), BadRequest> {
@@ -156,7 +159,10 @@ mod tests {
         let after = after.expect("settings");
         assert_eq!((after.max_in_flight, after.max_backlog, after.burst), (None, Some(7), Some(9)));
         let faster = after.patched(br#"{"rate":"6/s"}"#).expect("settings");
-        assert_eq!((faster.rate.map(|rate| rate.tasks), faster.burst), (Some(6), None));
+        assert_eq!((faster.rate.map(|rate| rate.tasks), faster.burst), (Some(6), Some(9)), "it was given");
+        let usual =
+            faster.clone().patched(br#"{"burst":6}"#).and_then(|usual| usual.patched(br#"{"rate":"7/s"}"#));
+        assert_eq!(usual.expect("settings").burst, None, "the default follows the rate");
         let without = faster.patched(br#"{"rate":null}"#).expect("settings");
         assert_eq!((without.rate, without.default_lease_ms), (None, Some(300_000)));
     }
