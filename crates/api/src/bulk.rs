@@ -182,9 +182,9 @@ body! {
         /// Number of tasks that the filter found.
         matched: u64 = has(count());
         /// Number of tasks that were cancelled.
-        ///
-        /// The other tasks were leased, or were changed meanwhile.
         cancelled: u64 = has(count());
+        /// Number of tasks that were not cancelled, by reason.
+        skipped: SkippedBody = unless(SkippedBody::default(), object());
     }
 }
 

@@ -6,7 +6,7 @@ use crate::body::{Meaning, Slots, body, role, two_of};
 use crate::choice::choice;
 use crate::kind::{Kind, choice, count, flag, key, list, number};
 use crate::openapi::schema::Rule;
-use crate::part::{has, may};
+use crate::part::{has, may, unless};
 
 /// Maximum number of tasks that one call names, or redrives if it names none.
 pub const REDRIVE_MAX: usize = 1_000;
@@ -113,6 +113,10 @@ body! {
         results: Vec<RedriveOutcome> = has(list(choice(), ""));
         /// Whether the queue has dead tasks that this call did not try to redrive.
         more: bool = has(flag());
+        /// Number of dead tasks that a call without a body left out, because a later task took their keys.
+        ///
+        /// Such a task is redriven by its id, once no live task has the key.
+        keyless: usize = unless(0, count());
     }
 }
 

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
-use tickwheel_api::{BulkCancelAnswer, BulkCancelBody, CancelOutcome, JobAction, RevokeQuery, SkippedBody};
+use tickwheel_api::{BulkCancelAnswer, BulkCancelBody, CancelOutcome, JobAction, RevokeQuery};
 
 use super::many::{self, Many};
 use super::which::Which;
@@ -53,13 +53,13 @@ impl Cancel {
         let Which { queue, filter, dry_run, revoke, remote, format, .. } = self.which;
         let client = remote.client()?;
         let body = BulkCancelBody { filter: filter.wanted(), dry_run, revoke };
-        let many = |BulkCancelAnswer { matched, cancelled }| Many {
+        let many = |BulkCancelAnswer { matched, cancelled, skipped }| Many {
             queue: queue.clone(),
             action: JobAction::Cancel,
             dry_run,
             matched,
             done: cancelled,
-            skipped: SkippedBody::default(),
+            skipped,
         };
         let answered = client.cancel_many(&queue, &body)?.map(many);
         many::finish(&client, &format, answered)

@@ -71,15 +71,12 @@ impl Many {
         if self.dry_run || self.matched == self.done {
             return ExitCode::SUCCESS;
         }
-        let mut why: Vec<String> = self
+        let why: Vec<String> = self
             .skipped
             .reasons()
             .iter()
             .map(|(reason, tasks)| format!("{tasks} {}", said(reason)))
             .collect();
-        if why.is_empty() {
-            why.push("workers have them (--revoke takes them), or they were changed meanwhile".to_owned());
-        }
         let left = self.matched.saturating_sub(self.done);
         say(&format!("{left} were not {}: {}", self.action.counted(), why.join(", ")));
         ExitCode::FAILURE

@@ -33,7 +33,7 @@ pub(crate) struct Redrive {
     /// The id of a task, if another task has had its key since; may be repeated
     #[arg(long = "id", value_name = "ID", conflicts_with = "keys")]
     ids: Vec<u64>,
-    /// All dead tasks that can be found by their keys
+    /// All dead tasks but those whose keys later tasks took; the command says how many these are
     #[arg(long, conflicts_with_all = ["keys", "ids"])]
     all: bool,
     #[command(flatten)]
@@ -83,14 +83,20 @@ impl Redrive {
     /// Calls the server until no task is left. A dead task stays dead if another task has had its key since.
     fn all_of(&self, client: &Client) -> Result<ExitCode> {
         let mut redriven = 0;
-        loop {
+        let keyless = loop {
             let answer = client.redrive(&self.queue, &RedriveBody::All)?;
             redriven += answer.redriven;
             if !answer.more || answer.redriven == 0 {
-                break;
+                break answer.keyless;
             }
-        }
+        };
         say(&format!("{redriven} redriven"));
+        if keyless > 0 {
+            let list = format!("tickwheel ls {} --state dead -o json", self.queue);
+            say(&format!(
+                "still dead, because a later task took the key: {keyless}; {list} has their ids for --id"
+            ));
+        }
         Ok(ExitCode::SUCCESS)
     }
 }

@@ -36,7 +36,8 @@ pub(crate) struct Found {
     id: u64,
     version: Seq,
     due_at: Timestamp,
-    dead: bool,
+    /// The task is named by its id: a dead task whose key a later task took, and each dead task of a purge.
+    by_id: bool,
 }
 
 /// The tasks of several pages, each task once.
@@ -87,9 +88,13 @@ impl Found {
     /// The task, if this work can be done to it.
     pub(crate) fn of(task: TaskView, work: &Work) -> Option<Self> {
         let TaskView { key, id, version, due_at, dead, .. } = task;
-        // The key of a dead task may belong to another task by now. A purge names its tasks by id.
-        let is_reachable = matches!(work, Work::Purge(_)) || dead.is_none_or(|dead| !dead.keyless);
-        is_reachable.then_some(Self { key, id, version, due_at, dead: dead.is_some() })
+        let keyless = dead.is_some_and(|dead| dead.keyless);
+        let by_id = match work {
+            Work::Purge(_) => dead.is_some(),
+            Work::Cancel(_) => keyless,
+            Work::Move(_) => false,
+        };
+        (by_id || !keyless).then_some(Self { key, id, version, due_at, by_id })
     }
 }
 
@@ -160,7 +165,7 @@ impl Work {
         let on_lease = translate::on_lease(self.revoke());
         let key = || found.key.clone();
         match self {
-            Self::Purge(_) if found.dead => {
+            _ if found.by_id => {
                 let by_id = ById { id: found.id, act: Act::Cancel, within: None };
                 Asked::End(queue.by_id(by_id))
             }
@@ -242,17 +247,17 @@ mod tests {
     /// A bug that was found: a task died between the two lists of a purge, was in both, and was counted twice.
     #[test]
     fn a_task_that_is_found_twice_counts_once_as_it_was_found_last() {
-        let found = |id, version, dead| Found {
+        let found = |id, version, by_id| Found {
             key: Key::from_id(id),
             id,
             version: Seq(version),
             due_at: at(0),
-            dead,
+            by_id,
         };
         let mut once = FoundOnce::default();
         once.add(vec![found(1, 1, false), found(2, 2, false)]);
         once.add(vec![found(3, 3, true), found(2, 9, true)]);
-        let seen: Vec<_> = once.tasks().iter().map(|task| (task.id, task.version.0, task.dead)).collect();
+        let seen: Vec<_> = once.tasks().iter().map(|task| (task.id, task.version.0, task.by_id)).collect();
         assert_eq!(seen, [(1, 1, false), (2, 9, true), (3, 3, true)]);
     }
 

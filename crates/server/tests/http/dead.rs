@@ -105,10 +105,26 @@ fn some_or_all_dead_tasks_are_redriven_in_one_call() {
     assert_eq!(answer["results"], json!(["redriven", "not_found", "not_found"]), "b leads to a live task");
     assert_eq!(dead_keys(&served), ["b", "c", "d"]);
     let answer = served.expect(200, "POST", REDRIVE, "");
-    let expected = json!({"matched":2,"redriven":2,"results":["redriven","redriven"],"more":false});
+    let expected =
+        json!({"matched":2,"redriven":2,"results":["redriven","redriven"],"more":false,"keyless":1});
     assert_eq!(answer, expected, "b has lost its key to a live task");
     assert_eq!(served.counts("close"), [1, 3, 0]);
     assert_eq!(dead_keys(&served), ["b"]);
+}
+
+/// A dead task whose key a later task took is out of reach by its key, also when the later task has ended.
+#[test]
+fn a_cancel_of_dead_tasks_finds_those_without_their_keys() {
+    let served = Served::memory();
+    kill(&served, "a");
+    kill(&served, "b");
+    let later = "/v1/queues/close/tasks/a";
+    served.expect(201, "PUT", later, r#"{"delay":"1h"}"#);
+    let cancel = r#"{"filter":{"state":"dead"}}"#;
+    let answer = served.expect(200, "POST", "/v1/queues/close/cancel", cancel);
+    assert_eq!(answer, json!({"matched":2,"cancelled":2}));
+    assert_eq!(dead_keys(&served), Vec::<String>::new());
+    assert_eq!(served.expect(200, "GET", later, "")["state"], "scheduled", "the later task stays");
 }
 
 #[test]

@@ -79,7 +79,9 @@ fn answered(action: JobAction, done: Done) -> Response {
         Done::Job(job) => return answer::begun(format!("/v1/jobs/{}", job.id), &job),
     };
     match action {
-        JobAction::Cancel => answer::json(StatusCode::OK, &BulkCancelAnswer { matched, cancelled: done }),
+        JobAction::Cancel => {
+            answer::json(StatusCode::OK, &BulkCancelAnswer { matched, cancelled: done, skipped })
+        }
         JobAction::Move => answer::json(StatusCode::OK, &BulkMoveAnswer { matched, moved: done, skipped }),
         JobAction::Purge => answer::json(StatusCode::OK, &PurgeAnswer { matched, purged: done, skipped }),
     }

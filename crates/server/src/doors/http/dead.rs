@@ -32,7 +32,7 @@ async fn redrive(mut call: Call) -> Result<Response, Refusal> {
     // A caller that may redrive tasks may also look them up.
     caller.may(Right::Admin, queue)?;
     let mut steps = Steps::default();
-    let (ids, more) = match body {
+    let (ids, more, keyless) = match body {
         RedriveBody::Id(id) => return one(caller, queue, id).await,
         RedriveBody::Key(text) => {
             let key = Key::new(&text).map_err(|error| translate::name_refused(&error))?;
@@ -40,7 +40,7 @@ async fn redrive(mut call: Call) -> Result<Response, Refusal> {
             let id = id.ok_or_else(|| Problem::not_dead(queue.as_str(), &format!("the key `{text}`")))?;
             return one(caller, queue, id).await;
         }
-        RedriveBody::Ids(ids) => (ids.into_iter().map(Some).collect(), false),
+        RedriveBody::Ids(ids) => (ids.into_iter().map(Some).collect(), false, 0),
         RedriveBody::Keys(texts) => {
             let keys = texts.iter().map(|text| Key::new(text));
             let keys: Vec<Key> =
@@ -56,7 +56,7 @@ async fn redrive(mut call: Call) -> Result<Response, Refusal> {
                 ids.push(dead_id(pending.await)?);
                 steps.did(0).await;
             }
-            (ids, false)
+            (ids, false, 0)
         }
         RedriveBody::All => all(caller, queue).await?,
     };
@@ -75,7 +75,10 @@ async fn redrive(mut call: Call) -> Result<Response, Refusal> {
         steps.did(0).await;
     }
     let redriven = results.iter().filter(|result| **result == RedriveOutcome::Redriven).count();
-    Ok(answer::json(StatusCode::OK, &RedriveAnswer { matched: results.len(), redriven, results, more }))
+    Ok(answer::json(
+        StatusCode::OK,
+        &RedriveAnswer { matched: results.len(), redriven, results, more, keyless },
+    ))
 }
 
 async fn one(caller: &Caller, queue: &QueueName, id: u64) -> Result<Response, Refusal> {
@@ -93,23 +96,25 @@ fn dead_id(found: Result<TaskView, GetError>) -> Result<Option<u64>, Refusal> {
     }
 }
 
-/// The ids of dead tasks that still own their keys, at most as many as one call takes. The second value says
-/// whether there may be more.
+/// The ids of dead tasks that still own their keys, at most as many as one call takes; whether there may be more; and
+/// the number of dead tasks that were left out, because later tasks took their keys.
 ///
-/// If a live task has the key of a dead one, its redrive would be refused. Such tasks are left out. Otherwise
-/// each call would name them, and they would hide the other tasks.
-async fn all(caller: &Caller, queue: &QueueName) -> Result<(Vec<Option<u64>>, bool), Refusal> {
+/// If a live task has the key of a dead one, its redrive would be refused. Otherwise each call would name such tasks,
+/// and they would hide the others.
+async fn all(caller: &Caller, queue: &QueueName) -> Result<(Vec<Option<u64>>, bool, usize), Refusal> {
     let dead = TaskFilter { state: Some(TaskState::Dead), ..TaskFilter::default() };
-    let (mut ids, mut after) = (Vec::new(), None);
+    let (mut ids, mut keyless, mut after) = (Vec::new(), 0, None);
     for _ in 0..PAGES_MAX {
         let page =
             caller.app.queue.list(translate::list(queue, &dead, REDRIVE_MAX - ids.len(), after)).await?;
+        let found = ids.len() + page.tasks.len();
         let keyed = page.tasks.iter().filter(|task| task.dead.is_some_and(|dead| !dead.keyless));
         ids.extend(keyed.map(|task| Some(task.id)));
+        keyless += found - ids.len();
         after = page.next;
         if after.is_none() || ids.len() >= REDRIVE_MAX {
             break;
         }
     }
-    Ok((ids, after.is_some()))
+    Ok((ids, after.is_some(), keyless))
 }
