@@ -253,7 +253,7 @@ pub(crate) fn command(call: &oracle::Call) -> product::Command {
                 oracle::Act::Run => product::Act::Run,
                 oracle::Act::Lease { lease_ms } => product::Act::Lease { lease_ms: Some(lease_ms) },
             };
-            product::Command::ById(product::ById { id: *id, act, within: None })
+            product::Command::ById(product::ById { id: *id, act, within: None, if_version: None })
         }
         Verb::Lease { max, lease_ms } => product::Command::Lease(product::Lease {
             max: *max,

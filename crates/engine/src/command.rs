@@ -336,6 +336,8 @@ pub struct ById {
     pub act: Act,
     /// Only if the name of its queue begins with this; else there is no such task.
     pub within: Option<Arc<str>>,
+    /// Only in this version; else there is no such task.
+    pub if_version: Option<Seq>,
 }
 
 /// What to do to a task that is known by its id.

@@ -193,7 +193,7 @@ impl Queue {
     /// let close = QueueName::new("close")?;
     /// let put = Put::new(&close, Key::new("order:1")?).after(std::time::Duration::from_secs(1_800));
     /// let id = queue.put(put).wait()?.task.id;
-    /// let Acted::Task(task) = queue.by_id(ById { id, act: Act::Run, within: None }).wait()? else { panic!("a task") };
+    /// let Acted::Task(task) = queue.by_id(ById { id, act: Act::Run, within: None, if_version: None }).wait()? else { panic!("a task") };
     /// assert_eq!(task.key.as_str(), "order:1");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

@@ -17,7 +17,9 @@ impl ById {
     /// Whether this task is the one that is meant.
     fn means(&self, task: &Task) -> bool {
         let within = self.within.as_deref();
-        task.id == self.id && within.is_none_or(|within| task.queue.as_str().starts_with(within))
+        task.id == self.id
+            && within.is_none_or(|within| task.queue.as_str().starts_with(within))
+            && self.if_version.is_none_or(|version| task.version == version)
     }
 }
 

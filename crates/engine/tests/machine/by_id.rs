@@ -5,7 +5,8 @@ use tickwheel_engine::*;
 use crate::world::*;
 
 fn by_id(world: &mut World, id: u64, act: Act) -> Result<Acted, ByIdError> {
-    let Answer::ById(result) = world.ask(Command::ById(ById { id, act, within: None })) else {
+    let Answer::ById(result) = world.ask(Command::ById(ById { id, act, within: None, if_version: None }))
+    else {
         panic!("another answer")
     };
     result
@@ -70,7 +71,9 @@ fn a_task_is_found_by_its_id_in_whatever_queue_it_is() {
     assert_eq!(by_id(&mut world, 99_999, Act::Get), Err(ByIdError::NotFound));
     for (id, found) in [(other, true), (far, false)] {
         let within = Some("shop/".into());
-        let Answer::ById(result) = world.ask(Command::ById(ById { id, act: Act::Cancel, within })) else {
+        let Answer::ById(result) =
+            world.ask(Command::ById(ById { id, act: Act::Cancel, within, if_version: None }))
+        else {
             panic!("another answer")
         };
         assert_eq!(result.is_ok(), found, "{result:?}");
@@ -78,6 +81,26 @@ fn a_task_is_found_by_its_id_in_whatever_queue_it_is() {
     assert_eq!(by_id(&mut world, other, Act::Get), Err(ByIdError::NotFound));
     assert_eq!(by_id(&mut world, far, Act::Cancel), Ok(Acted::Cancelled));
     assert_eq!(world.get("far"), Err(GetError::NotFound));
+}
+
+/// A caller that found a task does nothing to it once it was changed, whether memory or the store has it.
+#[test]
+fn a_task_in_another_version_is_not_the_one_that_is_meant() {
+    let mut world = World::new();
+    let id = world.put_in("far", YEAR_MS).task.id;
+    let found = look(&mut world, id).version;
+    by_id(&mut world, id, Act::Run).expect("run");
+    let now = look(&mut world, id).version;
+    let cancel = |world: &mut World, version| {
+        let by_id = ById { id, act: Act::Cancel, within: None, if_version: Some(version) };
+        let Answer::ById(result) = world.ask(Command::ById(by_id)) else { panic!("another answer") };
+        result
+    };
+    assert_eq!(cancel(&mut world, found), Err(ByIdError::NotFound));
+    let mut world = world.crash();
+    assert_eq!(cancel(&mut world, found), Err(ByIdError::NotFound));
+    assert_eq!(look(&mut world, id).version, now, "it is as it was");
+    assert_eq!(cancel(&mut world, now), Ok(Acted::Cancelled));
 }
 
 #[test]
@@ -275,7 +298,7 @@ fn a_number_that_no_id_gets_to_costs_those_without_a_key_nothing() {
 fn two_looks_in_one_reply_see_the_same() {
     let mut world = World::new();
     let id = world.put_in("a", YEAR_MS).task.id;
-    let act = |act| Command::ById(ById { id, act, within: None });
+    let act = |act| Command::ById(ById { id, act, within: None, if_version: None });
     let lease = || act(Act::Lease { lease_ms: None });
     world.hold_reads = true;
     let leases = world.send_together([lease(), lease()]);

@@ -300,7 +300,7 @@ fn a_stub_that_expires_is_counted_dead_and_nowhere_else() {
         assert_eq!(world.ack(leased[0].token), TokenAnswer::Acked);
         if runs {
             let id = leased[0].id;
-            let run = ById { id, act: Act::Run, within: None };
+            let run = ById { id, act: Act::Run, within: None, if_version: None };
             assert!(matches!(world.ask(Command::ById(run)), Answer::ById(Ok(Acted::Task(_)))));
         }
         world.put_in("ready", 0);

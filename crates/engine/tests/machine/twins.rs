@@ -270,7 +270,7 @@ fn step(mut twins: Twins, draw: &mut Draw) -> Twins {
             // Mostly young ones.
             let back = 1 + draw.below(12) as usize;
             let id = twins.ids.len().checked_sub(back).map_or(7_777, |at| twins.ids[at]);
-            twins.send(Command::ById(ById { id, act, within }));
+            twins.send(Command::ById(ById { id, act, within, if_version: None }));
         }
         92..97 => {
             let by_ms = draw.delay_ms();
@@ -339,7 +339,7 @@ fn drain(mut twins: Twins) {
             // What workers gave up is not forgotten. If a key was that of several, one after the other.
             assert!(counts.iter().all(|counts| counts.scheduled + counts.leased == 0), "{counts:?}");
             for id in twins.ids.clone() {
-                twins.send(Command::ById(ById { id, act: Act::Run, within: None }));
+                twins.send(Command::ById(ById { id, act: Act::Run, within: None, if_version: None }));
             }
         }
     }

@@ -148,7 +148,7 @@ impl Caller {
             return Err(Problem::forbidden(right.name()).into());
         }
         let within = (!namespace.is_empty()).then(|| namespace.into());
-        Ok(self.app.queue.by_id(ById { id, act, within }))
+        Ok(self.app.queue.by_id(ById { id, act, within, if_version: None }))
     }
 
     /// Leases tasks, and waits for the first one if `wait` is more than zero. `end` is a further reason of the door

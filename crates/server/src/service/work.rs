@@ -166,7 +166,9 @@ impl Work {
         let key = || found.key.clone();
         match self {
             _ if found.by_id => {
-                let by_id = ById { id: found.id, act: Act::Cancel, within: None };
+                // A purge also removes a dead task that became ready meanwhile.
+                let if_version = Some(found.version).filter(|_| !matches!(self, Self::Purge(_)));
+                let by_id = ById { id: found.id, act: Act::Cancel, within: None, if_version };
                 Asked::End(queue.by_id(by_id))
             }
             Self::Cancel(_) | Self::Purge(_) => {
