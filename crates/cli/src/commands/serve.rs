@@ -330,12 +330,6 @@ impl Serve {
                 "the token in {TOKEN_VARIABLE} is short, and may be guessed; `tickwheel token` makes one that is not"
             );
         }
-        if variable().is_some() && self.token_file.is_some() {
-            tracing::warn!(
-                event = events::DOUBTFUL,
-                "the token in {TOKEN_VARIABLE} has all rights, unless the token file gives it others: start the server without this variable if it is the token of a client"
-            );
-        }
         self.backups.warn(self.memory);
         self.warn_of_door(config);
         let Config { listen, insecure, .. } = config;

@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
 
 use crate::server::tickwheel;
 
@@ -100,8 +101,22 @@ fn a_token_of_the_file_keeps_its_rights_if_it_is_in_the_environment_too() {
     let put = |queue| ran(&["put", queue, "order:1", "--server", server.url()], &[token]).0;
     assert_eq!((put("shop/close"), put("other")), (Some(0), Some(1)));
     assert_eq!(ran(&["queues", "--server", server.url()], &[token]).0, Some(1));
+    std::fs::write(&file, "another-token-of-the-file-0123456789\n").expect("written");
+    let gone =
+        || ran(&["put", "shop/close", "order:2", "--retries", "0", "--server", server.url()], &[token]);
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while gone().0 == Some(0) {
+        assert!(Instant::now() < deadline, "the file is read again");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert!(gone().1.contains("token"), "it left the file: {}", gone().1);
+    assert!(!server.logged().contains("are not in the token file"));
+    // A token that the file has not is valid, and the log has its name.
+    let other = [("TICKWHEEL_TOKEN", &DIGITS[1..]), ("TICKWHEEL_TOKEN_FILE", file.to_str().expect("UTF-8"))];
+    let server = Serving::with(&other);
+    assert_eq!(ran(&["queues", "--server", server.url()], &other[..1]).0, Some(0));
     let log = server.logged();
-    assert!(log.contains("TICKWHEEL_TOKEN has all rights, unless the token file gives it others"), "{log}");
+    assert!(log.contains(r#"["TICKWHEEL_TOKEN"]"#) && log.contains("are not in the token file"), "{log}");
 }
 
 #[test]

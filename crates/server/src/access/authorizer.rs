@@ -53,7 +53,13 @@ impl Authorizer {
                 Ok::<_, TokenFileError>(last.clone())
             })
         };
-        let file = path.map(watch).transpose()?;
+        let file = path.clone().map(watch).transpose()?;
+        // A token of the file has the rights that the file gives it, and none once it leaves the file.
+        let fixed = file.as_ref().map_or(fixed.clone(), |file| fixed.without(&file.last()));
+        if let Some(file) = path.filter(|_| !fixed.is_empty()) {
+            let (file, tokens) = (file.display(), fixed.names());
+            tracing::warn!(event = events::DOUBTFUL, %file, ?tokens, "these tokens are valid and are not in the token file; a server that is started in the shell of a client has the token of the client, with all rights: start it without TICKWHEEL_TOKEN");
+        }
         Ok(Self { fixed, file })
     }
 
@@ -67,7 +73,7 @@ impl Authorizer {
 
     /// The rights of the bearer of a token; `None`: the token is not known.
     ///
-    /// The file is asked first: a token that is in both places has the rights that the file gives it.
+    /// The file is asked first, so that a token that comes into the file later has the rights that the file gives it.
     fn grant(&self, token: &[u8]) -> Option<Grant> {
         let of_file = self.file.as_ref().and_then(|file| file.last().grant(token));
         of_file.or_else(|| self.fixed.grant(token))

@@ -157,6 +157,17 @@ impl Tokens {
         self
     }
 
+    /// These tokens without those of `others`.
+    pub(crate) fn without(mut self, others: &Self) -> Self {
+        self.known.retain(|(hash, _)| others.known.iter().all(|(other, _)| other != hash));
+        self
+    }
+
+    /// The names of the tokens.
+    pub(crate) fn names(&self) -> Vec<&str> {
+        self.known.iter().filter_map(|(_, grant)| grant.name.as_deref()).collect()
+    }
+
     /// The number of tokens.
     #[must_use]
     pub fn len(&self) -> usize {
