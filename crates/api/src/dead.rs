@@ -115,7 +115,7 @@ body! {
         more: bool = has(flag());
         /// Number of dead tasks that a call without a body left out, because a later task took their keys.
         ///
-        /// Such a task is redriven by its id, once no live task has the key.
+        /// Such a task is redriven by its id, once no live task has the key. Each call counts these tasks again.
         keyless: usize = unless(0, count());
     }
 }

@@ -220,7 +220,7 @@ impl Problem {
             ProblemKind::NotFound,
             format!("queue `{}` has no dead task with {}", shown(queue), shown(which)),
         )
-        .with_hint("GET /v1/queues/{q}/dead lists those there are; one whose key a later task took is named by its id")
+        .with_hint("GET /v1/queues/{q}/dead lists the dead tasks; one whose key a later task took is named by its id")
     }
 
     /// 409: a live task has the key of the dead one.

@@ -31,7 +31,7 @@ body! {
         max_in_flight_per_group: Option<u64> = nullable(number(1, LIMIT_MAX));
         /// Maximum rate of deliveries: `5/s`, `100/m`, `1/250ms`; the period is at most one day. Default: no limit.
         rate: Option<RateBody> = nullable(Rate);
-        /// Maximum number of deliveries at once after a time without any. Default: the number in `rate`.
+        /// Maximum number of deliveries at once after a time without any. Default: the number in `rate`. If a `PATCH` changes `rate`, a `burst` of 1, or one that is not the number in the old rate, stays.
         burst: Option<u64> = nullable(number(1, RATE_TASKS_MAX));
         /// Maximum number of live tasks; a put that would add another one is refused with 429. Default: no limit.
         max_backlog: Option<u64> = nullable(number(1, LIMIT_MAX));
@@ -68,7 +68,8 @@ impl SettingsBody {
         let mut slots = [None; MEMBERS_MAX];
         json::read_members(bytes, &Self::KNOWN, &mut slots)?;
         let new_rate = Self::find("rate").and_then(|at| slots[at]);
-        let is_default = |burst| self.rate.is_some_and(|rate| rate.tasks == burst);
+        // A burst of 1 was given, because it is what a hard limit needs.
+        let is_default = |burst| burst > 1 && self.rate.is_some_and(|rate| rate.tasks == burst);
         let stays = |burst: &u64| new_rate.is_none_or(|rate| rate.get() != "null" && !is_default(*burst));
         Self { burst: self.burst.filter(stays), ..self }.over(&slots)
     }
@@ -163,6 +164,8 @@ mod tests {
         let usual =
             faster.clone().patched(br#"{"burst":6}"#).and_then(|usual| usual.patched(br#"{"rate":"7/s"}"#));
         assert_eq!(usual.expect("settings").burst, None, "the default follows the rate");
+        let one = SettingsBody::parse(br#"{"rate":"1/s","burst":1}"#).expect("settings");
+        assert_eq!(one.patched(br#"{"rate":"40/s"}"#).expect("settings").burst, Some(1), "of a hard limit");
         let without = faster.patched(br#"{"rate":null}"#).expect("settings");
         assert_eq!((without.rate, without.default_lease_ms), (None, Some(300_000)));
     }

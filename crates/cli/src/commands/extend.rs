@@ -26,7 +26,7 @@ pub(crate) struct Extend {
     #[arg(required = true, value_name = "TOKEN", value_parser = values::token)]
     tokens: Vec<String>,
     /// The time from now until the leases end, 1s to 12h [default: the queue's setting, or else 30s]
-    #[arg(long = "for", value_name = "DURATION", value_parser = values::lease, allow_hyphen_values = true)]
+    #[arg(long = "for", visible_alias = "lease", value_name = "DURATION", value_parser = values::lease, allow_hyphen_values = true)]
     lease_ms: Option<u64>,
     #[command(flatten)]
     remote: Remote,

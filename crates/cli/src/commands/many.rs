@@ -78,7 +78,8 @@ impl Many {
             .map(|(reason, tasks)| format!("{tasks} {}", said(reason)))
             .collect();
         let left = self.matched.saturating_sub(self.done);
-        say(&format!("{left} were not {}: {}", self.action.counted(), why.join(", ")));
+        let why = if why.is_empty() { String::new() } else { format!(": {}", why.join(", ")) };
+        say(&format!("{left} were not {}{why}", self.action.counted()));
         ExitCode::FAILURE
     }
 }

@@ -88,7 +88,8 @@ struct Set {
     /// How many deliveries may begin in a period: 5/s, 100/m, 1/250ms
     #[arg(long, value_parser = rate)]
     rate: Option<Setting<RateBody>>,
-    /// The largest number of deliveries that may begin at once after a quiet time [default: the number in the rate]
+    /// The largest number of deliveries that may begin at once after a quiet time. A new rate keeps a burst of 1, and one that is not the number in
+    /// the old rate [default: the number in the rate]
     #[arg(long, value_name = "N", value_parser = burst)]
     burst: Option<Setting<u64>>,
     /// Refuse puts if the queue has this number of tasks

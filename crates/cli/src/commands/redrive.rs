@@ -16,7 +16,7 @@ use crate::values;
 /// Make dead tasks ready again
 ///
 /// Redriven tasks are ready at once, and their attempts are counted from zero. `tickwheel ls QUEUE --state dead` lists dead tasks. The exit
-/// code is 1 if one of the named tasks is not dead (`not_found`), or a live task has its key now (`live`).
+/// code is 1 if one of the named tasks is not dead (`not_found`), or a live task has its key now (`live`), and if `--all` leaves tasks dead.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -33,7 +33,7 @@ pub(crate) struct Redrive {
     /// The id of a task, if another task has had its key since; may be repeated
     #[arg(long = "id", value_name = "ID", conflicts_with = "keys")]
     ids: Vec<u64>,
-    /// All dead tasks but those whose keys later tasks took; the command says how many these are
+    /// All dead tasks, except those whose keys later tasks took; the command says how many these are
     #[arg(long, conflicts_with_all = ["keys", "ids"])]
     all: bool,
     #[command(flatten)]
@@ -80,24 +80,28 @@ impl Redrive {
         Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
     }
 
-    /// Calls the server until no task is left. A dead task stays dead if another task has had its key since.
+    /// Calls the server until no task is left that it can redrive, and says why the others stay dead.
     fn all_of(&self, client: &Client) -> Result<ExitCode> {
         let mut redriven = 0;
-        let keyless = loop {
+        let last = loop {
             let answer = client.redrive(&self.queue, &RedriveBody::All)?;
             redriven += answer.redriven;
             if !answer.more || answer.redriven == 0 {
-                break answer.keyless;
+                break answer;
             }
         };
         say(&format!("{redriven} redriven"));
-        if keyless > 0 {
-            let list = format!("tickwheel ls {} --state dead -o json", self.queue);
+        let is_full = last.results.contains(&RedriveOutcome::BacklogFull);
+        if is_full {
+            say("the others stay dead, because the queue has all the tasks it may have (`max_backlog`)");
+        }
+        if last.keyless > 0 {
             say(&format!(
-                "still dead, because a later task took the key: {keyless}; {list} has their ids for --id"
+                "still dead, because later tasks took their keys: {}; `tickwheel ls {} --state dead -o json` has their ids for --id",
+                last.keyless, self.queue
             ));
         }
-        Ok(ExitCode::SUCCESS)
+        Ok(if is_full || last.keyless > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
     }
 }
 

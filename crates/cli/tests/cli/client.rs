@@ -227,6 +227,23 @@ fn a_dead_task_is_listed_and_redriven() {
     assert!(ran.out.contains("redriven") && ran.out.contains("not_found"), "{}", ran.out);
     let ran = world.run(&["redrive", "close", "--all"]);
     assert_eq!((ran.code, ran.err.trim()), (0, "1 redriven"));
+    let filter = ["--state", "ready"];
+    assert_eq!(world.run(&[&["cancel", "close"], &filter[..]].concat()).code, 0);
+    kill("c");
+    assert_eq!(world.run(&["put", "close", "c", "--in", "1h"]).code, 0);
+    let ran = world.run(&["redrive", "close", "--all"]);
+    assert!(
+        ran.code == 1
+            && ran.err.starts_with("0 redriven\nstill dead, because later tasks took their keys: 1;")
+    );
+    for dry_run in [&["--dry-run"][..], &[]] {
+        let cancelled = world.run(&[&["cancel", "close", "--state", "dead", "-o", "json"], dry_run].concat());
+        let done = if dry_run.is_empty() { 1 } else { 0 };
+        let expected = format!(r#""matched":1,"cancelled":{done}}}"#);
+        assert!(cancelled.code == 0 && cancelled.out.trim().ends_with(&expected), "{}", cancelled.out);
+    }
+    assert_eq!(world.run(&["put", "close", "a", "--in", "0s"]).code, 0);
+    assert_eq!(world.run(&["put", "close", "b", "--in", "0s"]).code, 0);
     let listed = world.run(&["ls", "close", "--state", "ready", "-o", "json"]);
     assert_eq!(listed.out.lines().count(), 2, "{}", listed.out);
     for words in [["redrive", "close"], ["cancel", "close"]] {
