@@ -54,11 +54,15 @@ pub(super) fn finish(client: &Client, format: &Format, answered: Result<Many, Jo
         let JobBody { looked_at, of, matched, done, action, .. } = &job;
         say(&format!("looked at {looked_at} of {of}, found {matched}, {} {done}", action.counted()));
     }
-    let (state, error) = (job.state, job.error.clone());
+    let (state, error, action) = (job.state, job.error.clone(), job.action);
     let many = Many::from(job);
     let settled = many.settled();
     format.print([many])?;
     match error {
+        // What a move by a shift has moved would be moved a second time.
+        Some(error) if action == JobAction::Move => bail!(
+            "the job could not go on: {error}; what it moved stays moved: run the command again only if it has an instant (--at, --in), not a shift (--by)"
+        ),
         Some(error) => bail!("the job could not go on: {error}; run the command again"),
         None if state == JobState::Stopped => bail!("the job was stopped"),
         None => Ok(settled),
