@@ -59,7 +59,7 @@ pub(super) fn finish(client: &Client, format: &Format, answered: Result<Many, Jo
     let settled = many.settled();
     format.print([many])?;
     match error {
-        // What a move by a shift has moved would be moved a second time.
+        // A second call would move the tasks that a shift has moved once more.
         Some(error) if action == JobAction::Move => bail!(
             "the job could not go on: {error}; what it moved stays moved: run the command again only if it has an instant (--at, --in), not a shift (--by)"
         ),
