@@ -1,0 +1,192 @@
+/** Calls of the HTTP API: the token, problems, and streams of events. */
+
+import { base } from '../state/location.js';
+import { token, unauthorized } from '../state/session.js';
+import { observe } from '../state/connection.js';
+
+/** An error answer by RFC 9457, or a call that got no answer; then its status is 0. */
+export class Problem extends Error {
+    /** @param {Record<string, any>} body */
+    constructor(body) {
+        super(body.detail ?? body.title ?? '');
+        this.type = String(body.type ?? '');
+        this.title = String(body.title ?? '');
+        this.status = Number(body.status ?? 0);
+        this.detail = String(body.detail ?? '');
+        this.hint = String(body.hint ?? '');
+        this.member = body.member;
+        this.parameter = body.parameter;
+        this.version = body.version;
+    }
+
+    /** The kind: the last part of the type. */
+    get kind() {
+        return this.type.slice(this.type.lastIndexOf('/') + 1);
+    }
+}
+
+/**
+ * @typedef {object} Options
+ * @property {Record<string, string | number | boolean | null | undefined>} [query]
+ * @property {unknown} [body] Sent as JSON; a string is sent as it is.
+ * @property {Record<string, string>} [headers]
+ * @property {AbortSignal} [signal]
+ * @property {boolean} [text] Whether the answer is text and not JSON.
+ * @property {number[]} [accept] Statuses that are answers and not problems, beside 2xx.
+ */
+
+/** @typedef {{data: any, status: number, etag: string | null, text: string}} Answer */
+
+/**
+ * The address of a path of the API. Each segment is encoded.
+ * @param {string[]} segments
+ * @param {Options['query']} [query]
+ */
+export function address(segments, query = {}) {
+    const url = new URL(`../${segments.map(encodeURIComponent).join('/')}`, base);
+    for (const [name, value] of Object.entries(query)) {
+        if (value !== null && value !== undefined && value !== '') url.searchParams.set(name, String(value));
+    }
+    return url;
+}
+
+/** @param {string[]} segments @param {Options} options @param {string} method */
+async function send(method, segments, options) {
+    if (segments.some((s) => s === '.' || s === '..')) {
+        // A browser resolves such a segment even if it is percent-encoded.
+        throw new Problem({ type: 'dots', title: 'a browser cannot name this key', status: 0, detail: 'a browser cannot send the names `.` and `..`', hint: 'use `tickwheel get` or curl --path-as-is' });
+    }
+    /** @type {Record<string, string>} */
+    const headers = { accept: 'application/json', ...options.headers };
+    const secret = token();
+    if (secret) headers.authorization = `Bearer ${secret}`;
+    let body;
+    if (options.body !== undefined) {
+        headers['content-type'] = 'application/json';
+        body = typeof options.body === 'string' ? options.body : JSON.stringify(options.body);
+    }
+    try {
+        const response = await fetch(address(segments, options.query), { method, headers, body, signal: options.signal, cache: 'no-store', credentials: 'omit', redirect: 'error' });
+        observe(true);
+        return response;
+    } catch (error) {
+        if (/** @type {Error} */ (error).name === 'AbortError') throw error;
+        observe(false);
+        throw new Problem({ type: 'offline', status: 0 });
+    }
+}
+
+/** @param {Response} response @param {string} text */
+function problemOf(response, text) {
+    try {
+        const body = JSON.parse(text);
+        if (body && typeof body === 'object' && 'status' in body) return new Problem(body);
+    } catch {
+        // A proxy answers errors as HTML.
+    }
+    return new Problem({ type: 'answer', status: response.status, title: response.statusText, detail: `HTTP ${response.status} ${response.statusText}` });
+}
+
+/**
+ * Sends a call and returns its answer.
+ * @param {string} method
+ * @param {string[]} segments
+ * @param {Options} [options]
+ * @returns {Promise<Answer>}
+ * @throws {Problem}
+ */
+export async function call(method, segments, options = {}) {
+    const response = await send(method, segments, options);
+    let text;
+    try {
+        text = await response.text();
+    } catch (error) {
+        if (/** @type {Error} */ (error).name === 'AbortError') throw error;
+        observe(false);
+        throw new Problem({ type: 'offline', status: 0 });
+    }
+    if (!response.ok && !options.accept?.includes(response.status)) {
+        // The proxy in front of a stopped server answers for it.
+        if (response.status === 502 || response.status === 504) observe(false);
+        const problem = problemOf(response, text);
+        if (response.status === 401) unauthorized(problem);
+        throw problem;
+    }
+    const data = options.text ? null : JSON.parse(text || 'null');
+    return { data, status: response.status, etag: response.headers.get('etag'), text };
+}
+
+/**
+ * Splits a stream of server-sent events. Bytes that end inside an event stay for the next call.
+ * @param {string} buffer
+ * @returns {{events: {event: string, data: string, id: string}[], rest: string}}
+ */
+export function parseEvents(buffer) {
+    const text = buffer.replace(/\r\n?/g, '\n');
+    const end = text.lastIndexOf('\n\n');
+    if (end < 0) return { events: [], rest: text };
+    const events = [];
+    for (const block of text.slice(0, end).split('\n\n')) {
+        const event = { event: 'message', data: '', id: '' };
+        const lines = [];
+        for (const line of block.split('\n')) {
+            const colon = line.indexOf(':');
+            if (colon <= 0) continue;
+            const value = line.slice(colon + 1).replace(/^ /, '');
+            const name = line.slice(0, colon);
+            if (name === 'event') event.event = value;
+            if (name === 'id') event.id = value;
+            if (name === 'data') lines.push(value);
+        }
+        if (lines.length > 0) events.push({ ...event, data: lines.join('\n') });
+    }
+    return { events, rest: text.slice(end + 2) };
+}
+
+/**
+ * Reads a stream of events until it is stopped. A broken stream is opened again after 0.5 s, then 1, 2, and at most 4 s. `EventSource` is
+ * not used because it sends no `Authorization`.
+ * @param {string[]} segments
+ * @param {Options['query']} query
+ * @param {(event: string, data: any) => void} onEvent
+ * @param {(problem: Problem) => void} onProblem
+ * @returns {() => void} Stops it.
+ */
+export function stream(segments, query, onEvent, onProblem) {
+    const stop = new AbortController();
+    (async () => {
+        let wait = 500;
+        while (!stop.signal.aborted) {
+            try {
+                const response = await send('GET', segments, { query, signal: stop.signal, headers: { accept: 'text/event-stream' } });
+                if (!response.ok || !response.body) {
+                    const problem = problemOf(response, await response.text());
+                    if (response.status === 401) unauthorized(problem);
+                    throw problem;
+                }
+                const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+                let rest = '';
+                for (;;) {
+                    const { done, value } = await reader.read();
+                    if (done) break;
+                    const parsed = parseEvents(rest + value);
+                    rest = parsed.rest;
+                    for (const { event, data } of parsed.events) onEvent(event, JSON.parse(data));
+                    wait = 500;
+                    observe(true);
+                }
+            } catch (error) {
+                if (stop.signal.aborted) return;
+                if (error instanceof Problem) {
+                    onProblem(error);
+                    // A refusal stays one; only a full or a stopping server is asked again.
+                    if (error.status >= 400 && error.status < 500 && error.status !== 429) return;
+                }
+            }
+            observe(false);
+            await new Promise((done) => setTimeout(done, wait));
+            wait = Math.min(4000, wait * 2);
+        }
+    })();
+    return () => stop.abort();
+}

@@ -1,0 +1,137 @@
+/** The calls that the pages make, one function for each, and which routes the server has. */
+
+import { address, call, stream } from './client.js';
+
+/**
+ * Routes and parameters that the server of this release has. A page works without those that are false, with less.
+ */
+export const HAS = {
+    whoami: false,
+    events: false,
+    forecastLog: false,
+    forecastFrom: false,
+    forecastSchedules: false,
+    searchKey: false,
+    taskEverywhere: false,
+    story: false,
+    leases: false,
+    run: false,
+    release: false,
+    deadGroups: false,
+    deadFilter: false,
+    jobKind: false,
+    schedulesSorted: false,
+    previewUnsaved: false,
+};
+
+/** The members of the filter of a bulk change. */
+export const FILTER_MEMBERS = ['state', 'due_from', 'due_to', 'tag', ...(HAS.searchKey ? ['key', 'key_contains', 'group'] : [])];
+
+/** @typedef {AbortSignal | undefined} Signal */
+
+const queuePath = (/** @type {string} */ queue, /** @type {string[]} */ ...rest) => ['v1', 'queues', queue, ...rest];
+const ifMatch = (/** @type {number | string | null | undefined} */ version) => (version === null || version === undefined ? {} : { 'if-match': `"${version}"` });
+
+// The server
+
+/** @param {Signal} signal */
+export const ready = async (signal) => (await call('GET', ['readyz'], { signal, accept: [503] })).data;
+/** @param {Signal} signal */
+export const whoami = async (signal) => (await call('GET', ['v1', 'whoami'], { signal })).data;
+/** @param {Signal} signal */
+export const metrics = async (signal) => (await call('GET', ['metrics'], { signal, text: true, headers: { accept: 'text/plain' } })).text;
+/** The release is in the description of the API, for a server without `whoami`. @param {Signal} signal */
+export const release = async (signal) => (await call('GET', ['openapi.json'], { signal })).data.info.version;
+/** @param {string} by */
+export const advance = async (by) => (await call('POST', ['v1', 'clock', 'advance'], { body: { by } })).data;
+/**
+ * @param {Record<string, string>} query
+ * @param {(event: string, data: any) => void} onEvent
+ * @param {(problem: import('./client.js').Problem) => void} onProblem
+ */
+export const events = (query, onEvent, onProblem) => stream(['v1', 'events'], query, onEvent, onProblem);
+
+// Queues
+
+/** @param {{prefix?: string, limit?: number, cursor?: string}} query @param {Signal} signal */
+export const queues = async (query, signal) => (await call('GET', ['v1', 'queues'], { query, signal })).data;
+/** @param {string} queue @param {Signal} signal */
+export const queue = async (queue, signal) => (await call('GET', queuePath(queue), { signal })).data;
+/** @param {string} queue @param {Record<string, any>} body */
+export const patchQueue = async (queue, body) => (await call('PATCH', queuePath(queue), { body })).data;
+/** @param {string} queue @param {string | null} length A duration, or null until it is resumed. */
+export const pause = async (queue, length) => (await call('POST', queuePath(queue, 'pause'), { body: length ? { for: length } : {} })).data;
+/** @param {string} queue */
+export const drain = async (queue) => (await call('POST', queuePath(queue, 'drain'), { body: {} })).data;
+/** @param {string} queue */
+export const resume = async (queue) => (await call('POST', queuePath(queue, 'resume'), { body: {} })).data;
+/** @param {string} queue */
+export const deleteQueue = async (queue) => (await call('DELETE', queuePath(queue))).data;
+/** @param {string} queue @param {{filter: Record<string, any>, dry_run: boolean, revoke: boolean}} body */
+export const bulkCancel = async (queue, body) => (await call('POST', queuePath(queue, 'cancel'), { body })).data;
+/** @param {string} queue @param {Record<string, any>} body */
+export const bulkMove = async (queue, body) => (await call('POST', queuePath(queue, 'move'), { body })).data;
+/** @param {Record<string, string>} query @param {Signal} signal */
+export const forecast = async (query, signal) => (await call('GET', ['v1', 'forecast'], { query, signal })).data;
+
+// Tasks
+
+/** @param {string} queue @param {Record<string, string>} query @param {Signal} signal */
+export const tasks = async (queue, query, signal) => (await call('GET', queuePath(queue, 'tasks'), { query, signal })).data;
+/** The text is kept beside the task because the payload is shown byte for byte. @param {string} queue @param {string} key @param {Signal} signal */
+export const task = async (queue, key, signal) => {
+    const { data, text } = await call('GET', queuePath(queue, 'tasks', key), { signal });
+    return { task: data, text };
+};
+/** @param {string} queue @param {string} key @param {Signal} signal */
+export const story = async (queue, key, signal) => (await call('GET', queuePath(queue, 'tasks', key, 'story'), { signal })).data;
+/** @param {string} queue @param {string} key @param {unknown} body @param {{version?: number, revoke?: boolean}} [options] */
+export const patchTask = async (queue, key, body, { version, revoke } = {}) =>
+    (await call('PATCH', queuePath(queue, 'tasks', key), { body, headers: ifMatch(version), query: { revoke: revoke ? 'true' : '' } })).data;
+/** @param {string} queue @param {string} key @param {number} version */
+export const run = async (queue, key, version) =>
+    HAS.run ? (await call('POST', queuePath(queue, 'tasks', key, 'run'), { body: {} })).data : patchTask(queue, key, { delay: '0s' }, { version });
+/** @param {string} queue @param {string} key @param {{version?: number, revoke: boolean}} options */
+export const cancel = async (queue, key, { version, revoke }) =>
+    (await call('DELETE', queuePath(queue, 'tasks', key), { headers: ifMatch(version), query: { revoke: revoke ? 'true' : '' } })).data;
+/** @param {string} queue @param {string} key */
+export const releaseTask = async (queue, key) => (await call('POST', queuePath(queue, 'tasks', key, 'release'), { body: {} })).data;
+
+// Dead tasks
+
+/** @param {string} queue @param {Record<string, string>} query @param {Signal} signal */
+export const dead = async (queue, query, signal) => (await call('GET', queuePath(queue, 'dead'), { query, signal })).data;
+/** @param {string} queue @param {Signal} signal */
+export const deadGroups = async (queue, signal) => (await call('GET', queuePath(queue, 'dead', 'groups'), { signal })).data;
+/** @param {string} queue @param {Record<string, any>} body One of `key id keys ids`, or `filter` where the server has it. */
+export const redrive = async (queue, body) => (await call('POST', queuePath(queue, 'dead', 'redrive'), { body })).data;
+
+// Jobs
+
+/** @param {Signal} signal */
+export const jobs = async (signal) => (await call('GET', ['v1', 'jobs'], { signal })).data;
+/** @param {number} id @param {Signal} [signal] */
+export const job = async (id, signal) => (await call('GET', ['v1', 'jobs', String(id)], { signal })).data;
+/** @param {number} id */
+export const stopJob = async (id) => (await call('DELETE', ['v1', 'jobs', String(id)])).data;
+
+// Schedules
+
+/** @param {Record<string, string>} query @param {Signal} signal */
+export const schedules = async (query, signal) => (await call('GET', ['v1', 'schedules'], { query, signal })).data;
+/** @param {string} queue @param {string} name @param {Signal} signal */
+export const schedule = async (queue, name, signal) => {
+    const { data, text } = await call('GET', queuePath(queue, 'schedules', name), { signal });
+    return { schedule: data, text };
+};
+/** @param {string} queue @param {string} name @param {unknown} body @param {number | null} version Null for a new one. */
+export const putSchedule = async (queue, name, body, version) => (await call('PUT', queuePath(queue, 'schedules', name), { body, headers: ifMatch(version) })).data;
+/** @param {string} queue @param {string} name @param {number} version */
+export const deleteSchedule = async (queue, name, version) => (await call('DELETE', queuePath(queue, 'schedules', name), { headers: ifMatch(version) })).data;
+/** @param {string} queue @param {string} name @param {number} count @param {Signal} signal */
+export const preview = async (queue, name, count, signal) => (await call('GET', queuePath(queue, 'schedules', name, 'preview'), { query: { count }, signal })).data;
+/** @param {Record<string, any>} spec @param {number} count @param {Signal} signal */
+export const previewUnsaved = async (spec, count, signal) => (await call('POST', ['v1', 'schedules', 'preview'], { body: { ...spec, preview: count }, signal })).data;
+
+/** The address that a line of curl names. @param {string[]} segments */
+export const curlAddress = (segments) => address(segments).href;

@@ -1,0 +1,81 @@
+/** The filter of a search: from the fields of the page to the parameters of a list and the filter of a bulk change. */
+
+import { parseDuration } from './duration.js';
+import { parseInstant } from './instant.js';
+
+/**
+ * @typedef {{key?: string, key_contains?: string, tag?: string, state?: string, group?: string, due_from?: string, due_to?: string}} Fields
+ * The fields as they stand in the URL. A due time is an instant, `now`, or `+2h` and `-2h` from now.
+ */
+
+export const FIELDS = ['key', 'key_contains', 'tag', 'state', 'group', 'due_from', 'due_to'];
+export const STATES = ['scheduled', 'ready', 'leased'];
+
+/** @type {[string, string, string][]} Words for ranges of due times: the word's key, from, to. */
+export const RANGES = [
+    ['overdue', '', 'now'],
+    ['next_minute', 'now', '+1m'],
+    ['next_hour', 'now', '+1h'],
+    ['next_day', 'now', '+1d'],
+    ['next_week', 'now', '+7d'],
+    ['later', '+7d', ''],
+];
+
+/**
+ * Reads a due time of a field.
+ * @param {string} text
+ * @param {number} now
+ * @param {string} zone
+ * @returns {number | null}
+ */
+export function parseDue(text, now, zone) {
+    const typed = text.trim();
+    if (typed === 'now') return now;
+    const sign = typed[0];
+    if (sign === '+' || (sign === '-' && !/^-\d{4}-/.test(typed))) {
+        const ms = parseDuration(typed.slice(1));
+        return ms === null ? null : now + (sign === '+' ? ms : -ms);
+    }
+    return parseInstant(typed, zone);
+}
+
+/**
+ * The parameters of a list, or the fields that cannot be read.
+ * @param {Fields} fields
+ * @param {number} now
+ * @param {string} zone
+ * @returns {{parameters: Record<string, string>, wrong: string[]}}
+ */
+export function parameters(fields, now, zone) {
+    /** @type {Record<string, string>} */
+    const found = {};
+    const wrong = [];
+    for (const name of FIELDS) {
+        const value = /** @type {Record<string, string | undefined>} */ (fields)[name];
+        if (!value) continue;
+        if (name !== 'due_from' && name !== 'due_to') {
+            found[name] = value;
+            continue;
+        }
+        const ms = parseDue(value, now, zone);
+        if (ms === null || ms > 253_402_207_200_999) wrong.push(name);
+        else found[name] = String(Math.max(0, ms));
+    }
+    return { parameters: found, wrong };
+}
+
+/**
+ * The filter of a bulk change. Members that the server cannot filter by yet make it null, so that no more is changed than is shown.
+ * @param {Record<string, string>} parameters Those of the list.
+ * @param {string[]} known The members that the server's filter has.
+ * @returns {Record<string, string | number> | null}
+ */
+export function bulkFilter(parameters, known) {
+    /** @type {Record<string, string | number>} */
+    const filter = {};
+    for (const [name, value] of Object.entries(parameters)) {
+        if (!known.includes(name)) return null;
+        filter[name] = name.startsWith('due_') ? Number(value) : value;
+    }
+    return filter;
+}

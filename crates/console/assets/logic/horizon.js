@@ -1,0 +1,152 @@
+/**
+ * The horizon: what falls due in 39 ranges from now to 100 years ahead.
+ *
+ * The ranges end 1 5 10 15 ... 60 s, 2 5 10 20 30 min, 1 2 3 6 12 h, 1 2 3 7 14 30 60 90 180 days, and 1 2 5 10 20 50 100 years (of
+ * 365 days) from now.
+ */
+
+const SECOND = 1000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+const YEAR = 365 * DAY;
+
+/** The ends of the ranges, in milliseconds from now. */
+export const ENDS = [
+    ...[1, 5, 10, 15, 20, 25, 30, 35, 40, 45, 50, 55, 60].map((n) => n * SECOND),
+    ...[2, 5, 10, 20, 30].map((n) => n * MINUTE),
+    ...[1, 2, 3, 6, 12].map((n) => n * HOUR),
+    ...[1, 2, 3, 7, 14, 30, 60, 90, 180].map((n) => n * DAY),
+    ...[1, 2, 5, 10, 20, 50, 100].map((n) => n * YEAR),
+];
+
+/** The ends that have a label below the chart, with the label in the units of the API; years of 365 days. */
+export const LABELS = new Map([
+    [SECOND, '1s'], [10 * SECOND, '10s'], [30 * SECOND, '30s'], [MINUTE, '1m'], [5 * MINUTE, '5m'], [30 * MINUTE, '30m'],
+    [HOUR, '1h'], [6 * HOUR, '6h'], [DAY, '1d'], [7 * DAY, '7d'], [30 * DAY, '30d'], [180 * DAY, '180d'], [YEAR, '1y'],
+    [10 * YEAR, '10y'], [100 * YEAR, '100y'],
+]);
+
+/**
+ * @typedef {{from: number, to: number, tasks: number, expected: number}} Bar
+ * Instants in milliseconds since 1970. `expected` tasks will come from schedules.
+ */
+
+/** @param {number} now @returns {Bar[]} */
+export const emptyBars = (now) => ENDS.map((end, i) => ({ from: now + (i === 0 ? 0 : ENDS[i - 1]), to: now + end, tasks: 0, expected: 0 }));
+
+/**
+ * Linear forecasts that together reach 100 years, finest first, for servers whose forecast has no logarithmic scale. Each counts from
+ * where the one before ends.
+ */
+export const WINDOWS = [
+    { bucket: '1s', span: '2m', bucketMs: SECOND, spanMs: 2 * MINUTE },
+    { bucket: '1m', span: '13h', bucketMs: MINUTE, spanMs: 13 * HOUR },
+    { bucket: '1h', span: '15d', bucketMs: HOUR, spanMs: 15 * DAY },
+    { bucket: '1d', span: '366d', bucketMs: DAY, spanMs: 366 * DAY },
+    { bucket: '30d', span: '36570d', bucketMs: 30 * DAY, spanMs: 36_570 * DAY },
+];
+
+/**
+ * Bars from such forecasts. A task is counted in the bar that has the middle of its bucket, so a bar's edge is exact to half a bucket.
+ * @param {number} now
+ * @param {{from: string, to: string, buckets: {at: string, tasks: number}[]}[]} forecasts In the order of `WINDOWS`.
+ */
+export function barsOf(now, forecasts) {
+    const bars = emptyBars(now);
+    let from = -Infinity;
+    forecasts.forEach((forecast, i) => {
+        const size = WINDOWS[i].bucketMs;
+        const coarser = WINDOWS[i + 1]?.bucketMs;
+        const end = Date.parse(forecast.to);
+        // The next forecast counts from a bound of its own buckets, so this one ends at the last such bound it reaches.
+        const to = coarser ? Math.floor(end / coarser) * coarser : end;
+        for (const { at, tasks } of forecast.buckets) {
+            const begin = Date.parse(at);
+            if (begin < from || begin >= to) continue;
+            const middle = Math.max(begin + size / 2, now);
+            const bar = bars.find((b) => middle < b.to) ?? bars[bars.length - 1];
+            bar.tasks += tasks;
+        }
+        from = to;
+    });
+    return bars;
+}
+
+/**
+ * Bars of one linear forecast between two instants.
+ * @param {{bucket: string, from: string, to: string, buckets: {at: string, tasks: number, expected?: number}[]}} forecast
+ * @param {number} bucketMs
+ * @param {number} from
+ * @param {number} to
+ * @returns {Bar[]}
+ */
+export function linearBars(forecast, bucketMs, from, to) {
+    const first = Date.parse(forecast.from);
+    const bars = [];
+    for (let at = first; at < Date.parse(forecast.to); at += bucketMs) {
+        if (at + bucketMs > from && at < to) bars.push({ from: at, to: at + bucketMs, tasks: 0, expected: 0 });
+    }
+    for (const bucket of forecast.buckets) {
+        const bar = bars[Math.round((Date.parse(bucket.at) - (bars[0]?.from ?? 0)) / bucketMs)];
+        if (bar && bar.from === Date.parse(bucket.at)) {
+            bar.tasks += bucket.tasks;
+            bar.expected += bucket.expected ?? 0;
+        }
+    }
+    return bars;
+}
+
+/** Lengths of buckets of a linear view, in milliseconds, with their texts. */
+const STEPS = [
+    [SECOND, '1s'], [5 * SECOND, '5s'], [10 * SECOND, '10s'], [30 * SECOND, '30s'], [MINUTE, '1m'], [5 * MINUTE, '5m'], [10 * MINUTE, '10m'],
+    [30 * MINUTE, '30m'], [HOUR, '1h'], [3 * HOUR, '3h'], [6 * HOUR, '6h'], [12 * HOUR, '12h'], [DAY, '1d'], [7 * DAY, '7d'], [30 * DAY, '30d'],
+    [YEAR, '365d'],
+];
+
+/**
+ * The bucket of a linear view: the finest with at most `most` bars, while the server's limit of 10,080 buckets from now is kept.
+ * @param {number} lengthMs Of the view.
+ * @param {number} reachMs From now to the end of the view.
+ * @param {number} [most]
+ * @returns {{bucketMs: number, bucket: string}}
+ */
+export function bucketFor(lengthMs, reachMs, most = 120) {
+    const found = STEPS.find(([ms]) => lengthMs / Number(ms) <= most && reachMs / Number(ms) <= 10_000) ?? STEPS[STEPS.length - 1];
+    return { bucketMs: Number(found[0]), bucket: String(found[1]) };
+}
+
+/**
+ * What a queue's rate can deliver in each bar, and where it is not enough.
+ * @param {Bar[]} bars
+ * @param {{count: number, periodMs: number}} rate
+ * @param {number} due Tasks that are due already.
+ * @returns {{capacity: number[], wall: number, over: number}} `wall` is the index of the first bar that holds more than the rate delivers
+ * in it, or -1; `over` is what that bar carries into the next one.
+ */
+export function wallOf(bars, rate, due) {
+    let carried = due;
+    let wall = -1;
+    let over = 0;
+    const capacity = bars.map((bar, i) => {
+        const able = ((bar.to - bar.from) / rate.periodMs) * rate.count;
+        const left = Math.max(0, carried + bar.tasks + bar.expected - able);
+        if (left > carried && wall < 0) {
+            wall = i;
+            over = Math.ceil(left);
+        }
+        carried = left;
+        return able;
+    });
+    return { capacity, wall, over };
+}
+
+/** The height of a count, from 0 to 1, on a logarithmic axis that shows a single task, too. @param {number} count @param {number} most */
+export const height = (count, most) => (count <= 0 ? 0 : Math.log10(1 + count) / Math.log10(1 + Math.max(most, 9)));
+
+/** The lines of that axis: powers of ten up to the largest count. @param {number} most */
+export function gridLines(most) {
+    const lines = [1];
+    while (lines[lines.length - 1] * 10 <= Math.max(most, 9)) lines.push(lines[lines.length - 1] * 10);
+    return lines;
+}

@@ -1,0 +1,120 @@
+/** The console: draws the page that the address names. */
+
+import { html, render, useEffect, useErrorBoundary, useRef } from './vendor/preact.js';
+import { t } from './i18n/index.js';
+import * as routes from './api/routes.js';
+import { href, useView } from './state/location.js';
+import { connection } from './state/connection.js';
+import { caller, language, login, server, showLanguage, showTheme, theme, virtualNow, zone } from './state/session.js';
+import { useLive } from './state/live.js';
+import { useStore } from './state/store.js';
+import { Banners, Header, Login } from './ui/shell.js';
+import { Keyboard } from './ui/keyboard.js';
+import { Failure } from './ui/parts.js';
+import { Overview } from './pages/overview.js';
+import { Horizon } from './pages/horizon.js';
+import { Queue } from './pages/queue.js';
+import { Settings } from './pages/settings.js';
+import { Search } from './pages/search.js';
+import { Task } from './pages/task.js';
+import { Dead } from './pages/dead.js';
+import { Schedules } from './pages/schedules.js';
+import { Schedule } from './pages/schedule.js';
+import { Jobs } from './pages/jobs.js';
+import { Clock } from './pages/clock.js';
+import { About } from './pages/about.js';
+
+/** @type {Record<string, any>} */
+const PAGES = { overview: Overview, horizon: Horizon, queue: Queue, settings: Settings, search: Search, task: Task, dead: Dead, schedules: Schedules, schedule: Schedule, jobs: Jobs, clock: Clock, about: About };
+
+const Missing = () => html`
+    <h1 tabindex="-1">${t('missing.title')}</h1>
+    <p>${t('missing.text')} <a href=${href('overview')}>${t('overview.title')}</a></p>
+`;
+
+/** A page, or the error that its code had. @param {{view: import('./state/location.js').View}} props */
+function Page({ view }) {
+    const [error, reset] = useErrorBoundary();
+    const at = `${view.page} ${JSON.stringify(view.params)}`;
+    const broken = useRef(at);
+    useEffect(() => {
+        if (error && broken.current !== at) reset();
+        broken.current = at;
+    }, [at]);
+    if (error) return html`<h1 tabindex="-1">${t('error.page')}</h1><${Failure} error=${error} onRetry=${reset} />`;
+    // `key` is no property of a component.
+    const { key: key_, ...params } = view.params;
+    return html`<${PAGES[view.page] ?? Missing} key=${at} ...${params} key_=${key_} query=${view.query} />`;
+}
+
+/** The title of the page is its heading. */
+function useTitle() {
+    useEffect(() => {
+        const show = () => {
+            const heading = document.querySelector('h1')?.textContent?.trim();
+            document.title = heading ? `${heading} · Tickwheel` : 'Tickwheel';
+        };
+        show();
+        const watch = new MutationObserver(show);
+        watch.observe(document.body, { childList: true, subtree: true });
+        return () => watch.disconnect();
+    }, []);
+}
+
+/** What the server says of itself, every 5 s, and the instant of a virtual clock. */
+function useServer() {
+    const live = useLive(async (signal) => {
+        const state = await routes.ready(signal);
+        if (state.virtual_clock) {
+            // The begin of the first bucket is the server's time to the second.
+            const { from } = await routes.forecast({ bucket: '1s', span: '1s' }, signal).catch(() => ({ from: null }));
+            const known = virtualNow.get();
+            if (from && (known === null || Math.abs(Date.parse(from) - known) >= 1000)) virtualNow.set(Date.parse(from));
+        }
+        return state;
+    }, [], 5000);
+    useEffect(() => { if (live.data) server.set(live.data); }, [live.data]);
+}
+
+function App() {
+    const view = useView();
+    const needed = useStore(login);
+    const { ok } = useStore(connection);
+    useStore(server);
+    useStore(caller);
+    // A change of these draws everything again.
+    useStore(language);
+    useStore(zone);
+    useStore(virtualNow);
+    useStore(theme);
+    useServer();
+    useTitle();
+    const at = `${view.page} ${JSON.stringify(view.params)}`;
+    const first = useRef(true);
+    useEffect(() => {
+        // A screen reader reads the heading of a new page.
+        if (!first.current) document.querySelector('h1')?.focus?.();
+        first.current = false;
+    }, [at]);
+    if (needed) return html`<${Header} page="" /><${Banners} /><${Login} />`;
+    return html`
+        <${Header} page=${view.page} />
+        <${Banners} />
+        <main id="main" class=${ok ? '' : 'lost'}><${Page} view=${view} /></main>
+        <${Keyboard} />
+    `;
+}
+
+async function start() {
+    showTheme();
+    showLanguage();
+    if (routes.HAS.whoami) await routes.whoami(undefined).then((known) => caller.set(known), () => {});
+    // A changed token may have other rights.
+    login.watch((problem) => {
+        if (!problem && routes.HAS.whoami) routes.whoami(undefined).then((known) => caller.set(known), () => {});
+    });
+    const root = document.getElementById('console');
+    if (root) render(html`<${App} />`, root);
+}
+
+start();

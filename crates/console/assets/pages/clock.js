@@ -1,0 +1,89 @@
+/** The virtual clock: its time, and steps of it. */
+
+import { html, useState } from '../vendor/preact.js';
+import { instant, t } from '../i18n/index.js';
+import * as routes from '../api/routes.js';
+import { parseDuration } from '../logic/duration.js';
+import { may, server, virtualNow } from '../state/session.js';
+import { useLive } from '../state/live.js';
+import { useStore } from '../state/store.js';
+import { Empty, Failure, Field, Loading, QueueLink } from '../ui/parts.js';
+import { Table } from '../ui/table.js';
+
+/** The number of ready and dead tasks of each queue. @returns {Promise<Map<string, any>>} */
+async function counts() {
+    const { queues } = await routes.queues({ limit: 1000 }, undefined);
+    return new Map(queues.map((/** @type {any} */ row) => [row.queue, row]));
+}
+
+export function Clock() {
+    const state = useStore(server);
+    const time = useStore(virtualNow);
+    const [by, setBy] = useState('');
+    const [error, setError] = useState(/** @type {any} */ (null));
+    const [busy, setBusy] = useState(false);
+    const [fell, setFell] = useState(/** @type {{by: string, rows: any[]} | null} */ (null));
+    // The first bucket that has tasks says how far the next event is.
+    const ahead = useLive((signal) => (state?.virtual_clock ? routes.forecast({ bucket: '1h', span: '10000h' }, signal) : Promise.resolve(null)), [state?.virtual_clock ?? false, time ?? 0]);
+    const wrong = by !== '' && parseDuration(by) === null ? t('settings.wrong.duration', { min: '0s', max: '36500d' }) : null;
+    const step = async (/** @type {string} */ length) => {
+        setBusy(true);
+        setError(null);
+        try {
+            const before = await counts();
+            const { now } = await routes.advance(length);
+            virtualNow.set(Date.parse(now));
+            const rows = [];
+            for (const [name, row] of await counts()) {
+                const old = before.get(name) ?? { ready: 0, dead: 0, scheduled: 0 };
+                if (row.ready !== old.ready || row.dead !== old.dead) rows.push({ queue: name, ready: row.ready - old.ready, dead: row.dead - old.dead, scheduled: row.scheduled - old.scheduled });
+            }
+            setFell({ by: length, rows });
+        } catch (failure) {
+            setError(failure);
+        }
+        setBusy(false);
+    };
+    const toNext = async () => {
+        setBusy(true);
+        try {
+            // The hour of the next event first, then its second.
+            const found = ahead.data?.buckets?.[0];
+            if (!found || time === null) return;
+            const hour = Math.max(0, Date.parse(found.at) - time);
+            let length = hour;
+            if (hour < 9_000_000) {
+                const fine = await routes.forecast({ bucket: '1s', span: '10000s' }, undefined);
+                if (fine.buckets[0]) length = Math.max(0, Date.parse(fine.buckets[0].at) + 1000 - time);
+            }
+            await step(`${Math.max(1, length)}ms`);
+        } catch (failure) {
+            setError(failure);
+        } finally {
+            setBusy(false);
+        }
+    };
+    const signed = (/** @type {number} */ n) => (n > 0 ? `+${n}` : String(n));
+    if (state && !state.virtual_clock) return html`<h1 tabindex="-1">${t('clock.title')}</h1><${Empty} title=${t('clock.none')} text=${t('clock.none_text')} command="tickwheel serve --memory --virtual-clock" />`;
+    return html`
+        <h1 tabindex="-1">${t('clock.title')}</h1>
+        ${time === null ? html`<${Loading} />` : html`<p class="big-time">${instant(time, true)}</p>`}
+        ${error && html`<${Failure} error=${error} />`}
+        ${may('admin') && html`
+            <div class="actions">
+                ${['1s', '1m', '1h', '1d', '15d'].map((length) => html`<button type="button" disabled=${busy} onClick=${() => step(length)}>+${length}</button>`)}
+                <button type="button" class="primary" disabled=${busy || !ahead.data?.buckets?.length} onClick=${toNext}>${t('clock.next')}</button>
+            </div>
+            <form class="inline" onSubmit=${(/** @type {Event} */ e) => { e.preventDefault(); if (by && !wrong) step(by.trim()); }}>
+                <${Field} id="clock-by" label=${t('clock.by')} wrong=${wrong}><input id="clock-by" autocomplete="off" placeholder="1h30m" value=${by} aria-invalid=${wrong ? 'true' : undefined} onInput=${(/** @type {any} */ e) => setBy(e.target.value)} /><//>
+                <button type="submit" disabled=${busy || by === '' || wrong !== null}>${t('clock.advance')}</button>
+            </form>`}
+        <div role="status">
+            ${fell && html`<h2>${t('clock.fell', { length: fell.by })}</h2>
+                ${fell.rows.length === 0 ? html`<p class="dim">${t('clock.nothing')}</p>` : html`<${Table} caption=${t('clock.fell', { length: fell.by })} rows=${fell.rows} rowKey=${(/** @type {any} */ r) => r.queue} columns=${[
+                    { key: 'queue', label: t('queue.word'), head: true, cell: (/** @type {any} */ r) => html`<${QueueLink} queue=${r.queue} />` },
+                    ...['ready', 'scheduled', 'dead'].map((state_) => ({ key: state_, label: t(`state.${state_}`), numeric: true, cell: (/** @type {any} */ r) => signed(r[state_]) })),
+                ]} />`}`}
+        </div>
+    `;
+}

@@ -1,0 +1,157 @@
+/** The horizon: what falls due when, from the next second to 100 years ahead. */
+
+import { html, useEffect, useRef, useState } from '../vendor/preact.js';
+import { instant, length, number, t } from '../i18n/index.js';
+import * as routes from '../api/routes.js';
+import { parseRate } from '../logic/duration.js';
+import { LABELS, ENDS, WINDOWS, barsOf, bucketFor, emptyBars, linearBars, wallOf } from '../logic/horizon.js';
+import { go, href, setQuery } from '../state/location.js';
+import { useLive } from '../state/live.js';
+import { now } from '../state/session.js';
+import { Empty, Loaded } from '../ui/parts.js';
+import { Table } from '../ui/table.js';
+import { BarChart } from '../ui/chart.js';
+
+/** @param {AbortSignal} signal @param {string} queue @returns {Promise<import('../logic/horizon.js').Bar[]>} */
+async function logBars(signal, queue) {
+    if (routes.HAS.forecastLog) {
+        const answer = await routes.forecast({ queue, scale: 'log', ...(routes.HAS.forecastSchedules ? { schedules: 'true' } : {}) }, signal);
+        const bars = emptyBars(Date.parse(answer.from));
+        for (const bucket of answer.buckets) {
+            const bar = bars.find((b) => b.from === Date.parse(bucket.at));
+            if (bar) Object.assign(bar, { tasks: bucket.tasks, expected: bucket.expected ?? 0 });
+        }
+        return bars;
+    }
+    const at = now();
+    return barsOf(at, await Promise.all(WINDOWS.map(({ bucket, span }) => routes.forecast({ queue, bucket, span }, signal))));
+}
+
+/** @param {AbortSignal} signal @param {string} queue @param {number} from @param {number} to */
+async function zoomBars(signal, queue, from, to) {
+    const reach = to - (routes.HAS.forecastFrom ? from : Math.min(now(), from));
+    const { bucket, bucketMs } = bucketFor(to - from, reach);
+    const span = `${Math.max(1, Math.ceil(reach / 1000))}s`;
+    const answer = await routes.forecast({ queue, bucket, span, ...(routes.HAS.forecastFrom ? { from: String(from) } : {}) }, signal);
+    return linearBars(answer, bucketMs, from, to);
+}
+
+/** @param {AbortSignal} signal @param {string} queue Empty for all. */
+async function dueNow(signal, queue) {
+    if (queue) {
+        const one = await routes.queue(queue, signal);
+        return { due: one.ready, rate: one.rate ?? null };
+    }
+    const { queues } = await routes.queues({ limit: 1000 }, signal);
+    return { due: queues.reduce((/** @type {number} */ sum, /** @type {any} */ row) => sum + row.ready, 0), rate: null };
+}
+
+/** @param {{queue: string}} props */
+function QueueChoice({ queue }) {
+    const [text, setText] = useState(queue);
+    useEffect(() => setText(queue), [queue]);
+    const known = useLive((signal) => routes.queues({ limit: 1000 }, signal), []);
+    const submit = (/** @type {Event} */ e) => { e.preventDefault(); setQuery({ queue: text.trim() }, false); };
+    return html`
+        <form class="inline" onSubmit=${submit}>
+            <input type="search" list="queues" data-search aria-label=${t('horizon.queue')} placeholder=${t('horizon.queue')} value=${text} onInput=${(/** @type {any} */ e) => setText(e.target.value)} onChange=${submit} />
+            <datalist id="queues">${known.data?.queues.map((/** @type {any} */ row) => html`<option value=${row.queue}></option>`)}</datalist>
+        </form>
+    `;
+}
+
+/** Zooms that need no mouse. @type {[string, number][]} */
+const ZOOMS = [['1h', 3_600_000], ['1d', 86_400_000], ['7d', 604_800_000], ['30d', 2_592_000_000], ['365d', 31_536_000_000]];
+
+/** @param {{query: Record<string, string>}} props */
+export function Horizon({ query }) {
+    const queue = query.queue ?? '';
+    const from = Number(query.from) || 0;
+    const to = Number(query.to) || 0;
+    const zoomed = to > from && to > 0;
+    const live = useLive(async (signal) => {
+        const [bars, due] = await Promise.all([zoomed ? zoomBars(signal, queue, from, to) : logBars(signal, queue), dueNow(signal, queue)]);
+        return { bars, ...due };
+    }, [queue, from, to], 10_000);
+    const table = query.view === 'table';
+    const tableNow = useRef(table);
+    tableNow.current = table;
+    useEffect(() => {
+        const onKey = (/** @type {KeyboardEvent} */ event) => {
+            const target = /** @type {HTMLElement} */ (event.target);
+            if (event.key !== 't' || event.ctrlKey || event.metaKey || event.altKey || /^(input|textarea|select)$/i.test(target.tagName) || document.querySelector('dialog[open]')) return;
+            setQuery({ view: tableNow.current ? '' : 'table' });
+        };
+        document.addEventListener('keydown', onKey);
+        return () => document.removeEventListener('keydown', onKey);
+    }, []);
+    const list = (/** @type {number} */ a, /** @type {number} */ b) => href('search', { queue }, { due_from: new Date(a).toISOString(), due_to: new Date(b).toISOString() });
+    const zoom = (/** @type {number} */ a, /** @type {number} */ b) => setQuery({ from: Math.floor(a), to: Math.ceil(b) }, false);
+    return html`
+        <div class="bar-of-fields">
+            <h1 tabindex="-1">${queue ? t('horizon.of', { queue }) : t('horizon.title')}</h1>
+            <${QueueChoice} queue=${queue} />
+        </div>
+        <div class="actions">
+            ${zoomed && html`<button type="button" class="primary" onClick=${() => setQuery({ from: '', to: '' }, false)}>${t('horizon.all')}</button>`}
+            ${ZOOMS.map(([word, ms]) => html`<button type="button" onClick=${() => zoom(now(), now() + ms)}>${t('horizon.next', { length: length(ms) })}</button>`)}
+            <button type="button" aria-pressed=${table} onClick=${() => setQuery({ view: table ? '' : 'table' })}>${t('horizon.table')}</button>
+        </div>
+        <${Loaded} live=${live}>${(/** @type {any} */ data) => {
+            /** @type {import('../logic/horizon.js').Bar[]} */
+            const bars = data.bars;
+            const sum = bars.reduce((all, bar) => all + bar.tasks + bar.expected, 0);
+            const rate = data.rate ? parseRate(data.rate) : null;
+            const wall = rate ? wallOf(bars, rate, data.due) : null;
+            const hits = wall && wall.wall >= 0 ? bars[wall.wall] : null;
+            const at = now();
+            const range = (/** @type {import('../logic/horizon.js').Bar} */ bar) => (zoomed ? `${instant(bar.from)} – ${length(bar.to - bar.from)}` : t('horizon.range', { from: length(Math.max(0, bar.from - at)), to: length(bar.to - at) }));
+            const words = (/** @type {import('../logic/horizon.js').Bar} */ bar) => `${range(bar)}: ${t('tasks.count', { n: bar.tasks })}${bar.expected > 0 ? `, ${t('horizon.expected', { n: bar.expected })}` : ''}`;
+            const summary = t('horizon.summary', { n: sum, due: data.due });
+            const every = Math.max(1, Math.ceil(bars.length / 10));
+            const views = bars.map((bar, i) => ({
+                tasks: bar.tasks, expected: bar.expected, title: words(bar), tone: /** @type {any} */ (wall?.wall === i ? 'wall' : ''),
+                label: zoomed ? (i % every === 0 ? label(bar.from, to - from) : '') : LABELS.get(ENDS[i]) ?? '',
+            }));
+            if (!zoomed) views.unshift({ tasks: data.due, expected: 0, title: `${t('horizon.due')}: ${t('tasks.count', { n: data.due })}`, tone: 'due', label: t('horizon.now') });
+            const first = zoomed ? 0 : 1;
+            const rows = [...(zoomed ? [] : [{ due: true, tasks: data.due, expected: 0, from: 0, to: at }]), ...bars.filter((bar) => bar.tasks + bar.expected > 0)];
+            const columns = [
+                { key: 'range', label: t('horizon.when'), head: true, cell: (/** @type {any} */ bar) => (bar.due ? t('horizon.due') : range(bar)) },
+                { key: 'until', label: t('horizon.until'), cell: (/** @type {any} */ bar) => (bar.due ? '–' : instant(bar.to)) },
+                { key: 'tasks', label: t('horizon.tasks'), numeric: true, cell: (/** @type {any} */ bar) => (queue ? html`<a href=${bar.due ? href('search', { queue }, { state: 'ready' }) : list(bar.from, bar.to)}>${number(bar.tasks)}</a>` : number(bar.tasks)) },
+                ...(routes.HAS.forecastSchedules ? [{ key: 'expected', label: t('horizon.from_schedules'), numeric: true, cell: (/** @type {any} */ bar) => number(bar.expected) }] : []),
+                { key: 'zoom', label: t('task.do'), cell: (/** @type {any} */ bar) => !bar.due && html`<button type="button" class="quiet" aria-label=${t('horizon.zoom_to', { range: range(bar) })} onClick=${() => zoom(bar.from, bar.to)}>${t('horizon.zoom')}</button>` },
+            ];
+            return html`
+                <p>${summary}${zoomed ? html` <span class="dim">${instant(from)} – ${instant(to)}</span>` : ''}</p>
+                ${rate && (hits
+                    ? html`<p class="note wall-note">${t('horizon.wall', { rate: data.rate, range: range(hits), n: wall?.over ?? 0 })}</p>`
+                    : html`<p class="ok">${t('horizon.no_wall', { rate: data.rate })}</p>`)}
+                ${sum + data.due === 0
+                    ? html`<${Empty} title=${t('horizon.none')} text=${t('horizon.none_text')} command=${`curl -X PUT ${routes.curlAddress(['v1', 'queues', queue || 'orders', 'tasks', 'order:1'])} -H 'content-type: application/json' -d '{"delay":"15d"}'`} />`
+                    : table
+                      ? html`<${Table} caption=${t('horizon.title')} columns=${columns} rows=${rows} rowKey=${(/** @type {any} */ bar) => bar.from} />`
+                      : html`
+                        <${BarChart} bars=${views} capacity=${wall ? [...(zoomed ? [] : [0]), ...wall.capacity] : null} summary=${summary}
+                            onPick=${(/** @type {number} */ i) => {
+                                if (i < first) { if (queue) go(href('search', { queue }, { state: 'ready' })); return; }
+                                const bar = bars[i - first];
+                                if (queue) go(list(bar.from, bar.to));
+                                else zoom(bar.from, bar.to);
+                            }}
+                            onBrush=${(/** @type {number} */ a, /** @type {number} */ b) => zoom(bars[Math.max(0, a - first)].from, bars[Math.max(0, b - first)].to)} />
+                        <p class="dim legend"><span class="key key-tasks"></span>${t('horizon.tasks')}${routes.HAS.forecastSchedules ? html` <span class="key key-expected"></span>${t('horizon.from_schedules')}` : ''}${rate ? html` <span class="key key-capacity"></span>${t('horizon.capacity', { rate: data.rate })}` : ''} · ${t(queue ? 'horizon.help_queue' : 'horizon.help')}</p>`}
+                ${!routes.HAS.forecastLog && !zoomed && html`<p class="dim">${t('horizon.rough')}</p>`}
+                ${!routes.HAS.forecastSchedules && html`<p class="dim">${t('horizon.no_schedules')}</p>`}
+            `;
+        }}<//>
+    `;
+}
+
+/** @param {number} ms @param {number} span */
+function label(ms, span) {
+    const text = instant(ms);
+    if (span <= 86_400_000) return text.slice(11, 16);
+    return span <= 31_536_000_000 ? text.slice(5, 10) : text.slice(0, 7);
+}

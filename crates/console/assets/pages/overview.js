@@ -1,0 +1,187 @@
+/** The overview: is the server well, and which queue is not. */
+
+import { html, useEffect, useRef, useState } from '../vendor/preact.js';
+import { compact, length, number, rate, size, t } from '../i18n/index.js';
+import * as routes from '../api/routes.js';
+import { percentile, rates, statsOf } from '../logic/metrics.js';
+import { href, setQuery } from '../state/location.js';
+import { useLive } from '../state/live.js';
+import { server } from '../state/session.js';
+import { useStore } from '../state/store.js';
+import { Empty, Loaded, QueueChips, QueueLink, Tile } from '../ui/parts.js';
+import { Table } from '../ui/table.js';
+import { Sparkline } from '../ui/chart.js';
+
+const PAGE = 100;
+/** The page asks for at most this number of queues. */
+const QUEUES_MAX = 1000;
+const HISTORY = 60;
+const HISTORY_MS = 300_000;
+
+/** The number of ready tasks of each queue at the last 60 looks. @type {Map<string, number[]>} */
+const readyHistory = new Map();
+/** @type {import('../logic/metrics.js').Stats[]} */
+const statsHistory = [];
+
+/** @param {any[]} rows */
+function remember(rows) {
+    const seen = new Set();
+    for (const row of rows) {
+        seen.add(row.queue);
+        const past = readyHistory.get(row.queue) ?? [];
+        past.push(row.ready);
+        if (past.length > HISTORY) past.shift();
+        readyHistory.set(row.queue, past);
+    }
+    for (const name of readyHistory.keys()) if (!seen.has(name)) readyHistory.delete(name);
+}
+
+/** The rows of all queues: from the stream of events, or asked for every 2 s. @param {string} prefix */
+function useQueues(prefix) {
+    const [streamed, setStreamed] = useState(/** @type {any} */ (null));
+    const rows = useRef(/** @type {Map<string, any>} */ (new Map()));
+    const polled = useLive(async (signal) => {
+        if (routes.HAS.events) return null;
+        const answer = await routes.queues({ prefix, limit: QUEUES_MAX }, signal);
+        remember(answer.queues);
+        return { queues: answer.queues, more: answer.next_cursor !== null };
+    }, [prefix], routes.HAS.events ? 0 : 2000);
+    useEffect(() => {
+        if (!routes.HAS.events) return undefined;
+        rows.current.clear();
+        return routes.events({ topics: 'queues', queue: prefix }, (event, data) => {
+            if (event !== 'queues') return;
+            for (const row of data.queues) rows.current.set(row.queue, row);
+            for (const name of data.removed ?? []) rows.current.delete(name);
+            remember([...rows.current.values()]);
+            setStreamed({ data: { queues: [...rows.current.values()], more: data.more }, error: null, at: Date.now(), loading: false, reload: polled.reload });
+        }, (error) => setStreamed((/** @type {any} */ before) => ({ ...before, data: before?.data ?? null, error })));
+    }, [prefix]);
+    return routes.HAS.events ? streamed ?? { ...polled, data: null, loading: true } : polled;
+}
+
+function useStats() {
+    return useLive(async (signal) => {
+        const stats = statsOf(await routes.metrics(signal), Date.now());
+        const last = statsHistory[statsHistory.length - 1];
+        // The counters begin again at zero after a restart.
+        if (last && stats.counters.put < last.counters.put) statsHistory.length = 0;
+        statsHistory.push(stats);
+        while (statsHistory.length > 0 && stats.at - statsHistory[0].at > HISTORY_MS) statsHistory.shift();
+        return stats;
+    }, [], 5000);
+}
+
+/** @param {{rows: any[], stats: import('../logic/metrics.js').Stats | null, more: boolean}} props */
+function Tiles({ rows, stats, more }) {
+    const state = useStore(server);
+    const sum = (/** @type {string} */ name) => rows.reduce((all, row) => all + row[name], 0);
+    const note = more ? t('overview.of_first', { n: rows.length }) : '';
+    const minute = statsHistory.find((s) => stats && stats.at - s.at <= 65_000);
+    const bound = (/** @type {'lateness' | 'commit'} */ name, /** @type {number} */ share) => {
+        if (!stats || !minute || minute === stats) return '–';
+        const ms = percentile(minute[name], stats[name], share);
+        return ms === null ? '–' : ms === Infinity ? t('overview.beyond') : ms === 0 ? '0 ms' : `≤ ${ms < 1000 ? `${number(ms, 2)} ms` : length(ms)}`;
+    };
+    return html`
+        <dl class="tiles">
+            <${Tile} label=${t('state.ready')} value=${compact(sum('ready'))} note=${note} />
+            <${Tile} label=${t('state.scheduled')} value=${compact(sum('scheduled'))} note=${note} />
+            <${Tile} label=${t('state.leased')} value=${compact(sum('leased'))} note=${note} />
+            <${Tile} label=${t('state.dead')} value=${compact(sum('dead'))} note=${note} tone=${sum('dead') > 0 ? 'bad' : ''} />
+            ${stats && html`
+                <${Tile} label=${t('overview.oldest')} value=${stats.oldestDueMs ? length(stats.oldestDueMs) : '–'} tone=${(stats.oldestDueMs ?? 0) > 60_000 ? 'warn' : ''} />
+                <${Tile} label=${t('overview.lateness')} value=${bound('lateness', 0.5)} note=${t('overview.p99', { value: bound('lateness', 0.99) })} />
+                <${Tile} label=${t('overview.commit')} value=${bound('commit', 0.99)} note=${state ? t(`durability.${state.durability}`) : ''} />
+                ${stats.roomBytes !== null && html`<${Tile} label=${t('overview.room')} value=${size(stats.roomBytes)} />`}
+            `}
+        </dl>
+    `;
+}
+
+function Rates() {
+    const known = rates(statsHistory);
+    const last = statsHistory[statsHistory.length - 1];
+    if (!last) return null;
+    const span = last.at - statsHistory[0].at;
+    return html`
+        <h2>${t('overview.rates')} <small class="dim">${known ? t('overview.rates_over', { length: length(span) }) : t('overview.rates_wait')}</small></h2>
+        <dl class="tiles tiles-small">
+            ${['put', 'fired', 'delivered', 'acked', 'nacked', 'cancelled', 'dead'].map((word) => html`<${Tile} label=${t(`rate.${word}`)} value=${known ? rate(known[word]) : '–'} />`)}
+        </dl>
+    `;
+}
+
+/**
+ * @param {any[]} rows
+ * @param {string} key
+ * @param {boolean} down
+ * @param {Record<string, number>} ages
+ */
+function sorted(rows, key, down, ages) {
+    const value = (/** @type {any} */ row) => (key === 'age' ? ages[row.queue] ?? 0 : row[key]);
+    const compare = (/** @type {any} */ a, /** @type {any} */ b) => {
+        if (key === 'worst') return (ages[b.queue] ?? 0) - (ages[a.queue] ?? 0) || b.ready - a.ready || b.dead - a.dead;
+        const [x, y] = [value(a), value(b)];
+        return (x < y ? -1 : x > y ? 1 : 0) * (down ? -1 : 1);
+    };
+    return [...rows].sort((a, b) => compare(a, b) || (a.queue < b.queue ? -1 : 1));
+}
+
+/** @param {{query: Record<string, string>}} props */
+export function Overview({ query }) {
+    const prefix = query.prefix ?? '';
+    const live = useQueues(prefix);
+    const stats = useStats();
+    const [typed, setTyped] = useState(prefix);
+    useEffect(() => setTyped(prefix), [prefix]);
+    const timer = useRef(0);
+    const filter = (/** @type {string} */ text) => {
+        setTyped(text);
+        window.clearTimeout(timer.current);
+        timer.current = window.setTimeout(() => setQuery({ prefix: text, page: '' }), 250);
+    };
+    useEffect(() => () => window.clearTimeout(timer.current), []);
+    const key = query.sort ?? 'worst';
+    const down = query.order !== 'up';
+    const sort = (/** @type {string} */ name) => setQuery({ sort: name, order: name === key && down ? 'up' : '', page: '' });
+    const ages = stats.data?.oldestByQueue ?? {};
+    const still = window.matchMedia('(prefers-reduced-motion: reduce)').matches;
+    const count = (/** @type {string} */ name) => ({ key: name, label: t(`state.${name}`), numeric: true, sortable: true, cell: (/** @type {any} */ row) => number(row[name]) });
+    const columns = [
+        { key: 'queue', label: t('queue.word'), sortable: true, head: true, cell: (/** @type {any} */ row) => html`<${QueueLink} queue=${row.queue} /> <${QueueChips} queue=${row} />` },
+        count('ready'), count('scheduled'), count('leased'),
+        { ...count('dead'), cell: (/** @type {any} */ row) => (row.dead > 0 ? html`<a class="bad" href=${href('dead', { queue: row.queue })}>${number(row.dead)}</a>` : '0') },
+        ...(stats.data ? [{ key: 'age', label: t('overview.oldest'), numeric: true, sortable: true, cell: (/** @type {any} */ row) => (ages[row.queue] ? length(ages[row.queue]) : '–') }] : []),
+        ...(still ? [] : [{ key: 'spark', label: t('overview.trend'), cell: (/** @type {any} */ row) => html`<${Sparkline} values=${readyHistory.get(row.queue) ?? []} label=${t('overview.trend_of', { queue: row.queue })} />` }]),
+    ];
+    return html`
+        <h1 tabindex="-1">${t('overview.title')}</h1>
+        <${Loaded} live=${live}>${(/** @type {any} */ data) => {
+            const rows = sorted(data.queues, key, down, ages);
+            const pages = Math.max(1, Math.ceil(rows.length / PAGE));
+            const page = Math.min(pages, Math.max(1, Number(query.page) || 1));
+            return html`
+                ${(prefix !== '' || rows.length > 0) && html`<${Tiles} rows=${rows} stats=${stats.data} more=${data.more} />`}
+                ${rows.length > 0 && html`<${Rates} />`}
+                <div class="bar-of-fields">
+                    <h2>${t('overview.queues')} <small class="dim">${data.more ? t('overview.first', { n: rows.length }) : t('overview.count', { n: rows.length })}</small></h2>
+                    <input type="search" aria-label=${t('overview.prefix')} placeholder=${t('overview.prefix')} value=${typed} data-search onInput=${(/** @type {any} */ e) => filter(e.target.value)} />
+                </div>
+                ${rows.length === 0
+                    ? prefix !== ''
+                        ? html`<${Empty} title=${t('overview.none_of_prefix', { prefix })} />`
+                        : html`<${Empty} title=${t('overview.none')} text=${t('overview.none_text')}
+                            command=${`curl -X PUT ${routes.curlAddress(['v1', 'queues', 'orders', 'tasks', 'order:1'])} -H 'content-type: application/json' -d '{"delay":"1m","payload":{"order":1}}'`} />`
+                    : html`<${Table} caption=${t('overview.queues')} columns=${columns} rows=${rows.slice((page - 1) * PAGE, page * PAGE)} rowKey=${(/** @type {any} */ row) => row.queue}
+                        sort=${key === 'worst' ? undefined : { key, down }} onSort=${sort} />`}
+                ${pages > 1 && html`
+                    <div class="pager">
+                        <span class="dim">${t('page.of', { page, pages })}</span>
+                        <button type="button" disabled=${page === 1} onClick=${() => setQuery({ page: page - 1 }, false)}>${t('page.previous')}</button>
+                        <button type="button" disabled=${page === pages} onClick=${() => setQuery({ page: page + 1 }, false)}>${t('page.next')}</button>
+                    </div>`}
+            `;
+        }}<//>
+    `;
+}

@@ -1,0 +1,101 @@
+/** A queue: counts, limits, what holds it up, and the buttons for it. */
+
+import { html, useState } from '../vendor/preact.js';
+import { instant, number, t } from '../i18n/index.js';
+import * as routes from '../api/routes.js';
+import { parseDuration } from '../logic/duration.js';
+import { holdUps } from '../logic/story.js';
+import { FIELDS, valuesOf } from '../logic/settings.js';
+import { go, href } from '../state/location.js';
+import { useLive } from '../state/live.js';
+import { may } from '../state/session.js';
+import { Failure, Field, Gauge, Loaded, QueueChips, QueueTabs, Tile } from '../ui/parts.js';
+import { Confirm, Dialog } from '../ui/dialog.js';
+import { settingWord } from './settings.js';
+
+/** @param {{queue: string, onClose: () => void, onDone: (queue: any) => void}} props */
+function Pause({ queue, onClose, onDone }) {
+    const [length, setLength] = useState('');
+    const [error, setError] = useState(/** @type {any} */ (null));
+    const ms = length.trim() === '' ? 0 : parseDuration(length);
+    const wrong = ms === null || ms > 31_536_000_000 ? t('settings.wrong.duration', { min: '1ms', max: '365d' }) : null;
+    const submit = (/** @type {Event} */ event) => {
+        event.preventDefault();
+        if (!wrong) routes.pause(queue, length.trim() || null).then((answer) => { onDone(answer); onClose(); }, setError);
+    };
+    return html`<${Dialog} title=${t('pause.title', { queue })} onClose=${onClose}>
+        <form onSubmit=${submit}>
+            <p>${t('pause.text')}</p>
+            <${Field} id="pause-for" label=${t('pause.for')} note=${t('pause.note')} wrong=${wrong}>
+                <input id="pause-for" autofocus autocomplete="off" placeholder="1h30m" value=${length} aria-invalid=${wrong ? 'true' : undefined} onInput=${(/** @type {any} */ e) => setLength(e.target.value)} />
+            <//>
+            ${error && html`<${Failure} error=${error} />`}
+            <div class="buttons">
+                <button type="button" onClick=${onClose}>${t('action.keep')}</button>
+                <button type="submit" class="primary" disabled=${wrong !== null}>${t('action.pause')}</button>
+            </div>
+        </form>
+    <//>`;
+}
+
+/** The words of what holds a queue up. @param {{queue: any}} props */
+const HoldUps = ({ queue }) => {
+    const found = holdUps(queue);
+    if (found.length === 0) return html`<p class="ok">${t('hold.nothing')}</p>`;
+    return html`<ul class="holds">${found.map(({ key, values }) => html`<li>${t(key, { ...values, until: values.until ? instant(values.until) : '', n: values.ready ?? 0 })}</li>`)}</ul>`;
+};
+
+/** @param {{queue: string}} props */
+export function Queue({ queue }) {
+    const live = useLive((signal) => routes.queue(queue, signal), [queue], 2000);
+    const [open, setOpen] = useState(/** @type {string | null} */ (null));
+    const [error, setError] = useState(/** @type {any} */ (null));
+    const act = (/** @type {Promise<any>} */ call) => call.then((answer) => { setError(null); live.replace(answer); }, setError);
+    const close = () => setOpen(null);
+    return html`
+        <h1 tabindex="-1" class="name">${queue} ${live.data && html`<${QueueChips} queue=${live.data} />`}</h1>
+        <${QueueTabs} queue=${queue} page="queue" />
+        <${Loaded} live=${live}>${(/** @type {any} */ data) => {
+            const values = valuesOf(data);
+            const set = FIELDS.filter(({ name }) => values[name] !== '');
+            const empty = data.scheduled + data.ready + data.leased + data.dead === 0;
+            return html`
+                <dl class="tiles">
+                    ${['ready', 'scheduled', 'leased'].map((state) => html`<${Tile} label=${t(`state.${state}`)} value=${number(data[state])} link=${href('search', { queue }, { state })} />`)}
+                    <${Tile} label=${t('state.dead')} value=${number(data.dead)} link=${href('dead', { queue })} tone=${data.dead > 0 ? 'bad' : ''} />
+                </dl>
+                <h2>${t('hold.title')}</h2>
+                <${HoldUps} queue=${data} />
+                ${(data.max_in_flight || data.max_backlog) && html`
+                    <div class="gauges">
+                        ${data.max_in_flight && html`<${Gauge} label=${t('setting.max_in_flight')} value=${data.leased} max=${data.max_in_flight} />`}
+                        ${data.max_backlog && html`<${Gauge} label=${t('setting.max_backlog')} value=${data.scheduled + data.ready + data.leased} max=${data.max_backlog} />`}
+                    </div>`}
+                ${error && html`<${Failure} error=${error} />`}
+                <div class="actions">
+                    ${may('admin') && html`
+                        ${data.paused || data.draining
+                            ? html`<button type="button" class="primary" onClick=${() => act(routes.resume(queue))}>${t('action.resume')}</button>`
+                            : html`<button type="button" onClick=${() => setOpen('pause')}>${t('action.pause_for')}</button>`}
+                        ${!data.draining && html`<button type="button" onClick=${() => setOpen('drain')}>${t('action.drain')}</button>`}
+                        <a class="button" href=${href('settings', { queue })}>${t('settings.title')}</a>`}
+                    ${may('produce') && html`<button type="button" class="danger" disabled=${data.scheduled + data.ready + data.leased === 0} onClick=${() => setOpen('cancel')}>${t('action.cancel_all')}</button>`}
+                    ${may('admin') && empty && html`<button type="button" class="danger" onClick=${() => setOpen('delete')}>${t('action.delete_queue')}</button>`}
+                </div>
+                <h2>${t('settings.title')}</h2>
+                ${set.length === 0
+                    ? html`<p class="dim">${t('settings.none')}</p>`
+                    : html`<dl class="facts">${set.map((field) => html`<div><dt>${settingWord(field.name)}</dt><dd><code>${values[field.name]}</code>${field.preset === values[field.name] ? html` <span class="dim">${t('settings.is_preset')}</span>` : ''}</dd></div>`)}</dl>`}
+            `;
+        }}<//>
+        ${open === 'pause' && html`<${Pause} queue=${queue} onClose=${close} onDone=${live.replace} />`}
+        ${open === 'drain' && html`<${Confirm} title=${t('drain.title', { queue })} text=${t('drain.text')} action=${t('action.drain')} queue=${queue} onClose=${close}
+            run=${async () => live.replace(await routes.drain(queue))} />`}
+        ${open === 'cancel' && html`<${Confirm} title=${t('cancel.title_all', { queue })} text=${t('cancel.text')} action=${t('action.cancel')} queue=${queue} onClose=${close} offerRevoke
+            count=${() => routes.bulkCancel(queue, { filter: {}, dry_run: true, revoke: true })}
+            run=${(/** @type {any} */ { revoke }) => routes.bulkCancel(queue, { filter: {}, dry_run: false, revoke })}
+            done=${(/** @type {any} */ answer) => t('cancel.done', { n: answer.cancelled, matched: answer.matched })} onDone=${live.reload} />`}
+        ${open === 'delete' && html`<${Confirm} title=${t('delete.title', { queue })} text=${t('delete.text')} action=${t('action.delete_queue')} queue=${queue} onClose=${close}
+            run=${() => routes.deleteQueue(queue)} onDone=${() => go(href('overview'))} />`}
+    `;
+}

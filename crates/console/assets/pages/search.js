@@ -1,0 +1,148 @@
+/** The search of a queue's tasks, and changes of all tasks that it finds. */
+
+import { html, useEffect, useMemo, useState } from '../vendor/preact.js';
+import { instant, number, t } from '../i18n/index.js';
+import * as routes from '../api/routes.js';
+import { FIELDS, RANGES, STATES, bulkFilter, parameters, parseDue } from '../logic/filter.js';
+import { parseDuration } from '../logic/duration.js';
+import { go, href, setQuery } from '../state/location.js';
+import { useLive } from '../state/live.js';
+import { may, now, zone } from '../state/session.js';
+import { Empty, Failure, Field, Loaded, QueueTabs, StateChip, TaskLink, Time } from '../ui/parts.js';
+import { Pager, Table } from '../ui/table.js';
+import { Confirm } from '../ui/dialog.js';
+
+const LIMITS = ['50', '100', '500'];
+
+/** @param {{queue: string, query: Record<string, string>, wrong: string[]}} props */
+function Form({ queue, query, wrong }) {
+    const [fields, setFields] = useState(query);
+    const shown = JSON.stringify(FIELDS.map((name) => query[name] ?? ''));
+    useEffect(() => setFields(query), [shown]);
+    const [key, setKey] = useState(query.key ?? '');
+    const submit = (/** @type {Event} */ event) => {
+        event.preventDefault();
+        if (key !== '') {
+            // A key names one task, so its page is the answer.
+            go(href('task', { queue, key }));
+            return;
+        }
+        setQuery({ ...Object.fromEntries(FIELDS.map((name) => [name, fields[name] ?? ''])), cursor: '', looked: '' }, false);
+    };
+    const change = (/** @type {string} */ name, /** @type {string} */ value) => setFields({ ...fields, [name]: value });
+    const range = RANGES.find(([, from, to]) => (fields.due_from ?? '') === from && (fields.due_to ?? '') === to)?.[0] ?? '';
+    const text = (/** @type {string} */ name, /** @type {string} */ placeholder = '') => html`
+        <${Field} id=${`search-${name}`} label=${t(`search.${name}`)} wrong=${wrong.includes(name) ? t('search.wrong_due') : null}>
+            <input id=${`search-${name}`} autocomplete="off" spellcheck="false" placeholder=${placeholder} value=${fields[name] ?? ''} aria-invalid=${wrong.includes(name) ? 'true' : undefined}
+                onInput=${(/** @type {any} */ e) => change(name, e.target.value)} />
+        <//>`;
+    return html`
+        <form class="search" role="search" onSubmit=${submit}>
+            <${Field} id="search-key" label=${t('search.key')}>
+                <input id="search-key" data-search autocomplete="off" spellcheck="false" placeholder="order:123" value=${key} onInput=${(/** @type {any} */ e) => setKey(e.target.value)} />
+            <//>
+            ${routes.HAS.searchKey && text('key_contains')}
+            ${text('tag')}
+            <${Field} id="search-state" label=${t('search.state')}>
+                <select id="search-state" value=${fields.state ?? ''} onChange=${(/** @type {any} */ e) => change('state', e.target.value)}>
+                    <option value="">${t('search.any_state')}</option>
+                    ${STATES.map((state) => html`<option value=${state} selected=${fields.state === state}>${t(`state.${state}`)}</option>`)}
+                </select>
+            <//>
+            ${routes.HAS.searchKey && text('group')}
+            <${Field} id="search-range" label=${t('search.range')}>
+                <select id="search-range" value=${range} onChange=${(/** @type {any} */ e) => {
+                    const found = RANGES.find(([word]) => word === e.target.value);
+                    setFields({ ...fields, due_from: found?.[1] ?? '', due_to: found?.[2] ?? '' });
+                }}>
+                    <option value="">${t('search.range_any')}</option>
+                    ${RANGES.map(([word]) => html`<option value=${word} selected=${word === range}>${t(`search.range_${word}`)}</option>`)}
+                </select>
+            <//>
+            ${text('due_from', '2030-01-31 09:00')}
+            ${text('due_to', '+2h')}
+            <div class="buttons">
+                <button type="submit" class="primary">${t('search.go')}</button>
+                ${FIELDS.some((name) => query[name]) && html`<button type="button" onClick=${() => { setKey(''); setQuery({ ...Object.fromEntries(FIELDS.map((name) => [name, ''])), cursor: '' }, false); }}>${t('search.clear')}</button>`}
+            </div>
+        </form>
+    `;
+}
+
+/** The field for the new due time of many tasks. @param {{value: string, onChange: (text: string) => void}} props */
+const MoveField = ({ value, onChange }) => html`
+    <${Field} id="move-to" label=${t('move.many_to')} note=${t('move.many_note')}>
+        <input id="move-to" autocomplete="off" value=${value} placeholder="by 1h" onInput=${(/** @type {any} */ e) => onChange(e.target.value)} />
+    <//>`;
+
+/** The members of a bulk move for what was typed: `by 1h`, `by -1h`, an instant, or `+2h` from now. @param {string} text */
+function moveOf(text) {
+    const by = /^by\s+(-?)(\S+)$/.exec(text.trim());
+    if (by) return parseDuration(by[2]) === null ? null : { by: by[1] + by[2] };
+    const at = parseDue(text, now(), zone.get());
+    return at === null ? null : { at_ms: Math.max(0, at) };
+}
+
+/** @param {{queue: string, query: Record<string, string>}} props */
+export function Search({ queue, query }) {
+    const limit = LIMITS.includes(query.limit) ? query.limit : '50';
+    const fieldKey = JSON.stringify(FIELDS.map((name) => query[name] ?? ''));
+    // The instants of "next hour" stay while the pages of one search are turned.
+    const { parameters: filter, wrong } = useMemo(() => parameters(query, now(), zone.get()), [fieldKey]);
+    const live = useLive(
+        (signal) => (wrong.length > 0 ? Promise.resolve(null) : routes.tasks(queue, { ...filter, limit, cursor: query.cursor ?? '' }, signal)),
+        [queue, fieldKey, limit, query.cursor],
+    );
+    const [open, setOpen] = useState(/** @type {string | null} */ (null));
+    const [target, setTarget] = useState('');
+    const bulk = bulkFilter(filter, routes.FILTER_MEMBERS);
+    const close = () => setOpen(null);
+    const move = moveOf(target);
+    const columns = [
+        { key: 'key', label: t('task.key'), head: true, cell: (/** @type {any} */ task) => html`<${TaskLink} queue=${queue} key_=${task.key} />` },
+        { key: 'due', label: t('task.due'), cell: (/** @type {any} */ task) => html`<${Time} ms=${Date.parse(task.due_at)} />` },
+        { key: 'state', label: t('task.state'), cell: (/** @type {any} */ task) => html`<${StateChip} state=${task.state} />` },
+        { key: 'attempt', label: t('task.attempt'), numeric: true, cell: (/** @type {any} */ task) => number(task.attempt) },
+        { key: 'tags', label: t('task.tags'), cell: (/** @type {any} */ task) => task.tags.map((/** @type {string} */ tag) => html`<a class="tag" href=${href('search', { queue }, { tag })}>${tag}</a> `) },
+        { key: 'priority', label: t('task.priority'), numeric: true, cell: (/** @type {any} */ task) => number(task.priority) },
+    ];
+    const words = Object.entries(filter).map(([name, value]) => `${t(`search.${name}`)} ${name.startsWith('due_') ? instant(Number(value)) : value}`);
+    const what = html`<p>${words.length > 0 ? t('bulk.filter', { filter: words.join(', ') }) : t('bulk.all')}</p>`;
+    return html`
+        <h1 tabindex="-1"><span class="name">${queue}</span> · ${t('search.title')}</h1>
+        <${QueueTabs} queue=${queue} page="search" />
+        <${Form} queue=${queue} query=${query} wrong=${wrong} />
+        ${wrong.length === 0 && html`<${Loaded} live=${live}>${(/** @type {any} */ data) => html`
+            ${data.tasks.length === 0 && !data.next_cursor && html`
+                ${words.length > 0 || query.cursor
+                    ? html`<${Empty} title=${t('search.none')} text=${t('search.none_text')} />`
+                    : html`<${Empty} title=${t('search.empty')} text=${t('search.empty_text')} command=${`curl -X PUT ${routes.curlAddress(['v1', 'queues', queue, 'tasks', 'order:1'])} -H 'content-type: application/json' -d '{"delay":"1m"}'`} />`}`}
+            ${data.tasks.length === 0 && data.next_cursor && html`
+                <div class="box"><p>${data.looked_at ? t('search.looked', { n: data.looked_at }) : t('search.looked_some')}</p>
+                <button type="button" class="primary" onClick=${() => setQuery({ cursor: data.next_cursor }, false)}>${t('search.on')}</button></div>`}
+            ${data.tasks.length > 0 && html`
+                <div class="actions">
+                    ${may('produce') && bulk && html`<button type="button" class="danger" onClick=${() => setOpen('cancel')}>${t('bulk.cancel')}</button>
+                    <button type="button" onClick=${() => { setTarget(''); setOpen('move'); }}>${t('bulk.move')}</button>`}
+                    <button type="button" class="quiet" onClick=${live.reload}>${t('action.reload')}</button>
+                    <label class="limit">${t('page.size')} <select value=${limit} onChange=${(/** @type {any} */ e) => setQuery({ limit: e.target.value, cursor: '' })}>${LIMITS.map((n) => html`<option value=${n} selected=${n === limit}>${n}</option>`)}</select></label>
+                </div>
+                <${Table} caption=${t('search.title')} columns=${columns} rows=${data.tasks} rowKey=${(/** @type {any} */ task) => task.id} />`}
+            ${(query.cursor || data.next_cursor) && html`
+                <${Pager} first=${!query.cursor} more=${data.next_cursor !== null} onFirst=${() => setQuery({ cursor: '' }, false)} onNext=${() => { setQuery({ cursor: data.next_cursor }, false); window.scrollTo(0, 0); }}
+                    text=${t('page.tasks', { n: data.tasks.length })} />`}
+        `}<//>`}
+        ${open === 'cancel' && bulk && html`<${Confirm} title=${t('bulk.cancel_title', { queue })} text=${what} action=${t('action.cancel')} queue=${queue} offerRevoke onClose=${close}
+            count=${() => routes.bulkCancel(queue, { filter: bulk, dry_run: true, revoke: true })}
+            run=${(/** @type {any} */ { revoke }) => routes.bulkCancel(queue, { filter: bulk, dry_run: false, revoke })}
+            done=${(/** @type {any} */ answer) => t('cancel.done', { n: answer.cancelled, matched: answer.matched })} onDone=${live.reload} />`}
+        ${open === 'move' && bulk && html`<${Confirm} title=${t('bulk.move_title', { queue })} action=${t('action.move')} queue=${queue} offerRevoke onClose=${close}
+            text=${html`${what}<${MoveField} value=${target} onChange=${setTarget} />${target !== '' && !move && html`<${Failure} error=${{ message: t('move.wrong') }} />`}`}
+            count=${() => routes.bulkMove(queue, { filter: bulk, by: '0s', dry_run: true, revoke: true })}
+            run=${async (/** @type {any} */ { revoke }) => {
+                if (!move) throw new Error(t('move.wrong'));
+                return routes.bulkMove(queue, { filter: bulk, ...move, dry_run: false, revoke });
+            }}
+            done=${(/** @type {any} */ answer) => t('move.done', { n: answer.moved, matched: answer.matched })} onDone=${live.reload} />`}
+    `;
+}

@@ -1,0 +1,251 @@
+/** A task: its story, why it does not run yet, its payload, and what its owner can do with it. */
+
+import { html, useEffect, useState } from '../vendor/preact.js';
+import { instant, length, number, relative, size, t } from '../i18n/index.js';
+import * as routes from '../api/routes.js';
+import { Problem } from '../api/client.js';
+import { parseDue } from '../logic/filter.js';
+import { base64Of, describePayload, pretty, rawMember } from '../logic/payload.js';
+import { eventsOf, whyNot } from '../logic/story.js';
+import { href } from '../state/location.js';
+import { useLive } from '../state/live.js';
+import { may, now, zone } from '../state/session.js';
+import { Copy, Empty, Failure, Field, Loaded, StateChip, Time, download } from '../ui/parts.js';
+import { Confirm, Dialog } from '../ui/dialog.js';
+
+/** @param {any} values */
+const withTimes = (values) => ({ ...values, due: values.due ? instant(values.due) : '', until: values.until ? instant(values.until) : '', n: values.ready ?? values.attempt ?? 0 });
+
+/** @param {{task: any, told: any}} props */
+function Story({ task, told }) {
+    /** @type {import('../logic/story.js').Event[]} */
+    const events = told
+        ? [...told.events.map((/** @type {any} */ e) => ({ ...e, at: e.at ? Date.parse(e.at) : null })), ...told.next.map((/** @type {any} */ e) => ({ ...e, at: e.at ? Date.parse(e.at) : null, future: true }))]
+        : eventsOf(task, now());
+    return html`
+        <ol class="story">
+            ${events.map((event, i) => {
+                const before = events.slice(0, i).reverse().find((e) => e.at !== null);
+                const gap = event.at !== null && before?.at ? event.at - before.at : 0;
+                return html`<li class=${event.future ? 'future' : ''}>
+                    ${gap > 0 && html`<span class="gap">${t('story.after', { length: length(gap) })}</span>`}
+                    <strong>${t(`story.${event.what}`, { n: event.attempt ?? 0 })}</strong>
+                    ${event.at !== null && html` <${Time} ms=${event.at} both />`}
+                    ${event.reason && html`<pre class="reason">${event.what === 'dead' ? t(`reason.${event.reason}`) : event.reason}</pre>`}
+                </li>`;
+            })}
+        </ol>
+        ${(!told || told.complete === false) && html`<p class="dim">${t('story.incomplete')}</p>`}
+    `;
+}
+
+/** @param {{task: any, text: string}} props */
+function Payload({ task, text }) {
+    const payload = describePayload(task, rawMember(text, 'payload'));
+    const name = `${task.key.replace(/[^\w.-]+/g, '_').slice(0, 80)}.${payload.kind === 'json' ? 'json' : payload.kind === 'text' ? 'txt' : 'bin'}`;
+    return html`
+        <div class="bar-of-fields">
+            <h2>${t('task.payload')} <small class="dim">${payload.type} · ${size(payload.size)}</small></h2>
+            <div class="buttons">
+                <${Copy} text=${payload.full} label=${payload.kind === 'binary' ? t('payload.copy_base64') : undefined} />
+                <button type="button" class="quiet" onClick=${() => download(name, payload.bytes, payload.type)}>${t('payload.download')}</button>
+            </div>
+        </div>
+        ${payload.kind === 'binary' && html`<p class="dim">${t('payload.binary')}</p>`}
+        <pre class="payload" tabindex="0" role="region" aria-label=${t('task.payload')}><code>${payload.shown}</code></pre>
+        ${payload.cut && html`<p class="note">${t('payload.cut', { size: size(payload.size) })}</p>`}
+    `;
+}
+
+/** The text of a payload as it is edited, and whether it is JSON. @param {any} task @param {string} text */
+function editable(task, text) {
+    const payload = describePayload(task, rawMember(text, 'payload'));
+    if (payload.kind === 'binary') return null;
+    return { json: payload.kind === 'json', type: payload.type, text: payload.kind === 'json' ? pretty(payload.full) : payload.full };
+}
+
+/** @param {string} text */
+function isJson(text) {
+    try {
+        JSON.parse(text);
+        return true;
+    } catch {
+        return false;
+    }
+}
+
+/** @param {{loaded: {task: any, text: string}, onClose: () => void, onDone: () => void}} props */
+function EditPayload({ loaded, onClose, onDone }) {
+    const { task } = loaded;
+    const first = editable(task, loaded.text);
+    const [text, setText] = useState(first?.text ?? '');
+    const [version, setVersion] = useState(task.version);
+    const [theirs, setTheirs] = useState(/** @type {string | null} */ (null));
+    const [error, setError] = useState(/** @type {any} */ (null));
+    const [busy, setBusy] = useState(false);
+    if (!first) return null;
+    const wrong = first.json && !isJson(text) ? t('payload.no_json') : null;
+    const submit = async (/** @type {Event} */ event) => {
+        event.preventDefault();
+        setBusy(true);
+        setError(null);
+        try {
+            // The text of the payload is sent as it is typed; a parsed one would have other numbers.
+            const body = first.json ? `{"payload":${text}}` : JSON.stringify({ payload_base64: base64Of(new TextEncoder().encode(text)), content_type: first.type });
+            await routes.patchTask(task.queue, task.key, body, { version });
+            onDone();
+            onClose();
+        } catch (failure) {
+            if (failure instanceof Problem && failure.status === 412) {
+                const now_ = await routes.task(task.queue, task.key, undefined).catch((e) => { setError(e); return null; });
+                if (now_) {
+                    setTheirs(editable(now_.task, now_.text)?.text ?? t('payload.binary'));
+                    setVersion(now_.task.version);
+                }
+            } else setError(failure);
+        }
+        setBusy(false);
+    };
+    return html`<${Dialog} title=${t('payload.edit')} onClose=${onClose}>
+        <form onSubmit=${submit}>
+            ${theirs !== null && html`<div class="box failure" role="alert"><strong>${t('payload.changed')}</strong><p>${t('payload.changed_text', { version })}</p></div>`}
+            <div class=${theirs === null ? '' : 'both'}>
+                <${Field} id="payload-text" label=${theirs === null ? t('task.payload') : t('payload.mine')} wrong=${wrong}>
+                    <textarea id="payload-text" autofocus rows="14" spellcheck="false" value=${text} aria-invalid=${wrong ? 'true' : undefined} onInput=${(/** @type {any} */ e) => setText(e.target.value)}></textarea>
+                <//>
+                ${theirs !== null && html`<${Field} id="payload-theirs" label=${t('payload.theirs', { version })}><textarea id="payload-theirs" rows="14" readonly value=${theirs}></textarea><//>`}
+            </div>
+            ${error && html`<${Failure} error=${error} />`}
+            <div class="buttons">
+                <button type="button" onClick=${onClose}>${t('action.keep')}</button>
+                ${theirs !== null && html`<button type="button" onClick=${() => { setText(theirs); setTheirs(null); }}>${t('payload.take_theirs')}</button>`}
+                <button type="submit" class="primary" disabled=${busy || wrong !== null}>${theirs === null ? t('payload.save') : t('payload.save_mine')}</button>
+            </div>
+        </form>
+    <//>`;
+}
+
+/** @param {{task: any, onClose: () => void, onDone: () => void}} props */
+function Move({ task, onClose, onDone }) {
+    const [text, setText] = useState('');
+    const [error, setError] = useState(/** @type {any} */ (null));
+    const [changed, setChanged] = useState(/** @type {any} */ (null));
+    const at = parseDue(text, now(), zone.get());
+    const version = changed?.version ?? task.version;
+    const submit = async (/** @type {Event} */ event) => {
+        event.preventDefault();
+        if (at === null) return;
+        // A length counts from the server's clock, not from that of the browser.
+        const body = /^\+/.test(text.trim()) ? { delay: text.trim().slice(1) } : { at_ms: Math.max(0, at) };
+        try {
+            await routes.patchTask(task.queue, task.key, body, { version });
+            onDone();
+            onClose();
+        } catch (failure) {
+            setError(failure);
+            if (failure instanceof Problem && failure.status === 412) {
+                await routes.task(task.queue, task.key, undefined).then((loaded) => { setChanged(loaded.task); setError(null); }, setError);
+            }
+        }
+    };
+    return html`<${Dialog} title=${t('move.title')} onClose=${onClose}>
+        <form onSubmit=${submit}>
+            ${changed && html`<div class="box failure" role="alert"><strong>${t('payload.changed')}</strong><p>${t('move.changed', { due: instant(Date.parse(changed.due_at)), version: changed.version })}</p></div>`}
+            <p>${t('move.from', { due: instant(Date.parse((changed ?? task).due_at)) })}</p>
+            <${Field} id="move-at" label=${t('move.to')} note=${at === null ? t('move.note', { zone: zone.get() }) : `${instant(at)} · ${relative(at)}`} wrong=${text !== '' && at === null ? t('search.wrong_due') : null}>
+                <input id="move-at" autofocus autocomplete="off" placeholder="+2h" value=${text} onInput=${(/** @type {any} */ e) => setText(e.target.value)} />
+            <//>
+            ${error && html`<${Failure} error=${error} />`}
+            <div class="buttons">
+                <button type="button" onClick=${onClose}>${t('action.keep')}</button>
+                <button type="submit" class="primary" disabled=${at === null}>${changed ? t('move.anyway') : t('action.move')}</button>
+            </div>
+        </form>
+    <//>`;
+}
+
+/** @param {{queue: string, key_: string, problem: any, onRetry: () => void}} props */
+function Gone({ queue, key_, problem, onRetry }) {
+    if (problem?.kind === 'done') return html`<${Empty} title=${t('task.done')} text=${t('task.done_text')} />`;
+    if (problem?.kind === 'not-found') {
+        return html`<${Empty} title=${t('task.none')} text=${t('task.none_text')} command=${`curl -X PUT ${routes.curlAddress(['v1', 'queues', queue, 'tasks', key_])} -H 'content-type: application/json' -d '{"delay":"1m"}'`} />`;
+    }
+    return html`<${Failure} error=${problem} onRetry=${onRetry} />`;
+}
+
+/** @param {{queue: string, task: any, text: string, told: any, reload: () => void}} props */
+function Whole({ queue, task, text, told, reload }) {
+    const around = useLive((signal) => routes.queue(queue, signal), [queue], 5000);
+    const [open, setOpen] = useState(/** @type {string | null} */ (null));
+    const [error, setError] = useState(/** @type {any} */ (null));
+    const close = () => setOpen(null);
+    const why = whyNot(task, around.data, now());
+    const act = (/** @type {Promise<any>} */ call) => call.then(() => { setError(null); reload(); }, (failure) => { setError(failure); reload(); });
+    const isDead = task.state === 'dead';
+    const isLeased = task.state === 'leased';
+    const hasTimeline = (task.timeline ?? []).length > 0;
+    const isBinary = describePayload(task, 'null').kind === 'binary';
+    const facts = [
+        ['task.due', html`<${Time} ms=${Date.parse(task.due_at)} both />`],
+        ['task.attempt', number(task.attempt)],
+        ['task.priority', number(task.priority)],
+        ['task.group', task.group],
+        ['task.tags', task.tags.length > 0 && task.tags.map((/** @type {string} */ tag) => html`<a class="tag" href=${href('search', { queue }, { tag })}>${tag}</a> `)],
+        ['task.expires', task.expire_at && html`<${Time} ms=${Date.parse(task.expire_at)} both />`],
+        ['task.dead_at', task.dead_at && html`<${Time} ms=${Date.parse(task.dead_at)} both />`],
+        ['task.reason', task.reason && t(`reason.${task.reason}`)],
+        ['task.retry', task.retry && html`<code>${JSON.stringify(task.retry)}</code>`],
+        ['task.trace', task.traceparent && html`<code>${task.traceparent}</code> <${Copy} text=${task.traceparent} />`],
+        ['task.version', number(task.version)],
+        ['task.id', String(task.id)],
+    ];
+    return html`
+        <p class=${`why why-${task.state}`}>${told?.why ?? t(why.key, withTimes(why.values))}</p>
+        ${error && html`<${Failure} error=${error} />`}
+        <div class="actions actions-bottom">
+            ${may('produce') && !isDead && html`
+                ${task.state === 'scheduled' && !hasTimeline && html`<button type="button" class="primary" onClick=${() => act(routes.run(queue, task.key, task.version))}>${t('action.run')}</button>`}
+                ${!isLeased && !hasTimeline && html`<button type="button" onClick=${() => setOpen('move')}>${t('action.move_to')}</button>`}
+                ${!isLeased && !hasTimeline && !isBinary && html`<button type="button" onClick=${() => setOpen('payload')}>${t('payload.edit')}</button>`}
+                ${isLeased && routes.HAS.release && html`<button type="button" onClick=${() => act(routes.releaseTask(queue, task.key))}>${t('action.release')}</button>`}`}
+            ${isDead && may('admin') && html`<button type="button" class="primary" onClick=${() => act(routes.redrive(queue, { id: task.id }))}>${t('action.redrive')}</button>`}
+            ${may('produce') && html`<button type="button" class="danger" onClick=${() => setOpen('cancel')}>${isLeased ? t('action.revoke_task') : t('action.cancel_task')}</button>`}
+        </div>
+        <div class="halves">
+            <section>
+                <h2>${t('task.story')}</h2>
+                <${Story} task=${task} told=${told} />
+            </section>
+            <section>
+                <h2>${t('task.facts')}</h2>
+                <dl class="facts">${facts.filter(([, value]) => value).map(([word, value]) => html`<div><dt>${t(String(word))}</dt><dd>${value}</dd></div>`)}</dl>
+                ${hasTimeline && html`<p class="dim">${t('task.timeline_note')}</p>`}
+            </section>
+        </div>
+        <${Payload} task=${task} text=${text} />
+        ${open === 'move' && html`<${Move} task=${task} onClose=${close} onDone=${reload} />`}
+        ${open === 'payload' && html`<${EditPayload} loaded=${{ task, text }} onClose=${close} onDone=${reload} />`}
+        ${open === 'cancel' && html`<${Confirm} title=${isLeased ? t('cancel.title_leased') : t('cancel.title_one')} text=${html`<p class="name">${task.key}</p><p>${isLeased ? t('cancel.text_leased') : t('cancel.text_one')}</p>`}
+            action=${isLeased ? t('action.revoke') : t('action.cancel')} queue=${queue} onClose=${close}
+            run=${() => routes.cancel(queue, task.key, { version: isDead ? undefined : task.version, revoke: isLeased })} onDone=${reload} />`}
+    `;
+}
+
+/** @param {{queue: string, key_: string}} props */
+export function Task({ queue, key_ }) {
+    // A long payload is not read again and again.
+    const [heavy, setHeavy] = useState(false);
+    const live = useLive(async (signal) => {
+        const [loaded, told] = await Promise.all([routes.task(queue, key_, signal), routes.HAS.story ? routes.story(queue, key_, signal).catch(() => null) : null]);
+        return { ...loaded, told };
+    }, [queue, key_], heavy ? 0 : 3000);
+    const gone = live.error && /** @type {any} */ (live.error).status === 404;
+    useEffect(() => { if (live.data && live.data.text.length > 65_536) setHeavy(true); }, [live.data]);
+    return html`
+        <nav class="crumbs" aria-label=${t('task.where')}><a class="name" href=${href('queue', { queue })}>${queue}</a> / <a href=${href('search', { queue })}>${t('search.title')}</a></nav>
+        <h1 tabindex="-1" class="name">${key_} ${live.data && !gone && html`<${StateChip} state=${live.data.task.state} />`}</h1>
+        ${gone
+            ? html`<${Gone} queue=${queue} key_=${key_} problem=${live.error} onRetry=${live.reload} />`
+            : html`<${Loaded} live=${live}>${(/** @type {any} */ data) => html`<${Whole} queue=${queue} task=${data.task} text=${data.text} told=${data.told} reload=${live.reload} />`}<//>`}
+    `;
+}

@@ -1,0 +1,76 @@
+/** Data of the server that a component shows: loaded, loaded again at an interval, and kept while the server does not answer. */
+
+import { useCallback, useEffect, useRef, useState } from '../vendor/preact.js';
+
+/**
+ * @template T
+ * @typedef {object} Live
+ * @property {T | null} data The last good answer.
+ * @property {import('../api/client.js').Problem | Error | null} error The outcome of the last call, if it failed.
+ * @property {boolean} loading Whether there is no answer yet.
+ * @property {number | null} at When the data came.
+ * @property {() => void} reload
+ * @property {(data: T) => void} replace Shows data that another call answered.
+ */
+
+/**
+ * @template T
+ * @param {(signal: AbortSignal) => Promise<T>} load
+ * @param {unknown[]} deps What the call depends on. After a change the old data goes.
+ * @param {number} [intervalMs] 0 loads once. A hidden page does not load.
+ * @returns {Live<T>}
+ */
+export function useLive(load, deps, intervalMs = 0) {
+    const [state, setState] = useState({ data: /** @type {T | null} */ (null), error: /** @type {any} */ (null), at: /** @type {number | null} */ (null), loading: true });
+    const current = useRef(load);
+    current.current = load;
+    const [round, setRound] = useState(0);
+    const key = JSON.stringify(deps);
+    const shown = useRef(key);
+    useEffect(() => {
+        const stop = new AbortController();
+        /** @type {number | undefined} */
+        let timer;
+        if (shown.current !== key) {
+            shown.current = key;
+            setState({ data: null, error: null, at: null, loading: true });
+        }
+        let failures = 0;
+        const next = () => {
+            if (stop.signal.aborted) return;
+            // A page that has failed asks again by itself, at most every 4 s.
+            const wait = failures > 0 ? Math.min(4000, 1000 * 2 ** (failures - 1)) : intervalMs;
+            if (wait > 0) timer = window.setTimeout(turn, wait);
+        };
+        const turn = async () => {
+            if (document.hidden && failures === 0 && intervalMs > 0) {
+                next();
+                return;
+            }
+            try {
+                const data = await current.current(stop.signal);
+                if (stop.signal.aborted) return;
+                failures = 0;
+                setState({ data, error: null, at: Date.now(), loading: false });
+            } catch (error) {
+                if (stop.signal.aborted) return;
+                const status = /** @type {any} */ (error).status;
+                // A refusal stays one until something changes; a call without answer is made again.
+                failures = status === 0 || status >= 500 || intervalMs > 0 ? failures + 1 : 0;
+                setState((before) => ({ ...before, error, loading: false }));
+                if (failures === 0) return;
+            }
+            next();
+        };
+        turn();
+        return () => {
+            stop.abort();
+            window.clearTimeout(timer);
+        };
+    }, [key, round, intervalMs]);
+    const reload = useCallback(() => setRound((n) => n + 1), []);
+    const replace = useCallback((/** @type {T} */ data) => setState({ data, error: null, at: Date.now(), loading: false }), []);
+    // The first drawing after a change must not show the data of what was there before.
+    if (shown.current !== key) return { data: null, error: null, at: null, loading: true, reload, replace };
+    return { ...state, reload, replace };
+}

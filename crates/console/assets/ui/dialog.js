@@ -1,0 +1,124 @@
+/** Dialogs. One that destroys names the number of tasks first, and wants the queue's name where they are many. */
+
+import { html, useEffect, useRef, useState } from '../vendor/preact.js';
+import { number, t } from '../i18n/index.js';
+import { href } from '../state/location.js';
+import * as routes from '../api/routes.js';
+import { Failure, Loading } from './parts.js';
+
+/** From this number of tasks on, the queue's name is typed. */
+export const TYPED_FROM = 1000;
+
+/**
+ * @param {{title: string, onClose: () => void, children: any}} props
+ */
+export function Dialog({ title, onClose, children }) {
+    const box = useRef(/** @type {HTMLDialogElement | null} */ (null));
+    useEffect(() => {
+        const dialog = box.current;
+        if (dialog && !dialog.open) dialog.showModal();
+        return () => dialog?.close();
+    }, []);
+    return html`
+        <dialog ref=${box} aria-labelledby="dialog-title" onCancel=${(/** @type {Event} */ e) => { e.preventDefault(); onClose(); }}
+            onClick=${(/** @type {Event} */ e) => { if (e.target === box.current) onClose(); }}>
+            <div class="dialog">
+                <h2 id="dialog-title">${title}</h2>
+                ${children}
+            </div>
+        </dialog>
+    `;
+}
+
+/**
+ * Waits for a job that was begun by a call. An answer that is no job passes.
+ * @param {any} answer
+ * @param {(job: any) => void} onProgress
+ * @param {() => boolean} stopped
+ */
+export async function ended(answer, onProgress, stopped) {
+    let job = answer;
+    while (job && job.id !== undefined && job.state === 'running' && !stopped()) {
+        onProgress(job);
+        await new Promise((done) => setTimeout(done, 500));
+        job = await routes.job(job.id);
+    }
+    return job;
+}
+
+/**
+ * Asks before something is done that cannot be undone.
+ * @param {object} props
+ * @param {string} props.title
+ * @param {any} props.text
+ * @param {string} props.action The word of the button.
+ * @param {string} props.queue
+ * @param {() => Promise<any>} [props.count] A dry run; answers `matched` or a job that has it.
+ * @param {number} [props.known] The number of tasks, if there is no dry run.
+ * @param {boolean} [props.offerRevoke] Whether leased tasks may be included.
+ * @param {(options: {revoke: boolean}) => Promise<any>} props.run
+ * @param {(answer: any) => any} [props.done] The words for the answer.
+ * @param {() => void} props.onClose
+ * @param {() => void} [props.onDone]
+ */
+export function Confirm({ title, text, action, queue, count, known, offerRevoke, run, done, onClose, onDone }) {
+    const [matched, setMatched] = useState(/** @type {number | null} */ (count ? null : known ?? 1));
+    const [error, setError] = useState(/** @type {any} */ (null));
+    const [typed, setTyped] = useState('');
+    const [revoke, setRevoke] = useState(false);
+    const [busy, setBusy] = useState(false);
+    const [answer, setAnswer] = useState(/** @type {any} */ (null));
+    const [job, setJob] = useState(/** @type {any} */ (null));
+    const closed = useRef(false);
+    useEffect(() => {
+        if (count) {
+            count().then((first) => ended(first, setJob, () => closed.current)).then((result) => {
+                setJob(null);
+                setMatched(result.matched);
+            }, setError);
+        }
+        return () => { closed.current = true; };
+    }, []);
+    const mustType = (matched ?? 0) > TYPED_FROM;
+    const go = async (/** @type {Event} */ event) => {
+        event.preventDefault();
+        setBusy(true);
+        setError(null);
+        try {
+            const result = await run({ revoke });
+            setAnswer(result ?? {});
+            onDone?.();
+            if (!done) onClose();
+        } catch (failure) {
+            setError(failure);
+        }
+        setBusy(false);
+    };
+    if (answer && done) {
+        return html`<${Dialog} title=${title} onClose=${onClose}>
+            <p>${answer.id !== undefined && answer.state ? html`${t('confirm.job', { id: answer.id })} <a href=${href('jobs')}>${t('jobs.title')}</a>` : done(answer)}</p>
+            <div class="buttons"><button type="button" autofocus onClick=${onClose}>${t('action.close')}</button></div>
+        <//>`;
+    }
+    return html`<${Dialog} title=${title} onClose=${onClose}>
+        <form onSubmit=${go}>
+            <div>${text}</div>
+            ${count && (matched === null
+                ? !error && (job ? html`<p role="status">${t('confirm.counting', { looked: job.looked_at, of: job.of })}</p>` : html`<${Loading} />`)
+                : html`<p class="count" role="status">${t('confirm.count', { n: matched })}</p>`)}
+            ${offerRevoke && html`<label class="check"><input type="checkbox" checked=${revoke} onChange=${(/** @type {any} */ e) => setRevoke(e.target.checked)} />${t('confirm.revoke')}</label>`}
+            ${mustType && html`
+                <div class="field">
+                    <label for="confirm-name">${t('confirm.type', { queue, n: matched })}</label>
+                    <input id="confirm-name" autocomplete="off" spellcheck="false" value=${typed} onInput=${(/** @type {any} */ e) => setTyped(e.target.value)} />
+                </div>`}
+            ${error && html`<${Failure} error=${error} />`}
+            <div class="buttons">
+                <button type="button" autofocus onClick=${onClose}>${t('action.keep')}</button>
+                <button type="submit" class="danger" disabled=${busy || matched === null || matched === 0 || (mustType && typed !== queue)}>
+                    ${action}${count && matched ? ` (${number(matched)})` : ''}
+                </button>
+            </div>
+        </form>
+    <//>`;
+}

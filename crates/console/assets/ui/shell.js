@@ -1,0 +1,100 @@
+/** What is around every page: the header, the banners of the server's state, and the log-in. */
+
+import { html, useEffect, useState } from '../vendor/preact.js';
+import { clockTime, instant, t } from '../i18n/index.js';
+import { href } from '../state/location.js';
+import { connection } from '../state/connection.js';
+import { caller, hasToken, language, logIn, logOut, login, server, setLanguage, setTheme, setZone, theme, virtualNow, zone } from '../state/session.js';
+import { browserZone } from '../logic/instant.js';
+import { useStore } from '../state/store.js';
+import { wordsOf } from './parts.js';
+
+/** @type {[string, string][]} */
+const NAV = [['overview', 'overview.title'], ['horizon', 'horizon.title'], ['schedules', 'schedules.title'], ['jobs', 'jobs.title'], ['clock', 'clock.title'], ['about', 'about.title']];
+
+/** The entry of the navigation that a page belongs to. @param {string} page */
+const entryOf = (page) => (page === 'schedule' ? 'schedules' : ['queue', 'search', 'task', 'dead', 'settings'].includes(page) ? 'overview' : page);
+
+/** @param {{page: string}} props */
+export function Header({ page }) {
+    const state = useStore(server);
+    const chosenTheme = useStore(theme);
+    const chosenZone = useStore(zone);
+    const chosenLanguage = useStore(language);
+    const known = useStore(hasToken);
+    useStore(caller);
+    const zones = [...new Set([browserZone(), 'UTC'])];
+    return html`
+        <header>
+            <a class="skip" href="#main" data-outside>${t('shell.skip')}</a>
+            <a class="brand" href=${href('overview')}><span class="mark" aria-hidden="true"></span>Tickwheel</a>
+            <nav aria-label=${t('shell.nav')}>
+                ${NAV.filter(([name]) => name !== 'clock' || state?.virtual_clock).map(([name, word]) => html`
+                    <a href=${href(name)} aria-current=${entryOf(page) === name ? 'page' : undefined}>${t(word)}</a>
+                `)}
+            </nav>
+            <div class="choices">
+                <select aria-label=${t('shell.zone')} value=${chosenZone} onChange=${(/** @type {any} */ e) => setZone(e.target.value)}>
+                    ${zones.map((name) => html`<option value=${name} selected=${name === chosenZone}>${name}</option>`)}
+                </select>
+                <select aria-label=${t('shell.language')} value=${chosenLanguage} onChange=${(/** @type {any} */ e) => setLanguage(e.target.value)}>
+                    <option value="en" lang="en" selected=${chosenLanguage === 'en'}>English</option>
+                    <option value="zh" lang="zh-CN" selected=${chosenLanguage === 'zh'}>中文</option>
+                </select>
+                <select aria-label=${t('shell.theme')} value=${chosenTheme} onChange=${(/** @type {any} */ e) => setTheme(e.target.value)}>
+                    ${['system', 'light', 'dark'].map((name) => html`<option value=${name} selected=${name === chosenTheme}>${t(`shell.theme_${name}`)}</option>`)}
+                </select>
+                ${known && html`<button type="button" class="quiet" onClick=${logOut}>${t('shell.logout')}</button>`}
+            </div>
+        </header>
+    `;
+}
+
+/** Banners: no connection, and what the server says of itself. */
+export function Banners() {
+    const link = useStore(connection);
+    const state = useStore(server);
+    const frozen = useStore(virtualNow);
+    // The region is polite and changes at most when the connection does.
+    const lost = link.ok ? '' : t('shell.lost', { time: clockTime(link.lastAnswer ?? Date.now()) });
+    const notes = [];
+    if (state?.read_only) notes.push(['bad', t('banner.read_only', { why: state.read_only })]);
+    if (state?.draining) notes.push(['warn', t('banner.draining')]);
+    if (state && !state.read_only && state.why && state.status !== 'draining') notes.push(['warn', t('banner.degraded', { why: state.why })]);
+    if (state && Math.abs(state.clock?.offset_ms ?? 0) > 1000) notes.push(['warn', t('banner.clock', { n: state.clock.offset_ms })]);
+    if (state?.virtual_clock) notes.push(['info', frozen === null ? t('banner.virtual') : t('banner.virtual_at', { time: instant(frozen) })]);
+    if (state?.recovery) notes.push(['info', t('banner.recovery', { note: state.recovery })]);
+    return html`
+        <div role="status" class=${lost ? 'banner banner-bad' : ''}>${lost}</div>
+        ${notes.map(([tone, text]) => html`<div class=${`banner banner-${tone}`}>${text}</div>`)}
+    `;
+}
+
+/** The page that asks for a token. */
+export function Login() {
+    const problem = useStore(login);
+    const [text, setText] = useState('');
+    const [keep, setKeep] = useState(true);
+    useEffect(() => { document.title = `${t('login.title')} · Tickwheel`; });
+    const { detail, hint } = wordsOf(problem);
+    const submit = (/** @type {Event} */ event) => {
+        event.preventDefault();
+        if (text.trim() !== '') logIn(text.trim(), keep);
+    };
+    return html`
+        <main id="main" class="login">
+            <h1 tabindex="-1">${t('login.title')}</h1>
+            <p>${t('login.text')}</p>
+            ${hasToken.get() && html`<div class="box failure" role="alert"><strong>${t('login.refused')}</strong><p>${detail}</p><p class="dim">${hint}</p></div>`}
+            <form onSubmit=${submit}>
+                <div class="field">
+                    <label for="token">${t('login.token')}</label>
+                    <input id="token" type="password" autocomplete="off" spellcheck="false" value=${text} onInput=${(/** @type {any} */ e) => setText(e.target.value)} data-search />
+                </div>
+                <label class="check"><input type="checkbox" checked=${keep} onChange=${(/** @type {any} */ e) => setKeep(e.target.checked)} />${t('login.keep')}</label>
+                <div class="buttons"><button type="submit" class="primary" disabled=${text.trim() === ''}>${t('login.go')}</button></div>
+            </form>
+            <p class="dim">${t('login.note')}</p>
+        </main>
+    `;
+}
