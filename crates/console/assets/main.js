@@ -4,10 +4,9 @@ import { html, render, useEffect, useErrorBoundary, useRef } from './vendor/prea
 import { t } from './i18n/index.js';
 import * as routes from './api/routes.js';
 import { href, useView } from './state/location.js';
-import { connection } from './state/connection.js';
+import { connection } from './api/client.js';
 import { caller, language, login, server, showLanguage, showTheme, theme, virtualNow, zone } from './state/session.js';
-import { useLive } from './state/live.js';
-import { useStore } from './state/store.js';
+import { useLive, useStore } from './state/live.js';
 import { Banners, Header, Login } from './ui/shell.js';
 import { Keyboard } from './ui/keyboard.js';
 import { Failure } from './ui/parts.js';
@@ -21,8 +20,7 @@ import { Dead } from './pages/dead.js';
 import { Schedules } from './pages/schedules.js';
 import { Schedule } from './pages/schedule.js';
 import { Jobs } from './pages/jobs.js';
-import { Clock } from './pages/clock.js';
-import { About } from './pages/about.js';
+import { About, Clock } from './pages/server.js';
 
 /** @type {Record<string, any>} */
 const PAGES = { overview: Overview, horizon: Horizon, queue: Queue, settings: Settings, search: Search, task: Task, dead: Dead, schedules: Schedules, schedule: Schedule, jobs: Jobs, clock: Clock, about: About };

@@ -2,7 +2,20 @@
 
 import { base } from '../state/location.js';
 import { token, unauthorized } from '../state/session.js';
-import { observe } from '../state/connection.js';
+import { parseEvents } from '../logic/events.js';
+import { store } from '../state/live.js';
+
+/** Whether the server answers, and when it did last. @type {import('../state/live.js').Store<{ok: boolean, lastAnswer: number | null}>} */
+export const connection = store({ ok: /** @type {boolean} */ (true), lastAnswer: /** @type {number | null} */ (null) });
+
+let lastAnswer = Date.now();
+
+/** Notes the outcome of a call: an answer of any kind, or none. @param {boolean} answered */
+export function observe(answered) {
+    if (answered) lastAnswer = Date.now();
+    const before = connection.get();
+    if (before.ok !== answered) connection.set({ ok: answered, lastAnswer: answered ? null : lastAnswer });
+}
 
 /** An error answer by RFC 9457, or a call that got no answer; then its status is 0. */
 export class Problem extends Error {
@@ -114,33 +127,6 @@ export async function call(method, segments, options = {}) {
     }
     const data = options.text ? null : JSON.parse(text || 'null');
     return { data, status: response.status, etag: response.headers.get('etag'), text };
-}
-
-/**
- * Splits a stream of server-sent events. Bytes that end inside an event stay for the next call.
- * @param {string} buffer
- * @returns {{events: {event: string, data: string, id: string}[], rest: string}}
- */
-export function parseEvents(buffer) {
-    const text = buffer.replace(/\r\n?/g, '\n');
-    const end = text.lastIndexOf('\n\n');
-    if (end < 0) return { events: [], rest: text };
-    const events = [];
-    for (const block of text.slice(0, end).split('\n\n')) {
-        const event = { event: 'message', data: '', id: '' };
-        const lines = [];
-        for (const line of block.split('\n')) {
-            const colon = line.indexOf(':');
-            if (colon <= 0) continue;
-            const value = line.slice(colon + 1).replace(/^ /, '');
-            const name = line.slice(0, colon);
-            if (name === 'event') event.event = value;
-            if (name === 'id') event.id = value;
-            if (name === 'data') lines.push(value);
-        }
-        if (lines.length > 0) events.push({ ...event, data: lines.join('\n') });
-    }
-    return { events, rest: text.slice(end + 2) };
 }
 
 /**

@@ -1,6 +1,6 @@
 /** The calls that the pages make, one function for each, and which routes the server has. */
 
-import { address, call, stream } from './client.js';
+import { Problem, address, call, stream } from './client.js';
 
 /**
  * Routes and parameters that the server of this release has. A page works without those that are false, with less.
@@ -30,7 +30,8 @@ export const FILTER_MEMBERS = ['state', 'due_from', 'due_to', 'tag', ...(HAS.sea
 /** @typedef {AbortSignal | undefined} Signal */
 
 const queuePath = (/** @type {string} */ queue, /** @type {string[]} */ ...rest) => ['v1', 'queues', queue, ...rest];
-const ifMatch = (/** @type {number | string | null | undefined} */ version) => (version === null || version === undefined ? {} : { 'if-match': `"${version}"` });
+/** @type {(version: number | string | null | undefined) => Record<string, string>} */
+const ifMatch = (version) => (version === null || version === undefined ? /** @type {Record<string, string>} */ ({}) : { 'if-match': `"${version}"` });
 
 // The server
 
@@ -47,7 +48,7 @@ export const advance = async (by) => (await call('POST', ['v1', 'clock', 'advanc
 /**
  * @param {Record<string, string>} query
  * @param {(event: string, data: any) => void} onEvent
- * @param {(problem: import('./client.js').Problem) => void} onProblem
+ * @param {(problem: Problem) => void} onProblem
  */
 export const events = (query, onEvent, onProblem) => stream(['v1', 'events'], query, onEvent, onProblem);
 
@@ -71,8 +72,24 @@ export const deleteQueue = async (queue) => (await call('DELETE', queuePath(queu
 export const bulkCancel = async (queue, body) => (await call('POST', queuePath(queue, 'cancel'), { body })).data;
 /** @param {string} queue @param {Record<string, any>} body */
 export const bulkMove = async (queue, body) => (await call('POST', queuePath(queue, 'move'), { body })).data;
-/** @param {Record<string, string>} query @param {Signal} signal */
-export const forecast = async (query, signal) => (await call('GET', ['v1', 'forecast'], { query, signal })).data;
+/** The forecasts of this page, one after the other: the server makes one at a time, and answers `busy` to a second one. */
+let lastForecast = Promise.resolve(/** @type {any} */ (null));
+
+/** @param {Record<string, string>} query @param {Signal} signal @returns {Promise<any>} */
+export function forecast(query, signal) {
+    const mine = lastForecast.then(async () => {
+        for (let turn = 1; ; turn += 1) {
+            try {
+                return (await call('GET', ['v1', 'forecast'], { query, signal })).data;
+            } catch (error) {
+                if (!(error instanceof Problem) || error.kind !== 'busy' || turn === 5) throw error;
+                await new Promise((done) => setTimeout(done, 200 * turn));
+            }
+        }
+    });
+    lastForecast = mine.catch(() => null);
+    return mine;
+}
 
 // Tasks
 

@@ -30,7 +30,7 @@ export function parseDuration(text) {
         ms += Number(part[1] + (part[2] ?? '')) * UNITS[unit][1];
     }
     // A product such as 1.1 * 1000 may exceed the exact value by its last bit.
-    const whole = Math.ceil(ms - 1e-6);
+    const whole = Math.max(0, Math.ceil(ms - 1e-6));
     return whole <= MAX_MS ? whole : null;
 }
 

@@ -52,13 +52,6 @@ export function offsetMinutes(ms, zone) {
     return Math.round((asUtc - Math.floor(ms / 1000) * 1000) / 60_000);
 }
 
-/** @param {number} minutes */
-export function writeOffset(minutes) {
-    const all = Math.abs(minutes);
-    const two = (/** @type {number} */ n) => String(n).padStart(2, '0');
-    return `${minutes < 0 ? '-' : '+'}${two(Math.floor(all / 60))}:${two(all % 60)}`;
-}
-
 /**
  * An absolute time with its zone: `2030-03-31 03:00:00 Europe/Berlin`.
  * @param {number} ms

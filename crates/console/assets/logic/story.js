@@ -17,7 +17,6 @@
 export function eventsOf(task, now) {
     /** @type {Event[]} */
     const events = [];
-    if (task.version > 1) events.push({ what: 'changed', at: null });
     const failures = task.failures ?? [];
     if (failures.length > 0 && failures[0].attempt > 1) events.push({ what: 'earlier', at: null, attempt: failures[0].attempt - 1 });
     for (const failure of failures) events.push({ what: failure.how, at: Date.parse(failure.at), attempt: failure.attempt, reason: failure.reason });

@@ -44,7 +44,7 @@ const GroupCard = ({ queue, group, onRedrive, onCancel }) => html`
         <div class="group-head">
             <strong class="count">${number(group.count)}</strong>
             <div>
-                <h3>${t(`reason.${group.reason}`)}${group.how ? html` · ${t(`how.${group.how}`)}` : ''}</h3>
+                <h2>${t(`reason.${group.reason}`)}${group.how ? html` · ${t(`how.${group.how}`)}` : ''}</h2>
                 ${group.failure ? html`<pre class="reason">${group.failure}</pre>` : html`<p class="dim">${t('dead.no_text')}</p>`}
             </div>
         </div>

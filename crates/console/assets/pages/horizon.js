@@ -105,7 +105,7 @@ export function Horizon({ query }) {
             const wall = rate ? wallOf(bars, rate, data.due) : null;
             const hits = wall && wall.wall >= 0 ? bars[wall.wall] : null;
             const at = now();
-            const range = (/** @type {import('../logic/horizon.js').Bar} */ bar) => (zoomed ? `${instant(bar.from)} – ${length(bar.to - bar.from)}` : t('horizon.range', { from: length(Math.max(0, bar.from - at)), to: length(bar.to - at) }));
+            const range = (/** @type {import('../logic/horizon.js').Bar} */ bar) => (zoomed ? `${instant(bar.from)} – ${length(bar.to - bar.from)}` : t('horizon.range', { from: length(bar.from - bars[0].from), to: length(bar.to - bars[0].from) }));
             const words = (/** @type {import('../logic/horizon.js').Bar} */ bar) => `${range(bar)}: ${t('tasks.count', { n: bar.tasks })}${bar.expected > 0 ? `, ${t('horizon.expected', { n: bar.expected })}` : ''}`;
             const summary = t('horizon.summary', { n: sum, due: data.due });
             const every = Math.max(1, Math.ceil(bars.length / 10));

@@ -1,11 +1,11 @@
 /** A schedule: its progress, its editor, and when it runs next. */
 
 import { html, useEffect, useMemo, useState } from '../vendor/preact.js';
-import { instant, length, number, t } from '../i18n/index.js';
+import { instant, number, t } from '../i18n/index.js';
 import * as routes from '../api/routes.js';
 import { Problem } from '../api/client.js';
 import { parseDuration } from '../logic/duration.js';
-import { clockChanges, wall, writeOffset } from '../logic/instant.js';
+import { clockChanges } from '../logic/instant.js';
 import { rawMember } from '../logic/payload.js';
 import { repeatsWithinAnHour, tasksAYear, yearStrip } from '../logic/recurrence.js';
 import { go, href } from '../state/location.js';
@@ -89,9 +89,10 @@ function Preview({ spec, live }) {
     return html`
         ${cost !== null && html`<p>${t('schedule.cost', { n: cost })}</p>`}
         ${spec.cron && changes.length > 0 && html`<ul class="changes">${changes.map((change) => {
-            const minutes = change.after - change.before;
-            const at = wall(change.at - 1000, zone);
-            return html`<li>${t(minutes > 0 ? 'schedule.forward' : 'schedule.back', { zone, date: at.date, length: length(Math.abs(minutes) * 60_000), before: writeOffset(change.before), after: writeOffset(change.after), at: instant(change.at) })}</li>`;
+            // The wall shows one time just before the change and another one just after it; the hours between do not exist, or come twice.
+            const shows = [change.before, change.after].map((minutes) => new Date(change.at + minutes * 60_000).toISOString());
+            const [from, to] = shows.map((text) => text.slice(11, 16)).sort();
+            return html`<li>${t(change.after > change.before ? 'schedule.forward' : 'schedule.back', { zone, date: shows[0].slice(0, 10), from, to })}</li>`;
         })}</ul>`}
         ${repeatsWithinAnHour(spec.cron) && changes.some((c) => c.after < c.before) && html`<p class="note">${t('schedule.twice')}</p>`}
         ${occurrences.length === 0

@@ -138,7 +138,7 @@ export function Search({ queue, query }) {
             done=${(/** @type {any} */ answer) => t('cancel.done', { n: answer.cancelled, matched: answer.matched })} onDone=${live.reload} />`}
         ${open === 'move' && bulk && html`<${Confirm} title=${t('bulk.move_title', { queue })} action=${t('action.move')} queue=${queue} offerRevoke onClose=${close}
             text=${html`${what}<${MoveField} value=${target} onChange=${setTarget} />${target !== '' && !move && html`<${Failure} error=${{ message: t('move.wrong') }} />`}`}
-            count=${() => routes.bulkMove(queue, { filter: bulk, by: '0s', dry_run: true, revoke: true })}
+            count=${() => routes.bulkMove(queue, { filter: bulk, delay: '0s', dry_run: true, revoke: true })}
             run=${async (/** @type {any} */ { revoke }) => {
                 if (!move) throw new Error(t('move.wrong'));
                 return routes.bulkMove(queue, { filter: bulk, ...move, dry_run: false, revoke });

@@ -196,7 +196,7 @@ function Whole({ queue, task, text, told, reload }) {
         ['task.reason', task.reason && t(`reason.${task.reason}`)],
         ['task.retry', task.retry && html`<code>${JSON.stringify(task.retry)}</code>`],
         ['task.trace', task.traceparent && html`<code>${task.traceparent}</code> <${Copy} text=${task.traceparent} />`],
-        ['task.version', number(task.version)],
+        ['task.version', String(task.version)],
         ['task.id', String(task.id)],
     ];
     return html`

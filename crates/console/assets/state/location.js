@@ -1,7 +1,7 @@
 /** The address of the view: its page, parameters and query. All state of a view is in it. */
 
 import { match, path, rootOf, writeQuery } from '../logic/route.js';
-import { store, useStore } from './store.js';
+import { store, useStore } from './live.js';
 
 /** The address of the console's root, such as `http://127.0.0.1:8463/console/`. */
 export const base = new URL(rootOf(new URL('../', import.meta.url).href), window.location.href);

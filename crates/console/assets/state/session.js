@@ -1,7 +1,7 @@
 /** Who calls, what the server is, and how the reader wants to see it. */
 
 import { browserZone } from '../logic/instant.js';
-import { store } from './store.js';
+import { store } from './live.js';
 
 const TOKEN = 'tickwheel.token';
 
@@ -18,7 +18,7 @@ function quietly(read) {
 
 let secret = quietly(() => window.sessionStorage.getItem(TOKEN));
 
-/** The problem that asks for a token, or null while none is needed. @type {import('./store.js').Store<import('../api/client.js').Problem | null>} */
+/** The problem that asks for a token, or null while none is needed. @type {import('./live.js').Store<import('../api/client.js').Problem | null>} */
 export const login = store(/** @type {any} */ (null));
 /** Whether there is a token to forget. */
 export const hasToken = store(secret !== null);
@@ -52,9 +52,9 @@ export function logOut() {
 
 // The server
 
-/** What `GET /readyz` said last. @type {import('./store.js').Store<any>} */
+/** What `GET /readyz` said last. @type {import('./live.js').Store<any>} */
 export const server = store(/** @type {any} */ (null));
-/** What `GET /v1/whoami` said; null on a server without it, which then decides by each call. @type {import('./store.js').Store<any>} */
+/** What `GET /v1/whoami` said; null on a server without it, which then decides by each call. @type {import('./live.js').Store<any>} */
 export const caller = store(/** @type {any} */ (null));
 
 /** Whether the caller may do what needs a right. Actions that it may not do are not drawn. @param {'read' | 'produce' | 'consume' | 'admin'} right */
@@ -63,7 +63,7 @@ export function may(right) {
     return !known?.rights || known.rights.includes(right);
 }
 
-/** The instant of a virtual clock; null while the server's clock runs. @type {import('./store.js').Store<number | null>} */
+/** The instant of a virtual clock; null while the server's clock runs. @type {import('./live.js').Store<number | null>} */
 export const virtualNow = store(/** @type {number | null} */ (null));
 
 /** The server's time. */

@@ -7,6 +7,7 @@ import { gridLines, height } from '../logic/horizon.js';
 const HEIGHT = 260;
 const BELOW = 34;
 const LEFT = 44;
+const RIGHT = 16;
 
 /**
  * @typedef {object} BarView
@@ -30,7 +31,7 @@ export function BarChart({ bars, capacity, summary, onPick, onBrush }) {
     const [brush, setBrush] = useState(/** @type {[number, number] | null} */ (null));
     const width = Math.max(320, 22 * Math.min(bars.length, 44));
     const plot = HEIGHT - BELOW;
-    const step = (width - LEFT) / bars.length;
+    const step = (width - LEFT - RIGHT) / bars.length;
     // The capacity does not stretch the axis beyond ten times the largest bar.
     const most = Math.max(9, ...bars.map((b) => b.tasks + b.expected));
     const y = (/** @type {number} */ count) => plot - height(Math.min(count, most * 10), most) * (plot - 24);
@@ -73,7 +74,7 @@ export function BarChart({ bars, capacity, summary, onPick, onBrush }) {
                         <rect class="hit" x=${x} y="0" width=${step} height=${plot} />
                         ${bar.tasks > 0 && html`<rect class="tasks" x=${x + step * 0.12} y=${top} width=${step * 0.76} height=${plot - top} />`}
                         ${bar.expected > 0 && html`<rect class="expected" fill="url(#hatch)" x=${x + step * 0.12} y=${above} width=${step * 0.76} height=${top - above} />`}
-                        ${capacity && html`<line class="capacity" x1=${x} x2=${x + step} y1=${y(capacity[i])} y2=${y(capacity[i])} />`}
+                        ${capacity && capacity[i] > 0 && html`<line class="capacity" x1=${x} x2=${x + step} y1=${y(capacity[i])} y2=${y(capacity[i])} />`}
                         ${bar.label && html`<text class="axis" x=${x + step / 2} y=${plot + 18} text-anchor="middle">${bar.label}</text>`}
                     </g>`;
                 })}

@@ -3,10 +3,10 @@
 import { html, useEffect, useState } from '../vendor/preact.js';
 import { clockTime, instant, t } from '../i18n/index.js';
 import { href } from '../state/location.js';
-import { connection } from '../state/connection.js';
+import { connection } from '../api/client.js';
 import { caller, hasToken, language, logIn, logOut, login, server, setLanguage, setTheme, setZone, theme, virtualNow, zone } from '../state/session.js';
 import { browserZone } from '../logic/instant.js';
-import { useStore } from '../state/store.js';
+import { useStore } from '../state/live.js';
 import { wordsOf } from './parts.js';
 
 /** @type {[string, string][]} */

@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ENDS, LABELS, WINDOWS, barsOf, bucketFor, gridLines, height, linearBars, wallOf } from '../assets/logic/horizon.js';
+
+const NOW = Date.parse('2030-06-15T12:34:56.700Z');
+
+/** What the server would answer for tasks at these instants. @param {number[]} dues */
+const forecasts = (dues) => WINDOWS.map(({ bucketMs, spanMs }) => {
+    const from = Math.floor(NOW / bucketMs) * bucketMs;
+    const to = Math.ceil((NOW + spanMs) / bucketMs) * bucketMs;
+    /** @type {Map<number, number>} */
+    const counts = new Map();
+    for (const due of dues) if (due < to) counts.set(Math.floor(due / bucketMs) * bucketMs, (counts.get(Math.floor(due / bucketMs) * bucketMs) ?? 0) + 1);
+    return { from: new Date(from).toISOString(), to: new Date(to).toISOString(), buckets: [...counts].sort((a, b) => a[0] - b[0]).map(([at, tasks]) => ({ at: new Date(at).toISOString(), tasks })) };
+});
+
+test('there are 39 ranges to 100 years, and each label names one of them', () => {
+    assert.equal(ENDS.length, 39);
+    assert.equal(ENDS[38], 100 * 365 * 86_400_000);
+    assert.ok(ENDS.every((end, i) => i === 0 || end > ENDS[i - 1]));
+    for (const end of LABELS.keys()) assert.ok(ENDS.includes(end));
+});
+
+test('every task is counted once, and near its range', () => {
+    const dues = [];
+    for (let away = 300; away < ENDS[38]; away *= 1.07) dues.push(NOW + Math.floor(away));
+    const bars = barsOf(NOW, forecasts(dues));
+    assert.equal(bars.reduce((sum, bar) => sum + bar.tasks, 0), dues.length);
+    for (const due of dues) {
+        const near = bars.findIndex((bar) => due < bar.to);
+        assert.ok([near - 1, near, near + 1].some((i) => bars[i]?.tasks > 0), String(due - NOW));
+    }
+});
+
+test('the wall is the first range with more than the rate delivers', () => {
+    const bars = [0, 1, 2].map((i) => ({ from: i * 10_000, to: (i + 1) * 10_000, tasks: [10, 80, 0][i], expected: 0 }));
+    const rate = { count: 5, periodMs: 1000 };
+    assert.deepEqual(wallOf(bars, rate, 0), { capacity: [50, 50, 50], wall: 1, over: 30 });
+    assert.equal(wallOf(bars, rate, 60).over, 50, 'what is left over is carried on');
+    assert.equal(wallOf(bars.slice(0, 1), rate, 0).wall, -1);
+});
+
+test('a linear view has at most the buckets that fit', () => {
+    assert.equal(bucketFor(3_600_000, 3_600_000).bucket, '30s');
+    assert.equal(bucketFor(60_000, 30 * 86_400_000).bucket, '5m', 'the server counts 10,080 buckets from now');
+    const bars = linearBars({ bucket: '1m', from: '2030-01-01T00:00:00Z', to: '2030-01-01T00:05:00Z', buckets: [{ at: '2030-01-01T00:02:00Z', tasks: 7 }] }, 60_000, Date.parse('2030-01-01T00:01:30Z'), Date.parse('2030-01-01T00:04:00Z'));
+    assert.deepEqual(bars.map((bar) => bar.tasks), [0, 7, 0]);
+});
+
+test('one task can be seen beside a million', () => {
+    assert.ok(height(1, 1e6) > 0.04);
+    assert.equal(height(0, 10), 0);
+    assert.equal(height(1e6, 1e6), 1);
+    assert.deepEqual(gridLines(5000), [1, 10, 100, 1000]);
+});

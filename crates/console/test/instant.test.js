@@ -1,0 +1,27 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { absolute, clockChanges, offsetMinutes, parseInstant } from '../assets/logic/instant.js';
+
+const at = (/** @type {string} */ text) => Date.parse(text);
+
+test('an instant is shown in its zone', () => {
+    assert.equal(absolute(at('2030-03-31T01:00:00Z'), 'Europe/Berlin'), '2030-03-31 03:00:00 Europe/Berlin');
+    assert.equal(absolute(at('2030-03-31T00:00:00.007Z'), 'UTC', true), '2030-03-31 00:00:00.007 UTC');
+    assert.equal(offsetMinutes(at('2030-07-01T00:00:00Z'), 'Asia/Kolkata'), 330);
+});
+
+test('an instant is read in the zone, or with its own offset', () => {
+    assert.equal(parseInstant('2030-01-31 09:00', 'Europe/Berlin'), at('2030-01-31T08:00:00Z'));
+    assert.equal(parseInstant('2030-07-31', 'Europe/Berlin'), at('2030-07-30T22:00:00Z'));
+    assert.equal(parseInstant('2030-01-31T09:00:00+02:00', 'Europe/Berlin'), at('2030-01-31T07:00:00Z'));
+    for (const text of ['', 'tomorrow', '2030-13-01', '2030-01-31 25:00']) assert.equal(parseInstant(text, 'UTC'), null, text);
+});
+
+test('both changes of the clocks in a year are found to the minute', () => {
+    const changes = clockChanges('America/New_York', at('2030-01-01T00:00:00Z'), at('2031-01-01T00:00:00Z'));
+    assert.deepEqual(changes, [
+        { at: at('2030-03-10T07:00:00Z'), before: -300, after: -240 },
+        { at: at('2030-11-03T06:00:00Z'), before: -240, after: -300 },
+    ]);
+    assert.deepEqual(clockChanges('UTC', at('2030-01-01T00:00:00Z'), at('2031-01-01T00:00:00Z')), []);
+});

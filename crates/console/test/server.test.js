@@ -1,0 +1,34 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { parseEvents } from '../assets/logic/events.js';
+import { percentile, rates, statsOf } from '../assets/logic/metrics.js';
+
+test('events are split, also where a chunk ends inside one', () => {
+    const first = parseEvents(': hello\n\nevent: stats\r\nid: 1\r\ndata: {"a":\r\ndata: 1}\r\n\r\nevent: jo');
+    assert.deepEqual(first, { events: [{ event: 'stats', data: '{"a":\n1}', id: '1' }], rest: 'event: jo' });
+    assert.deepEqual(parseEvents(`${first.rest}bs\ndata: []\n\n`).events, [{ event: 'jobs', data: '[]', id: '' }]);
+});
+
+const text = (/** @type {number} */ put, /** @type {number} */ fast, /** @type {number} */ all) => `# TYPE x counter
+tickwheel_scheduled_total ${put}
+tickwheel_delivered_total{result="acked"} 3
+tickwheel_delivered_total{result="nacked"} 1
+tickwheel_fire_lateness_seconds_bucket{le="0.001"} ${fast}
+tickwheel_fire_lateness_seconds_bucket{le="5.0"} ${all}
+tickwheel_fire_lateness_seconds_bucket{le="+Inf"} ${all}
+tickwheel_queue_oldest_due_age_seconds{queue="a\\"b"} 1.5
+tickwheel_oldest_due_age_seconds 1.5
+tickwheel_store_room_bytes 18446744073709551615
+`;
+
+test('rates and bounds come from two looks at the metrics', () => {
+    const before = statsOf(text(10, 0, 0), 1000);
+    const after = statsOf(text(30, 98, 100), 11_000);
+    assert.equal(rates([before, after])?.put, 2);
+    assert.equal(rates([before]), null);
+    assert.equal(rates([after, { ...before, at: 12_000 }]), null, 'a restart begins at zero');
+    assert.equal(percentile(before.lateness, after.lateness, 0.5), 1);
+    assert.equal(percentile(before.lateness, after.lateness, 0.99), 5000);
+    assert.equal(percentile(after.lateness, after.lateness, 0.99), null);
+    assert.deepEqual([after.oldestByQueue['a"b'], after.roomBytes, after.counters.acked, after.counters.nacked], [1500, null, 3, 1]);
+});

@@ -1,0 +1,19 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { FIELDS, check, difference, patchOf, valuesOf } from '../assets/logic/settings.js';
+
+const field = (/** @type {string} */ name) => /** @type {any} */ (FIELDS.find((f) => f.name === name));
+
+test('only what differs is sent, and an emptied field as null', () => {
+    const before = valuesOf({ queue: 'a', rate: '5/s', burst: 5, retry: { base: '1h', max_attempts: 3, jitter: 0.5 } });
+    const after = { ...before, rate: '', burst: ' 5 ', max_in_flight: '10', 'retry.base': '2h', 'retry.jitter': '' };
+    assert.deepEqual(patchOf(difference(before, after)), { rate: null, max_in_flight: 10, retry: { base: '2h', jitter: null } });
+    assert.deepEqual(patchOf(difference(before, before)), {});
+});
+
+test('fields are checked with the limits of the server', () => {
+    const right = { max_in_flight: '1', rate: '1/250ms', default_lease: '12h', 'retry.jitter': '0.25', 'retry.backoff': 'fixed', 'history.keys': '0', burst: '' };
+    for (const [name, text] of Object.entries(right)) assert.equal(check(field(name), text), null, `${name} ${text}`);
+    const wrong = { max_in_flight: '0', rate: '5', default_lease: '13h', 'retry.jitter': '1.5', 'retry.backoff': 'linear', 'history.keep': '366d', burst: '1e3' };
+    for (const [name, text] of Object.entries(wrong)) assert.notEqual(check(field(name), text), null, `${name} ${text}`);
+});
