@@ -5,7 +5,7 @@ import { largestParts, parseDuration, parseRate, writeDuration } from '../assets
 test('durations are read as the server reads them', () => {
     const cases = { '250ms': 250, '1.5s': 1500, '1h30m': 5_400_000, '15d': 1_296_000_000, '0.1ms': 1, '0s': 0, '1w1d': 691_200_000, '1.1s': 1100 };
     for (const [text, ms] of Object.entries(cases)) assert.equal(parseDuration(text), ms, text);
-    for (const text of ['', '30', '-5s', '30m1h', '1.5h30m', '1m1m', '2 days', '1y', 's', '9007199254740993ms']) assert.equal(parseDuration(text), null, text);
+    for (const text of ['', '30', '-5s', '30m1h', '1.5h30m', '1m1m', '2 days', '1y', 's', '9007199254740994ms']) assert.equal(parseDuration(text), null, text);
 });
 
 test('a written duration is read back', () => {

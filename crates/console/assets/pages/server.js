@@ -1,7 +1,7 @@
 /** The server itself: what it is, and its virtual clock. */
 
 import { html, useState } from '../vendor/preact.js';
-import { instant, number, t } from '../i18n/index.js';
+import { instant, length, number, t } from '../i18n/index.js';
 import * as routes from '../api/routes.js';
 import { parseDuration } from '../logic/duration.js';
 import { base } from '../state/location.js';
@@ -16,6 +16,9 @@ async function counts() {
     return new Map(queues.map((/** @type {any} */ row) => [row.queue, row]));
 }
 
+/** A forecast of 100 years, to find out whether anything comes. */
+const COARSE = { bucket: '10d', span: '36500d' };
+
 export function Clock() {
     const state = useStore(server);
     const time = useStore(virtualNow);
@@ -23,46 +26,36 @@ export function Clock() {
     const [error, setError] = useState(/** @type {any} */ (null));
     const [busy, setBusy] = useState(false);
     const [fell, setFell] = useState(/** @type {{by: string, rows: any[]} | null} */ (null));
-    // The first bucket that has tasks says how far the next event is.
-    const ahead = useLive((signal) => (state?.virtual_clock ? routes.forecast({ bucket: '1h', span: '10000h' }, signal) : Promise.resolve(null)), [state?.virtual_clock ?? false, time ?? 0]);
+    const ahead = useLive((signal) => (state?.virtual_clock ? routes.forecast(COARSE, signal) : Promise.resolve(null)), [state?.virtual_clock ?? false, time ?? 0]);
     const wrong = by !== '' && parseDuration(by) === null ? t('settings.wrong.duration', { min: '0s', max: '36500d' }) : null;
-    const step = async (/** @type {string} */ length) => {
+    /** Moves the clock by what `steps` yields, and compares the queues before and after. @param {() => AsyncGenerator<string>} steps */
+    const move = async (steps) => {
         setBusy(true);
         setError(null);
         try {
             const before = await counts();
-            const { now } = await routes.advance(length);
-            virtualNow.set(Date.parse(now));
+            const first = virtualNow.get();
+            for await (const step of steps()) virtualNow.set(Date.parse((await routes.advance(step)).now));
             const rows = [];
             for (const [name, row] of await counts()) {
                 const old = before.get(name) ?? { ready: 0, dead: 0, scheduled: 0 };
                 if (row.ready !== old.ready || row.dead !== old.dead) rows.push({ queue: name, ready: row.ready - old.ready, dead: row.dead - old.dead, scheduled: row.scheduled - old.scheduled });
             }
-            setFell({ by: length, rows });
+            setFell({ by: length((virtualNow.get() ?? 0) - (first ?? 0)), rows });
         } catch (failure) {
             setError(failure);
         }
         setBusy(false);
     };
-    const toNext = async () => {
-        setBusy(true);
-        try {
-            // The hour of the next event first, then its second.
-            const found = ahead.data?.buckets?.[0];
-            if (!found || time === null) return;
-            const hour = Math.max(0, Date.parse(found.at) - time);
-            let length = hour;
-            if (hour < 9_000_000) {
-                const fine = await routes.forecast({ bucket: '1s', span: '10000s' }, undefined);
-                if (fine.buckets[0]) length = Math.max(0, Date.parse(fine.buckets[0].at) + 1000 - time);
-            }
-            await step(`${Math.max(1, length)}ms`);
-        } catch (failure) {
-            setError(failure);
-        } finally {
-            setBusy(false);
+    const step = (/** @type {string} */ by_) => move(async function* one() { yield by_; });
+    // The begin of the first bucket with tasks is never behind the next event, so each finer search begins there.
+    const toNext = () => move(async function* finer() {
+        for (const window of [COARSE, { bucket: '1h', span: '240h' }, { bucket: '1s', span: '3600s' }]) {
+            const found = (await routes.forecast(window, undefined)).buckets[0];
+            const away = found ? Date.parse(found.at) - (virtualNow.get() ?? 0) + (window.bucket === '1s' ? 1000 : 0) : 0;
+            if (away > 0) yield `${away}ms`;
         }
-    };
+    });
     const signed = (/** @type {number} */ n) => (n > 0 ? `+${n}` : String(n));
     if (state && !state.virtual_clock) return html`<h1 tabindex="-1">${t('clock.title')}</h1><${Empty} title=${t('clock.none')} text=${t('clock.none_text')} command="tickwheel serve --memory --virtual-clock" />`;
     return html`
@@ -71,7 +64,7 @@ export function Clock() {
         ${error && html`<${Failure} error=${error} />`}
         ${may('admin') && html`
             <div class="actions">
-                ${['1s', '1m', '1h', '1d', '15d'].map((length) => html`<button type="button" disabled=${busy} onClick=${() => step(length)}>+${length}</button>`)}
+                ${['1s', '1m', '1h', '1d', '15d'].map((by_) => html`<button type="button" disabled=${busy} onClick=${() => step(by_)}>+${by_}</button>`)}
                 <button type="button" class="primary" disabled=${busy || !ahead.data?.buckets?.length} onClick=${toNext}>${t('clock.next')}</button>
             </div>
             <form class="inline" onSubmit=${(/** @type {Event} */ e) => { e.preventDefault(); if (by && !wrong) step(by.trim()); }}>

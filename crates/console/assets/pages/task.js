@@ -108,12 +108,12 @@ function EditPayload({ loaded, onClose, onDone }) {
     };
     return html`<${Dialog} title=${t('payload.edit')} onClose=${onClose}>
         <form onSubmit=${submit}>
-            ${theirs !== null && html`<div class="box failure" role="alert"><strong>${t('payload.changed')}</strong><p>${t('payload.changed_text', { version })}</p></div>`}
+            ${theirs !== null && html`<div class="box failure" role="alert"><strong>${t('payload.changed')}</strong><p>${t('payload.changed_text', { version: String(version) })}</p></div>`}
             <div class=${theirs === null ? '' : 'both'}>
                 <${Field} id="payload-text" label=${theirs === null ? t('task.payload') : t('payload.mine')} wrong=${wrong}>
                     <textarea id="payload-text" autofocus rows="14" spellcheck="false" value=${text} aria-invalid=${wrong ? 'true' : undefined} onInput=${(/** @type {any} */ e) => setText(e.target.value)}></textarea>
                 <//>
-                ${theirs !== null && html`<${Field} id="payload-theirs" label=${t('payload.theirs', { version })}><textarea id="payload-theirs" rows="14" readonly value=${theirs}></textarea><//>`}
+                ${theirs !== null && html`<${Field} id="payload-theirs" label=${t('payload.theirs', { version: String(version) })}><textarea id="payload-theirs" rows="14" readonly value=${theirs}></textarea><//>`}
             </div>
             ${error && html`<${Failure} error=${error} />`}
             <div class="buttons">
@@ -150,7 +150,7 @@ function Move({ task, onClose, onDone }) {
     };
     return html`<${Dialog} title=${t('move.title')} onClose=${onClose}>
         <form onSubmit=${submit}>
-            ${changed && html`<div class="box failure" role="alert"><strong>${t('payload.changed')}</strong><p>${t('move.changed', { due: instant(Date.parse(changed.due_at)), version: changed.version })}</p></div>`}
+            ${changed && html`<div class="box failure" role="alert"><strong>${t('payload.changed')}</strong><p>${t('move.changed', { due: instant(Date.parse(changed.due_at)), version: String(changed.version) })}</p></div>`}
             <p>${t('move.from', { due: instant(Date.parse((changed ?? task).due_at)) })}</p>
             <${Field} id="move-at" label=${t('move.to')} note=${at === null ? t('move.note', { zone: zone.get() }) : `${instant(at)} · ${relative(at)}`} wrong=${text !== '' && at === null ? t('search.wrong_due') : null}>
                 <input id="move-at" autofocus autocomplete="off" placeholder="+2h" value=${text} onInput=${(/** @type {any} */ e) => setText(e.target.value)} />

@@ -96,7 +96,7 @@ export function Confirm({ title, text, action, queue, count, known, offerRevoke,
     };
     if (answer && done) {
         return html`<${Dialog} title=${title} onClose=${onClose}>
-            <p>${answer.id !== undefined && answer.state ? html`${t('confirm.job', { id: answer.id })} <a href=${href('jobs')}>${t('jobs.title')}</a>` : done(answer)}</p>
+            <p>${answer.id !== undefined && answer.state ? html`${t('confirm.job', { id: String(answer.id) })} <a href=${href('jobs')}>${t('jobs.title')}</a>` : done(answer)}</p>
             <div class="buttons"><button type="button" autofocus onClick=${onClose}>${t('action.close')}</button></div>
         <//>`;
     }

@@ -16,10 +16,15 @@ function typing(event) {
 
 /** Focuses the search field of the page. @returns {boolean} Whether there is one. */
 function focusSearch() {
-    const field = /** @type {HTMLInputElement | null} */ (document.querySelector('[data-search]'));
+    const field = /** @type {HTMLInputElement | null} */ (document.querySelector('main [data-search]'));
     field?.focus();
     field?.select?.();
     return field !== null;
+}
+
+/** Focuses the search field of a page that is being loaded. @param {number} [turns] */
+function focusSoon(turns = 40) {
+    if (turns > 0) window.setTimeout(() => focusSearch() || focusSoon(turns - 1), 50);
 }
 
 export function Keyboard() {
@@ -35,14 +40,14 @@ export function Keyboard() {
             if (page) {
                 event.preventDefault();
                 go(href(page[1]));
-                if (event.key === 'q') window.setTimeout(focusSearch, 50);
+                if (event.key === 'q') focusSoon();
             } else if (event.key === 'g') gAt = Date.now();
             else if (event.key === '?') setHelp(true);
             else if (event.key === '/') {
                 event.preventDefault();
                 if (!focusSearch()) {
                     go(href('overview'));
-                    window.setTimeout(focusSearch, 50);
+                    focusSoon();
                 }
             }
         };

@@ -1,7 +1,7 @@
 /** Small parts of all pages: states, times, errors, empty and loading views, and things to copy. */
 
 import { html, useState } from '../vendor/preact.js';
-import { clockTime, instant, instantShort, number, relative, stateWord, t } from '../i18n/index.js';
+import { instant, instantShort, number, relative, stateWord, t } from '../i18n/index.js';
 import { href } from '../state/location.js';
 
 /** A word in a box. Its shape says the same as its colour. @param {{kind: string, children?: any}} props */
@@ -39,14 +39,17 @@ export function wordsOf(error) {
     return { title: t('error.page'), detail: String(error?.message ?? error), hint: '' };
 }
 
+/** A text in which the parts between backticks are code. @param {{text: string}} props */
+export const Marked = ({ text }) => html`${text.split('`').map((part, i) => (i % 2 === 1 ? html`<code>${part}</code>` : part))}`;
+
 /** @param {{error: any, onRetry?: () => void}} props */
 export function Failure({ error, onRetry }) {
     const { title, detail, hint } = wordsOf(error);
     return html`
         <div class="box failure" role="alert">
             <strong>${title}</strong>
-            ${detail && html`<p>${detail}</p>`}
-            ${hint && html`<p class="dim">${hint}</p>`}
+            ${detail && html`<p><${Marked} text=${detail} /></p>`}
+            ${hint && html`<p class="dim"><${Marked} text=${hint} /></p>`}
             ${onRetry && html`<button type="button" onClick=${onRetry}>${t('action.retry')}</button>`}
         </div>
     `;
@@ -111,7 +114,6 @@ export function Loaded({ live, children }) {
     const refused = live.error && /** @type {any} */ (live.error).status > 0;
     return html`
         ${refused && html`<${Failure} error=${live.error} onRetry=${live.reload} />`}
-        ${live.error && !refused && html`<p class="stale-note">${t('time.as_of', { time: clockTime(live.at ?? Date.now()) })}</p>`}
         <div class=${live.error ? 'stale' : ''}>${children(live.data)}</div>
     `;
 }

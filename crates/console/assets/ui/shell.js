@@ -7,7 +7,7 @@ import { connection } from '../api/client.js';
 import { caller, hasToken, language, logIn, logOut, login, server, setLanguage, setTheme, setZone, theme, virtualNow, zone } from '../state/session.js';
 import { browserZone } from '../logic/instant.js';
 import { useStore } from '../state/live.js';
-import { wordsOf } from './parts.js';
+import { Marked, wordsOf } from './parts.js';
 
 /** @type {[string, string][]} */
 const NAV = [['overview', 'overview.title'], ['horizon', 'horizon.title'], ['schedules', 'schedules.title'], ['jobs', 'jobs.title'], ['clock', 'clock.title'], ['about', 'about.title']];
@@ -27,7 +27,7 @@ export function Header({ page }) {
     return html`
         <header>
             <a class="skip" href="#main" data-outside>${t('shell.skip')}</a>
-            <a class="brand" href=${href('overview')}><span class="mark" aria-hidden="true"></span>Tickwheel</a>
+            <a class="brand" href=${href('overview')}><span class="mark" aria-hidden="true"></span><span class="brand-name">Tickwheel</span></a>
             <nav aria-label=${t('shell.nav')}>
                 ${NAV.filter(([name]) => name !== 'clock' || state?.virtual_clock).map(([name, word]) => html`
                     <a href=${href(name)} aria-current=${entryOf(page) === name ? 'page' : undefined}>${t(word)}</a>
@@ -65,8 +65,10 @@ export function Banners() {
     if (state?.virtual_clock) notes.push(['info', frozen === null ? t('banner.virtual') : t('banner.virtual_at', { time: instant(frozen) })]);
     if (state?.recovery) notes.push(['info', t('banner.recovery', { note: state.recovery })]);
     return html`
-        <div role="status" class=${lost ? 'banner banner-bad' : ''}>${lost}</div>
-        ${notes.map(([tone, text]) => html`<div class=${`banner banner-${tone}`}>${text}</div>`)}
+        <section aria-label=${t('shell.state')}>
+            <div role="status" class=${lost ? 'banner banner-bad' : ''}>${lost}</div>
+            ${notes.map(([tone, text]) => html`<div class=${`banner banner-${tone}`}>${text}</div>`)}
+        </section>
     `;
 }
 
@@ -85,7 +87,7 @@ export function Login() {
         <main id="main" class="login">
             <h1 tabindex="-1">${t('login.title')}</h1>
             <p>${t('login.text')}</p>
-            ${hasToken.get() && html`<div class="box failure" role="alert"><strong>${t('login.refused')}</strong><p>${detail}</p><p class="dim">${hint}</p></div>`}
+            ${hasToken.get() && html`<div class="box failure" role="alert"><strong>${t('login.refused')}</strong><p><${Marked} text=${detail} /></p><p class="dim"><${Marked} text=${hint} /></p></div>`}
             <form onSubmit=${submit}>
                 <div class="field">
                     <label for="token">${t('login.token')}</label>
@@ -94,7 +96,7 @@ export function Login() {
                 <label class="check"><input type="checkbox" checked=${keep} onChange=${(/** @type {any} */ e) => setKeep(e.target.checked)} />${t('login.keep')}</label>
                 <div class="buttons"><button type="submit" class="primary" disabled=${text.trim() === ''}>${t('login.go')}</button></div>
             </form>
-            <p class="dim">${t('login.note')}</p>
+            <p class="dim"><${Marked} text=${t('login.note')} /></p>
         </main>
     `;
 }
