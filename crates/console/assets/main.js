@@ -7,8 +7,7 @@ import { href, useView } from './state/location.js';
 import { connection } from './api/client.js';
 import { caller, language, login, server, showLanguage, showTheme, theme, virtualNow, zone } from './state/session.js';
 import { useLive, useStore } from './state/live.js';
-import { Banners, Header, Login } from './ui/shell.js';
-import { Keyboard } from './ui/keyboard.js';
+import { Banners, Header, Keyboard, Login } from './ui/shell.js';
 import { Failure } from './ui/parts.js';
 import { Overview } from './pages/overview.js';
 import { Horizon } from './pages/horizon.js';
@@ -20,10 +19,11 @@ import { Dead } from './pages/dead.js';
 import { Schedules } from './pages/schedules.js';
 import { Schedule } from './pages/schedule.js';
 import { Jobs } from './pages/jobs.js';
+import { Leases } from './pages/leases.js';
 import { About, Clock } from './pages/server.js';
 
 /** @type {Record<string, any>} */
-const PAGES = { overview: Overview, horizon: Horizon, queue: Queue, settings: Settings, search: Search, task: Task, dead: Dead, schedules: Schedules, schedule: Schedule, jobs: Jobs, clock: Clock, about: About };
+const PAGES = { overview: Overview, horizon: Horizon, queue: Queue, settings: Settings, search: Search, task: Task, dead: Dead, schedules: Schedules, schedule: Schedule, jobs: Jobs, leases: Leases, clock: Clock, about: About };
 
 const Missing = () => html`
     <h1 tabindex="-1">${t('missing.title')}</h1>

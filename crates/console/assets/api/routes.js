@@ -4,6 +4,20 @@ import { Problem, address, call, stream } from './client.js';
 
 /**
  * Routes and parameters that the server of this release has. A page works without those that are false, with less.
+ *
+ * The pages read these answers; members that a page does not name may be there, too.
+ *
+ * | route | answer |
+ * |---|---|
+ * | `GET /v1/whoami` | `{rights: ["read"], scopes: [], version, console: "on" or "read-only"}` |
+ * | `GET /v1/events` | `stats`: see `streamedStats`; `queues`: `{queues: [row], removed: [name], more: false}`, where a row is one of `GET /v1/queues` with `oldest_due_ms` |
+ * | `GET /v1/forecast?scale=log` | as today; `from` is now to the millisecond, `at` of each bucket is `from` plus the end of the range before; `expected` beside `tasks` |
+ * | `GET .../tasks/{key}/story` | `{events: [{at, what, attempt, reason}], next: [...], why, complete}`; `what` is one of the words below `story.` |
+ * | `GET /v1/leases` | `{leases: [{queue, key, attempt, worker, since, until}], next_cursor}` |
+ * | `GET .../dead/groups` | `{groups: [{id, reason, how, failure, count, first, last, examples: [{key, id, text}]}], looked_at}` |
+ * | `POST .../dead/redrive` | with `filter` and `dry_run`: `{matched, redriven}` or a job |
+ * | `GET /v1/tasks?key=` | `{tasks: [task], truncated}` |
+ * | `POST /v1/schedules/preview` | the body of a schedule, `?count=`; answers as the preview of a stored one |
  */
 export const HAS = {
     whoami: false,
@@ -114,6 +128,11 @@ export const cancel = async (queue, key, { version, revoke }) =>
 /** @param {string} queue @param {string} key */
 export const releaseTask = async (queue, key) => (await call('POST', queuePath(queue, 'tasks', key, 'release'), { body: {} })).data;
 
+/** The tasks of a key in all queues. @param {string} key @param {Signal} signal */
+export const tasksOfKey = async (key, signal) => (await call('GET', ['v1', 'tasks'], { query: { key }, signal })).data;
+/** @param {Record<string, string>} query @param {Signal} signal */
+export const leases = async (query, signal) => (await call('GET', ['v1', 'leases'], { query, signal })).data;
+
 // Dead tasks
 
 /** @param {string} queue @param {Record<string, string>} query @param {Signal} signal */
@@ -148,7 +167,7 @@ export const deleteSchedule = async (queue, name, version) => (await call('DELET
 /** @param {string} queue @param {string} name @param {number} count @param {Signal} signal */
 export const preview = async (queue, name, count, signal) => (await call('GET', queuePath(queue, 'schedules', name, 'preview'), { query: { count }, signal })).data;
 /** @param {Record<string, any>} spec @param {number} count @param {Signal} signal */
-export const previewUnsaved = async (spec, count, signal) => (await call('POST', ['v1', 'schedules', 'preview'], { body: { ...spec, preview: count }, signal })).data;
+export const previewUnsaved = async (spec, count, signal) => (await call('POST', ['v1', 'schedules', 'preview'], { body: spec, query: { count }, signal })).data;
 
 /** The address that a line of curl names. @param {string[]} segments */
 export const curlAddress = (segments) => address(segments).href;

@@ -33,6 +33,7 @@ export function samples(text, names) {
  * @property {number | null} oldestDueMs
  * @property {number | null} roomBytes
  * @property {Record<string, number>} oldestByQueue Milliseconds.
+ * @property {Record<string, number>} [totals] The tasks of all queues by state.
  */
 
 const COUNTERS = /** @type {const} */ ([
@@ -64,6 +65,20 @@ export function statsOf(text, at) {
         // A store in memory has no end.
         roomBytes: room === null || room > 2 ** 60 ? null : room,
         oldestByQueue: Object.fromEntries((all.get('tickwheel_queue_oldest_due_age_seconds') ?? []).map((s) => [s.labels.queue, s.value * 1000])),
+    };
+}
+
+/**
+ * The statistics that the server streams. They have the members of `Stats` in the units of the API, and the counts of all queues.
+ * @param {any} event
+ * @param {number} at
+ * @returns {Stats}
+ */
+export function streamedStats(event, at) {
+    const histogram = (/** @type {[number | null, number][]} */ pairs) => pairs.map(([le, count]) => ({ le: le ?? Infinity, count }));
+    return {
+        at, counters: event.counters, lateness: histogram(event.lateness), commit: histogram(event.commit), oldestDueMs: event.oldest_due_ms, roomBytes: event.room_bytes,
+        oldestByQueue: {}, totals: event.totals,
     };
 }
 

@@ -19,6 +19,7 @@ const PATTERNS = [
     ['schedules', ['schedules']],
     ['schedule', ['q', ':queue', 'schedules', ':name']],
     ['jobs', ['jobs']],
+    ['leases', ['leases']],
     ['clock', ['clock']],
     ['about', ['about']],
 ];

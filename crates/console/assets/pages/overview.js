@@ -3,11 +3,11 @@
 import { html, useEffect, useRef, useState } from '../vendor/preact.js';
 import { compact, length, number, rate, size, t } from '../i18n/index.js';
 import * as routes from '../api/routes.js';
-import { percentile, rates, statsOf } from '../logic/metrics.js';
+import { percentile, rates, statsOf, streamedStats } from '../logic/metrics.js';
 import { href, setQuery } from '../state/location.js';
 import { useLive, useStore } from '../state/live.js';
 import { server } from '../state/session.js';
-import { Empty, Loaded, QueueChips, QueueLink, Tile } from '../ui/parts.js';
+import { Empty, Loaded, QueueChips, QueueLink, StateChip, TaskLink, Tile, Time } from '../ui/parts.js';
 import { Table } from '../ui/table.js';
 import { Sparkline } from '../ui/chart.js';
 
@@ -35,8 +35,17 @@ function remember(rows) {
     for (const name of readyHistory.keys()) if (!seen.has(name)) readyHistory.delete(name);
 }
 
-/** The rows of all queues: from the stream of events, or asked for every 2 s. @param {string} prefix */
-function useQueues(prefix) {
+/** @param {import('../logic/metrics.js').Stats} stats */
+function rememberStats(stats) {
+    const last = statsHistory[statsHistory.length - 1];
+    // The counters begin again at zero after a restart.
+    if (last && stats.counters.put < last.counters.put) statsHistory.length = 0;
+    statsHistory.push(stats);
+    while (stats.at - statsHistory[0].at > HISTORY_MS) statsHistory.shift();
+}
+
+/** The rows of all queues: from the stream of events, or asked for every 2 s. @param {string} prefix @param {(stats: import('../logic/metrics.js').Stats) => void} onStats */
+function useQueues(prefix, onStats) {
     const [streamed, setStreamed] = useState(/** @type {any} */ (null));
     const rows = useRef(/** @type {Map<string, any>} */ (new Map()));
     const polled = useLive(async (signal) => {
@@ -48,7 +57,12 @@ function useQueues(prefix) {
     useEffect(() => {
         if (!routes.HAS.events) return undefined;
         rows.current.clear();
-        return routes.events({ topics: 'queues', queue: prefix }, (event, data) => {
+        return routes.events({ topics: 'stats,queues', queue: prefix }, (event, data) => {
+            if (event === 'stats') {
+                const stats = streamedStats(data, Date.now());
+                rememberStats(stats);
+                onStats(stats);
+            }
             if (event !== 'queues') return;
             for (const row of data.queues) rows.current.set(row.queue, row);
             for (const name of data.removed ?? []) rows.current.delete(name);
@@ -59,23 +73,31 @@ function useQueues(prefix) {
     return routes.HAS.events ? streamed ?? { ...polled, data: null, loading: true } : polled;
 }
 
+/** Whether the token may not read the metrics, which is asked once. */
+let metricsRefused = false;
+
 function useStats() {
     return useLive(async (signal) => {
-        const stats = statsOf(await routes.metrics(signal), Date.now());
-        const last = statsHistory[statsHistory.length - 1];
-        // The counters begin again at zero after a restart.
-        if (last && stats.counters.put < last.counters.put) statsHistory.length = 0;
-        statsHistory.push(stats);
-        while (statsHistory.length > 0 && stats.at - statsHistory[0].at > HISTORY_MS) statsHistory.shift();
-        return stats;
-    }, [], 5000);
+        if (metricsRefused || routes.HAS.events) return null;
+        try {
+            const stats = statsOf(await routes.metrics(signal), Date.now());
+            rememberStats(stats);
+            return stats;
+        } catch (error) {
+            const { status } = /** @type {any} */ (error);
+            if (status !== 403 && status !== 404) throw error;
+            metricsRefused = true;
+            return null;
+        }
+    }, [], routes.HAS.events ? 0 : 5000);
 }
 
 /** @param {{rows: any[], stats: import('../logic/metrics.js').Stats | null, more: boolean}} props */
 function Tiles({ rows, stats, more }) {
     const state = useStore(server);
-    const sum = (/** @type {string} */ name) => rows.reduce((all, row) => all + row[name], 0);
-    const note = more ? t('overview.of_first', { n: rows.length }) : '';
+    const totals = stats?.totals;
+    const sum = (/** @type {string} */ name) => totals?.[name] ?? rows.reduce((all, row) => all + row[name], 0);
+    const note = more && !totals ? t('overview.of_first', { n: rows.length }) : '';
     const minute = statsHistory.find((s) => stats && stats.at - s.at <= 65_000);
     const bound = (/** @type {'lateness' | 'commit'} */ name, /** @type {number} */ share) => {
         if (!stats || !minute || minute === stats) return '–';
@@ -127,11 +149,33 @@ function sorted(rows, key, down, ages) {
     return [...rows].sort((a, b) => compare(a, b) || (a.queue < b.queue ? -1 : 1));
 }
 
+/** Finds a key in all queues. @param {{wanted: string}} props */
+function Find({ wanted }) {
+    const [typed, setTyped] = useState(wanted);
+    const live = useLive((signal) => (wanted ? routes.tasksOfKey(wanted, signal) : Promise.resolve({ tasks: [] })), [wanted]);
+    return html`
+        <form class="inline" role="search" onSubmit=${(/** @type {Event} */ e) => { e.preventDefault(); setQuery({ key: typed.trim() }, false); }}>
+            <input type="search" aria-label=${t('overview.find')} placeholder=${t('overview.find')} value=${typed} onInput=${(/** @type {any} */ e) => setTyped(e.target.value)} />
+            <button type="submit">${t('search.go')}</button>
+        </form>
+        ${wanted && html`<${Loaded} live=${live}>${(/** @type {any} */ data) => html`
+            ${data.tasks.length === 0
+                ? html`<${Empty} title=${t('search.none')} />`
+                : html`<${Table} caption=${t('overview.find')} rows=${data.tasks} rowKey=${(/** @type {any} */ task) => `${task.queue} ${task.id}`} columns=${[
+                    { key: 'key', label: t('task.key'), head: true, cell: (/** @type {any} */ task) => html`<${TaskLink} queue=${task.queue} key_=${task.key} />` },
+                    { key: 'queue', label: t('queue.word'), cell: (/** @type {any} */ task) => html`<${QueueLink} queue=${task.queue} />` },
+                    { key: 'state', label: t('task.state'), cell: (/** @type {any} */ task) => html`<${StateChip} state=${task.state} />` },
+                    { key: 'due', label: t('task.due'), cell: (/** @type {any} */ task) => html`<${Time} ms=${Date.parse(task.due_at)} />` },
+                ]} />`}
+            ${data.truncated && html`<p class="dim">${t('overview.find_truncated')}</p>`}`}<//>`}
+    `;
+}
+
 /** @param {{query: Record<string, string>}} props */
 export function Overview({ query }) {
     const prefix = query.prefix ?? '';
-    const live = useQueues(prefix);
     const stats = useStats();
+    const live = useQueues(prefix, stats.replace);
     const [typed, setTyped] = useState(prefix);
     useEffect(() => setTyped(prefix), [prefix]);
     const timer = useRef(0);
@@ -144,7 +188,7 @@ export function Overview({ query }) {
     const key = query.sort ?? 'worst';
     const down = query.order !== 'up';
     const sort = (/** @type {string} */ name) => setQuery({ sort: name, order: name === key && down ? 'up' : '', page: '' });
-    const ages = stats.data?.oldestByQueue ?? {};
+    const ages = routes.HAS.events ? Object.fromEntries((live.data?.queues ?? []).map((/** @type {any} */ row) => [row.queue, row.oldest_due_ms ?? 0])) : stats.data?.oldestByQueue ?? {};
     const still = window.matchMedia('(prefers-reduced-motion: reduce)').matches;
     const count = (/** @type {string} */ name) => ({ key: name, label: t(`state.${name}`), numeric: true, sortable: true, cell: (/** @type {any} */ row) => number(row[name]) });
     const columns = [
@@ -156,6 +200,7 @@ export function Overview({ query }) {
     ];
     return html`
         <h1 tabindex="-1">${t('overview.title')}</h1>
+        ${routes.HAS.taskEverywhere && html`<${Find} wanted=${query.key ?? ''} />`}
         <${Loaded} live=${live}>${(/** @type {any} */ data) => {
             const rows = sorted(data.queues, key, down, ages);
             const pages = Math.max(1, Math.ceil(rows.length / PAGE));

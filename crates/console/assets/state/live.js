@@ -80,10 +80,11 @@ export function useLive(load, deps, intervalMs = 0) {
             setState({ data: null, error: null, at: null, loading: true });
         }
         let failures = 0;
+        let refused = false;
         const next = () => {
             if (stop.signal.aborted) return;
-            // A page that has failed asks again by itself, at most every 4 s.
-            const wait = failures > 0 ? Math.min(4000, 1000 * 2 ** (failures - 1)) : intervalMs;
+            // A page that has failed asks again by itself, at most every 4 s. A refused one asks less often, since it stays refused.
+            const wait = failures > 0 ? Math.min(4000, 1000 * 2 ** (failures - 1)) : refused ? Math.max(10_000, intervalMs) : intervalMs;
             if (wait > 0) timer = window.setTimeout(turn, wait);
         };
         const turn = async () => {
@@ -95,14 +96,15 @@ export function useLive(load, deps, intervalMs = 0) {
                 const data = await current.current(stop.signal);
                 if (stop.signal.aborted) return;
                 failures = 0;
+                refused = false;
                 setState({ data, error: null, at: Date.now(), loading: false });
             } catch (error) {
                 if (stop.signal.aborted) return;
                 const status = /** @type {any} */ (error).status;
-                // A refusal stays one until something changes; a call without answer is made again.
-                failures = status === 0 || status >= 500 || intervalMs > 0 ? failures + 1 : 0;
+                failures = status === 0 || status >= 500 || status === 429 ? failures + 1 : 0;
+                refused = failures === 0;
                 setState((before) => ({ ...before, error, loading: false }));
-                if (failures === 0) return;
+                if (refused && intervalMs === 0) return;
             }
             next();
         };

@@ -60,6 +60,7 @@ export const caller = store(/** @type {any} */ (null));
 /** Whether the caller may do what needs a right. Actions that it may not do are not drawn. @param {'read' | 'produce' | 'consume' | 'admin'} right */
 export function may(right) {
     const known = caller.get();
+    if (known?.console === 'read-only' && right !== 'read') return false;
     return !known?.rights || known.rights.includes(right);
 }
 

@@ -1,16 +1,18 @@
-/** What is around every page: the header, the banners of the server's state, and the log-in. */
+/** What is around every page: the header, the banners of the server's state, the keys, and the log-in. */
 
 import { html, useEffect, useState } from '../vendor/preact.js';
 import { clockTime, instant, t } from '../i18n/index.js';
-import { href } from '../state/location.js';
+import { go, href } from '../state/location.js';
 import { connection } from '../api/client.js';
 import { caller, hasToken, language, logIn, logOut, login, server, setLanguage, setTheme, setZone, theme, virtualNow, zone } from '../state/session.js';
 import { browserZone } from '../logic/instant.js';
 import { useStore } from '../state/live.js';
+import { Dialog } from './dialog.js';
 import { Marked, wordsOf } from './parts.js';
+import * as routes from '../api/routes.js';
 
 /** @type {[string, string][]} */
-const NAV = [['overview', 'overview.title'], ['horizon', 'horizon.title'], ['schedules', 'schedules.title'], ['jobs', 'jobs.title'], ['clock', 'clock.title'], ['about', 'about.title']];
+const NAV = [['overview', 'overview.title'], ['horizon', 'horizon.title'], ['schedules', 'schedules.title'], ['jobs', 'jobs.title'], ['leases', 'leases.title'], ['clock', 'clock.title'], ['about', 'about.title']];
 
 /** The entry of the navigation that a page belongs to. @param {string} page */
 const entryOf = (page) => (page === 'schedule' ? 'schedules' : ['queue', 'search', 'task', 'dead', 'settings'].includes(page) ? 'overview' : page);
@@ -29,7 +31,7 @@ export function Header({ page }) {
             <a class="skip" href="#main" data-outside>${t('shell.skip')}</a>
             <a class="brand" href=${href('overview')}><span class="mark" aria-hidden="true"></span><span class="brand-name">Tickwheel</span></a>
             <nav aria-label=${t('shell.nav')}>
-                ${NAV.filter(([name]) => name !== 'clock' || state?.virtual_clock).map(([name, word]) => html`
+                ${NAV.filter(([name]) => (name === 'clock' ? state?.virtual_clock : name !== 'leases' || routes.HAS.leases)).map(([name, word]) => html`
                     <a href=${href(name)} aria-current=${entryOf(page) === name ? 'page' : undefined}>${t(word)}</a>
                 `)}
             </nav>
@@ -99,4 +101,62 @@ export function Login() {
             <p class="dim"><${Marked} text=${t('login.note')} /></p>
         </main>
     `;
+}
+
+/** @type {[string, string][]} The second key after `g`, and its page. */
+const GO = [['o', 'overview'], ['h', 'horizon'], ['q', 'overview'], ['s', 'schedules'], ['j', 'jobs']];
+
+/** @param {Event} event */
+function typing(event) {
+    const target = /** @type {HTMLElement} */ (event.target);
+    return target.isContentEditable || /^(input|textarea|select)$/i.test(target.tagName);
+}
+
+/** Focuses the search field of the page. @returns {boolean} Whether there is one. */
+function focusSearch() {
+    const field = /** @type {HTMLInputElement | null} */ (document.querySelector('main [data-search]'));
+    field?.focus();
+    field?.select?.();
+    return field !== null;
+}
+
+/** Focuses the search field of a page that is being loaded. @param {number} [turns] */
+function focusSoon(turns = 40) {
+    if (turns > 0) window.setTimeout(() => focusSearch() || focusSoon(turns - 1), 50);
+}
+
+/** The keys that work on every page, and their list. */
+export function Keyboard() {
+    const [help, setHelp] = useState(false);
+    useEffect(() => {
+        let gAt = 0;
+        const onKey = (/** @type {KeyboardEvent} */ event) => {
+            if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector('dialog[open]')) return;
+            if (event.key === 'Escape' && typing(event)) /** @type {HTMLElement} */ (event.target).blur();
+            if (typing(event)) return;
+            const page = Date.now() - gAt < 1500 && GO.find(([key]) => key === event.key);
+            gAt = 0;
+            if (page) {
+                event.preventDefault();
+                go(href(page[1]));
+                if (event.key === 'q') focusSoon();
+            } else if (event.key === 'g') gAt = Date.now();
+            else if (event.key === '?') setHelp(true);
+            else if (event.key === '/') {
+                event.preventDefault();
+                if (!focusSearch()) {
+                    go(href('overview'));
+                    focusSoon();
+                }
+            }
+        };
+        document.addEventListener('keydown', onKey);
+        return () => document.removeEventListener('keydown', onKey);
+    }, []);
+    if (!help) return null;
+    const keys = [['/', 'key.search'], ['g o', 'overview.title'], ['g q', 'key.queues'], ['g h', 'horizon.title'], ['g s', 'schedules.title'], ['g j', 'jobs.title'], ['t', 'key.table'], ['?', 'key.help'], ['Esc', 'key.close']];
+    return html`<${Dialog} title=${t('key.title')} onClose=${() => setHelp(false)}>
+        <dl class="keys">${keys.map(([key, word]) => html`<div><dt>${key.split(' ').map((k) => html`<kbd>${k}</kbd> `)}</dt><dd>${t(word)}</dd></div>`)}</dl>
+        <div class="buttons"><button type="button" autofocus onClick=${() => setHelp(false)}>${t('action.close')}</button></div>
+    <//>`;
 }
