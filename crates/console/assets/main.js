@@ -59,8 +59,8 @@ function useTitle() {
     }, []);
 }
 
-/** What the server says of itself, every 5 s, and the instant of a virtual clock. */
-function useServer() {
+/** Asks every 5 s what the server says of itself, and for the instant of a virtual clock. It draws nothing, so that an equal answer draws nothing. */
+function Watch() {
     const live = useLive(async (signal) => {
         const state = await routes.ready(signal);
         if (state.virtual_clock) {
@@ -71,7 +71,8 @@ function useServer() {
         }
         return state;
     }, [], 5000);
-    useEffect(() => { if (live.data) server.set(live.data); }, [live.data]);
+    useEffect(() => { if (live.data && JSON.stringify(live.data) !== JSON.stringify(server.get())) server.set(live.data); }, [live.data]);
+    return null;
 }
 
 function App() {
@@ -85,7 +86,6 @@ function App() {
     useStore(zone);
     useStore(virtualNow);
     useStore(theme);
-    useServer();
     useTitle();
     const at = `${view.page} ${JSON.stringify(view.params)}`;
     const first = useRef(true);
@@ -94,8 +94,9 @@ function App() {
         if (!first.current) document.querySelector('h1')?.focus?.();
         first.current = false;
     }, [at]);
-    if (needed) return html`<${Header} page="" /><${Banners} /><${Login} />`;
+    if (needed) return html`<${Watch} /><${Header} page="" /><${Banners} /><${Login} />`;
     return html`
+        <${Watch} />
         <${Header} page=${view.page} />
         <${Banners} />
         <main id="main" class=${ok ? '' : 'lost'}><${Page} view=${view} /></main>

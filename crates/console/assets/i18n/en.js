@@ -204,7 +204,7 @@ export const en = {
     'leases.none_text': 'A worker has a task while its lease runs. This leases one, and waits up to 20 s for it:',
     'leases.since': 'Since',
     'leases.take': 'Take away',
-    'leases.take_one': 'Take {key} from its worker',
+    'leases.take_one': 'Take away {key} from its worker',
     'leases.take_text': 'The task is ready again at once, and the attempt counts. The worker is told at its next call that the lease was revoked.',
     'leases.title': 'Leases',
     'leases.until': 'Until',

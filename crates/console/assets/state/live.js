@@ -56,6 +56,32 @@ export function useStore(from) {
  * @property {(data: T) => void} replace Shows data that another call answered.
  */
 
+/** Components that show a relative time. @type {Set<() => void>} */
+const clocks = new Set();
+
+if (typeof window !== 'undefined') {
+    window.setInterval(() => {
+        if (document.hidden) return;
+        const due = [...clocks];
+        // A page may have 500 times; 50 in a frame do not hold up its scrolling.
+        const step = () => {
+            for (const clock of due.splice(0, 50)) clock();
+            if (due.length > 0) window.requestAnimationFrame(step);
+        };
+        step();
+    }, 5000);
+}
+
+/** Draws the component again every 5 s, so that its relative time stays true. */
+export function useClock() {
+    const [, turn] = useState(0);
+    useEffect(() => {
+        const clock = () => turn((n) => n + 1);
+        clocks.add(clock);
+        return () => { clocks.delete(clock); };
+    }, []);
+}
+
 /**
  * Data of the server: loaded, loaded again at an interval, and kept while the server does not answer.
  * @template T

@@ -2,6 +2,7 @@
 
 import { html, useState } from '../vendor/preact.js';
 import { instant, instantShort, number, relative, stateWord, t } from '../i18n/index.js';
+import { useClock } from '../state/live.js';
 import { href } from '../state/location.js';
 
 /** A word in a box. Its shape says the same as its colour. @param {{kind: string, children?: any}} props */
@@ -17,9 +18,10 @@ export const QueueChips = ({ queue }) => html`
 `;
 
 /** A time, relative with the absolute one as its tooltip, or both. @param {{ms: number, both?: boolean}} props */
-export const Time = ({ ms, both }) => html`
-    <time datetime=${new Date(ms).toISOString()} title=${instant(ms, true)}>${both ? html`${instantShort(ms)} <span class="dim">${relative(ms)}</span>` : relative(ms)}</time>
-`;
+export function Time({ ms, both }) {
+    useClock();
+    return html`<time datetime=${new Date(ms).toISOString()} title=${instant(ms, true)}>${both ? html`${instantShort(ms)} <span class="dim">${relative(ms)}</span>` : relative(ms)}</time>`;
+}
 
 /** @param {{queue: string}} props */
 export const QueueLink = ({ queue }) => html`<a class="name" href=${href('queue', { queue })}>${queue}</a>`;

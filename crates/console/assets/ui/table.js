@@ -23,34 +23,36 @@ import { t } from '../i18n/index.js';
  * @param {{key: string, down: boolean}} [props.sort]
  * @param {(key: string) => void} [props.onSort]
  */
-export const Table = ({ caption, columns, rows, rowKey, sort, onSort }) => html`
-    <table role="table">
-        <caption class="outside">${caption}</caption>
-        <thead role="rowgroup">
-            <tr role="row">
-                ${columns.map((column) => html`
-                    <th role="columnheader" scope="col" class=${column.numeric ? 'numeric' : ''}
-                        aria-sort=${sort?.key === column.key ? (sort.down ? 'descending' : 'ascending') : undefined}>
-                        ${column.sortable && onSort
-                            ? html`<button type="button" class="sort" onClick=${() => onSort(column.key)}>${column.label}<span aria-hidden="true">${sort?.key === column.key ? (sort.down ? ' ↓' : ' ↑') : ''}</span></button>`
-                            : column.label}
-                    </th>
-                `)}
-            </tr>
-        </thead>
-        <tbody role="rowgroup">
-            ${rows.map((row) => html`
-                <tr role="row" key=${rowKey(row)}>
+export function Table({ caption, columns, rows, rowKey, sort, onSort }) {
+    return html`
+        <table role="table">
+            <caption class="outside">${caption}</caption>
+            <thead role="rowgroup">
+                <tr role="row">
                     ${columns.map((column) => html`
-                        <${column.head ? 'th' : 'td'} role=${column.head ? 'rowheader' : 'cell'} scope=${column.head ? 'row' : undefined} class=${`${column.numeric ? 'numeric' : ''} ${column.head ? 'head' : ''}`} data-label=${column.label}>
-                            ${column.cell(row)}
-                        <//>
+                        <th role="columnheader" scope="col" class=${column.numeric ? 'numeric' : ''}
+                            aria-sort=${sort?.key === column.key ? (sort.down ? 'descending' : 'ascending') : undefined}>
+                            ${column.sortable && onSort
+                                ? html`<button type="button" class="sort" onClick=${() => onSort(column.key)}>${column.label}<span aria-hidden="true">${sort?.key === column.key ? (sort.down ? ' ↓' : ' ↑') : ''}</span></button>`
+                                : column.label}
+                        </th>
                     `)}
                 </tr>
-            `)}
-        </tbody>
-    </table>
-`;
+            </thead>
+            <tbody role="rowgroup">
+                ${rows.map((row) => html`
+                    <tr role="row" key=${rowKey(row)}>
+                        ${columns.map((column) => html`
+                            <${column.head ? 'th' : 'td'} role=${column.head ? 'rowheader' : 'cell'} scope=${column.head ? 'row' : undefined} class=${`${column.numeric ? 'numeric' : ''} ${column.head ? 'head' : ''}`} data-label=${column.label}>
+                                ${column.cell(row)}
+                            <//>
+                        `)}
+                    </tr>
+                `)}
+            </tbody>
+        </table>
+    `;
+}
 
 /**
  * The way through pages whose next one is found by a cursor.
