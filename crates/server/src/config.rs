@@ -105,6 +105,8 @@ pub struct Config {
     /// The time that a stop waits for calls under way, and then for the disk to store the leases. Default: 10 s each.
     /// Supervisors of services allow 10 to 90 s before they kill a process.
     pub stop_grace: Duration,
+    /// Answer browsers with the console at `/console/`. Default: on.
+    pub console: bool,
     /// Write a log line for each call, under the target [`events::ACCESS`](crate::events::ACCESS). Default: off.
     pub access_log: bool,
     /// The duration from which on a commit is logged as slow. Default: 1 s.
@@ -136,6 +138,7 @@ impl Config {
             connections_per_address_max: 1_000,
             limits: Limits::default(),
             stop_grace: Duration::from_secs(10),
+            console: true,
             access_log: false,
             slow_commit: SLOW_COMMIT_DEFAULT,
             spans: None,

@@ -126,6 +126,11 @@ pub(crate) struct Serve {
     /// Listen on an address that other machines can reach even without tokens or without TLS
     #[arg(long, help_heading = OF_ACCESS, env = "TICKWHEEL_INSECURE", value_parser = BoolishValueParser::new())]
     insecure: bool,
+    /// Answer browsers with the console at `/console/`: the pages that show what is coming, and let a person act on it
+    ///
+    /// The pages have no data of their own. Each call of them needs the rights of the token that a person types in
+    #[arg(long, help_heading = OF_ADDRESSES, value_name = "on|off", env = "TICKWHEEL_CONSOLE", value_enum, default_value_t = Console::On)]
+    console: Console,
     /// The address to listen on for clients of beanstalkd [default: 127.0.0.1:11300]
     ///
     /// Without this option, the server starts without this door if another program has that port. The protocol has no tokens: a server with
@@ -184,6 +189,13 @@ fn token_of_variable(token: &str) -> Result<Tokens> {
     }
     Tokens::parse(&format!("{token} name={TOKEN_VARIABLE}"))
         .with_context(|| format!("failed to read {TOKEN_VARIABLE}"))
+}
+
+/// Whether there is a console.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+enum Console {
+    On,
+    Off,
 }
 
 /// The durability levels, as options name them.
@@ -265,6 +277,7 @@ impl Serve {
             ack_level: self.ack.into(),
             levels: self.levels.clone(),
             lax_json: self.lax_json,
+            console: self.console == Console::On,
             access_log: self.access_log,
             slow_commit: Duration::from_millis(self.slow_commit),
             tokens,

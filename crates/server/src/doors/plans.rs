@@ -7,9 +7,9 @@ use crate::doors::plan::Plan;
 
 /// The plans of all doors. The first one is that of the server's URL.
 pub(crate) fn plans(config: &Config) -> Vec<Box<dyn Plan>> {
-    let Config { listen, allow_hosts, tls, access_log, beanstalk: jobs, limits, .. } = config;
+    let Config { listen, allow_hosts, tls, access_log, console, beanstalk: jobs, limits, .. } = config;
     vec![
-        Box::new(Http::new(listen, allow_hosts, tls.is_some(), *access_log)),
+        Box::new(Http::new(listen, allow_hosts, tls.is_some(), *access_log, *console)),
         Box::new(beanstalk::Plan::new(jobs.as_ref(), limits)),
     ]
 }

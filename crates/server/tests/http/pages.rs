@@ -17,7 +17,9 @@ fn get(served: &Served, path: &str, host: &str, headers: &str) -> Reply {
 #[test]
 fn browsers_get_a_page_and_programs_the_usual_answers() {
     for tokens in [Tokens::default(), Tokens::parse("secret").expect("tokens")] {
-        let served = Served::start(Config { tokens, ..virtual_memory() }).expect("started");
+        let config = Config { tokens, console: false, ..virtual_memory() };
+        let served = Served::start(config).expect("started");
+        assert_ne!(get(&served, "/console/", "localhost", BROWSER).status, 200, "it is off");
         for path in ["/", "/problems/busy"] {
             let page = get(&served, path, "localhost", BROWSER);
             assert_eq!(
@@ -39,6 +41,60 @@ fn browsers_get_a_page_and_programs_the_usual_answers() {
         let program = "Authorization: Bearer secret\r\nAccept: */*\r\n";
         get(&served, "/", "localhost", program).assert_problem(404, "no-endpoint", "a program");
         assert_eq!(get(&served, "/problems/busy", "localhost", program).json()["status"], 429);
+    }
+}
+
+/// The pages of the console need no token, because they contain no secrets. Their files are kept, and nothing else is.
+#[test]
+fn a_browser_gets_the_console() {
+    for tokens in [Tokens::default(), Tokens::parse("secret").expect("tokens")] {
+        let served = Served::start(Config { tokens, ..virtual_memory() }).expect("started");
+        for (path, to) in [("/", "console/"), ("/console", "console/")] {
+            let moved = get(&served, path, "localhost", BROWSER);
+            assert_eq!((moved.status, moved.header("location")), (307, Some(to)), "{path}");
+        }
+        let page = get(&served, "/console/q/close/tasks", "localhost", BROWSER);
+        let text = page.text();
+        let (_, rest) = text.split_once("src=\"../../").expect("a script");
+        let script = format!("/console/{}", rest.split_once('"').expect("a value").0);
+        let file = get(&served, &script, "localhost", "Accept: */*\r\n");
+        let zipped = get(&served, &script, "localhost", "Accept: */*\r\nAccept-Encoding: br, gzip\r\n");
+        assert_eq!(zipped.header("content-encoding"), Some("gzip"));
+        assert!(zipped.body.len() < file.body.len() && file.text().contains("import"), "{}", file.text());
+        for (reply, kept) in [
+            (&page, "no-cache"),
+            (&file, "public, max-age=31536000, immutable"),
+            (&zipped, "public, max-age=31536000, immutable"),
+        ] {
+            assert_eq!((reply.status, reply.header("cache-control")), (200, Some(kept)));
+            let policy = reply.header("content-security-policy").expect("a policy");
+            assert!(policy.contains("script-src 'self';") && policy.contains("trusted-types"), "{policy}");
+            for (name, value) in [
+                ("x-content-type-options", "nosniff"),
+                ("referrer-policy", "no-referrer"),
+                ("cross-origin-opener-policy", "same-origin"),
+                ("cross-origin-resource-policy", "same-origin"),
+                ("vary", "accept, accept-encoding"),
+            ] {
+                assert_eq!(reply.header(name), Some(value), "{name}");
+            }
+            let known = format!("If-None-Match: {}\r\n", reply.header("etag").expect("a tag"));
+            let headers = match std::ptr::eq(reply, &page) {
+                true => format!("{known}{BROWSER}"),
+                false => format!(
+                    "{known}Accept-Encoding: {}\r\n",
+                    reply.header("content-encoding").unwrap_or("br")
+                ),
+            };
+            let path = if std::ptr::eq(reply, &page) { "/console/" } else { &script };
+            let again = get(&served, path, "localhost", &headers);
+            assert_eq!((again.status, again.body.len()), (304, 0), "{headers}");
+        }
+        // A program that asks for a file that is not there gets no page in its place.
+        let program = "Authorization: Bearer secret\r\nAccept: */*\r\n";
+        get(&served, "/console/nothing.js", "localhost", program).assert_problem(404, "no-endpoint", "");
+        get(&served, "/", "localhost", program).assert_problem(404, "no-endpoint", "a program");
+        assert_eq!(get(&served, "/console/", "evil.example", BROWSER).status, 421);
     }
 }
 

@@ -50,11 +50,18 @@ pub(crate) struct HttpDoor {
     clock: SystemClock,
     /// Whether each call has a line in the log.
     access_log: bool,
+    has_console: bool,
 }
 
 impl HttpDoor {
-    pub(crate) fn new(routes: Routes, app: Arc<App>, hosts: Hosts, access_log: bool) -> Self {
-        Self { routes, app, hosts, clock: SystemClock::new(), access_log }
+    pub(crate) fn new(
+        routes: Routes,
+        app: Arc<App>,
+        hosts: Hosts,
+        access_log: bool,
+        has_console: bool,
+    ) -> Self {
+        Self { routes, app, hosts, clock: SystemClock::new(), access_log, has_console }
     }
 
     /// Answers one request. Dropping the future ends its waits.
@@ -68,14 +75,14 @@ impl HttpDoor {
         let admitted = self.hosts.check(&parts).and_then(|()| self.admit(&parts, standing));
         let mut answer = match admitted {
             // Pages come before the authorization: a browser has no token, and the pages contain no secrets.
-            Ok(()) => match pages::page(&parts) {
+            Ok(()) => match pages::page(&parts, self.has_console) {
                 Some(page) => page,
                 None => self.granted(found, parts, body, turn, &mut subject, standing).await,
             },
             Err(refusal) => refusal.into_response(),
         };
-        // An answer is true only at this moment, so it is not cached. It is JSON, whatever type a browser guesses.
-        answer.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        // An answer of the API is true only at this moment, so it is not cached. A browser must not guess another type.
+        answer.headers_mut().entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
         answer.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
         if let Some(kind) = answer.extensions().get::<ProblemKind>() {
             self.app.refusals.count(*kind);
@@ -262,7 +269,7 @@ mod tests {
     fn door(id: OperationId, handler: Handler) -> HttpDoor {
         let listen = std::net::SocketAddr::from(([127, 0, 0, 1], 8463));
         let hosts = Hosts::of(&listen.into(), false, &[]);
-        HttpDoor::new(Routes::new().with(id, handler), Arc::new(App::in_memory()), hosts, false)
+        HttpDoor::new(Routes::new().with(id, handler), Arc::new(App::in_memory()), hosts, false, false)
     }
 
     /// A buffer that collects the lines of a log.

@@ -13,6 +13,7 @@ pub(crate) mod body;
 pub(crate) mod bulk;
 pub(crate) mod call;
 pub(crate) mod clock;
+pub(crate) mod console;
 pub(crate) mod dead;
 pub(crate) mod description;
 pub(crate) mod door;

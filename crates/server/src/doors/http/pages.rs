@@ -10,17 +10,25 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use axum::response::Response;
 use tickwheel_api::ProblemKind;
 
+use crate::doors::http::console;
+
 /// The style of the pages. The policy below allows this text alone, by its hash; a test compares the two.
 const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:42rem;margin:3rem auto;padding:0 1rem}code{font-size:.95em}";
 /// The policy forbids the pages to load, run, send or frame anything.
 const POLICY: &str = "default-src 'none'; style-src 'sha256-E8JW3VZfjcGnoLcn1wYWDhVIh8YBeX/PTIAcIHNYcM8='; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /// The page that answers this request; `None`: the client is a program, or the path has no page.
-pub(crate) fn page(parts: &Parts) -> Option<Response> {
+pub(crate) fn page(parts: &Parts, has_console: bool) -> Option<Response> {
+    if has_console && let Some(answer) = console::answer(parts) {
+        return Some(answer);
+    }
     if !parts.method.is_safe() || !wants_html(&parts.headers) {
         return None;
     }
     let path = parts.uri.path();
+    if has_console && path == "/" {
+        return Some(console::moved("console/"));
+    }
     let html = if path == "/" { front() } else { problem(ProblemKind::of_type(path)?) };
     let mut response = Response::new(Body::from(html));
     for (name, value) in [
@@ -36,7 +44,7 @@ pub(crate) fn page(parts: &Parts) -> Option<Response> {
 }
 
 /// Whether the client names HTML in `Accept`, as browsers do. Programs send `*/*`.
-fn wants_html(headers: &HeaderMap) -> bool {
+pub(crate) fn wants_html(headers: &HeaderMap) -> bool {
     let forms = headers
         .get_all(ACCEPT)
         .iter()
@@ -105,7 +113,7 @@ mod tests {
 
     fn asked(method: &str, path: &str, accept: &str) -> Option<Response> {
         let request = Request::builder().method(method).uri(path).header(ACCEPT, accept);
-        page(&request.body(()).expect("a request").into_parts().0)
+        page(&request.body(()).expect("a request").into_parts().0, false)
     }
 
     const BROWSER: &str = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";

@@ -18,6 +18,7 @@ pub(crate) struct Http {
     is_encrypted: bool,
     allow_hosts: Vec<String>,
     access_log: bool,
+    has_console: bool,
 }
 
 impl Http {
@@ -26,8 +27,15 @@ impl Http {
         allow_hosts: &[String],
         is_encrypted: bool,
         access_log: bool,
+        has_console: bool,
     ) -> Self {
-        Self { listen: listen.clone(), allow_hosts: allow_hosts.to_vec(), is_encrypted, access_log }
+        Self {
+            listen: listen.clone(),
+            allow_hosts: allow_hosts.to_vec(),
+            is_encrypted,
+            access_log,
+            has_console,
+        }
     }
 }
 
@@ -46,6 +54,6 @@ impl Plan for Http {
 
     fn open(self: Box<Self>, app: Arc<App>, at: &ListenAt) -> Arc<dyn Door> {
         let hosts = Hosts::of(at, self.is_encrypted, &self.allow_hosts);
-        Arc::new(HttpDoor::new(Routes::new(), app, hosts, self.access_log))
+        Arc::new(HttpDoor::new(Routes::new(), app, hosts, self.access_log, self.has_console))
     }
 }

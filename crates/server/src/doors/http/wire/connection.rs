@@ -183,7 +183,7 @@ mod tests {
             });
         let listen = SocketAddr::from(([127, 0, 0, 1], 8463));
         let hosts = Hosts::of(&listen.into(), false, &[]);
-        let door = Arc::new(HttpDoor::new(routes, app, hosts, false));
+        let door = Arc::new(HttpDoor::new(routes, app, hosts, false, false));
         let standing = Standing::find(permits, &Addresses::new(1), None, Idle::MakesWay).expect("a place");
         tokio::spawn(serve(server, door, TIMEOUTS, stopping, Arc::new(standing)));
         stop

@@ -1,0 +1,165 @@
+//! The answer to a path.
+
+use crate::assets::{ASSETS, INDEX};
+use crate::media::Media;
+use crate::set::set;
+
+/// The media type of [`Found::Page`].
+pub const PAGE: Media = Media::PAGE;
+
+/// The policy of the content of each answer: nothing from another host, no inline script or style, no text that becomes HTML.
+pub const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'";
+
+/// The forms that the browser takes.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub struct Accepted {
+    /// It asks for a page, as a browser does for what a person opens.
+    pub html: bool,
+    /// It takes gzip.
+    pub gzip: bool,
+}
+
+/// The answer to a path.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Found {
+    /// A file.
+    File(File),
+    /// The page that loads the files.
+    Page(Vec<u8>),
+}
+
+/// A file of the console.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct File {
+    /// The contents.
+    pub bytes: &'static [u8],
+    /// The contents are compressed by gzip.
+    pub is_gzip: bool,
+    /// The media type.
+    pub media: Media,
+    /// A browser may keep the file for ever, because its path has the hash of this version.
+    pub keeps: bool,
+    /// The hash of this version, for `ETag`.
+    pub version: &'static str,
+}
+
+/// Finds the answer to a path below `/console/`, as it stands in the request. `None`: there is no such file, and the browser does
+/// not ask for a page.
+///
+/// The first call compresses all files, which takes some milliseconds.
+#[must_use]
+pub fn find(path: &str, accepted: Accepted) -> Option<Found> {
+    let set = set();
+    let (keeps, name) = match path.strip_prefix("a/").and_then(|rest| rest.split_once('/')) {
+        Some((hash, name)) if is_hash(hash) => (hash == set.version, name),
+        _ => (false, path),
+    };
+    if let Ok(at) = ASSETS.binary_search_by(|asset| asset.path.cmp(name)) {
+        let (asset, zipped) = (&ASSETS[at], &set.zipped[at]);
+        let is_gzip = accepted.gzip && zipped.len() < asset.bytes.len();
+        let bytes = if is_gzip { zipped } else { asset.bytes };
+        let media = asset.media();
+        return Some(Found::File(File { bytes, is_gzip, media, keeps, version: &set.version }));
+    }
+    accepted.html.then(|| Found::Page(page(path, &set.version)))
+}
+
+/// The hash of all files of this version, in hex.
+#[must_use]
+pub fn version() -> &'static str {
+    &set().version
+}
+
+/// Whether a segment of a path can be the hash of some version.
+fn is_hash(text: &str) -> bool {
+    (8..=64).contains(&text.len()) && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+/// The page at a path below `/console/`. Its addresses are relative, so that a proxy may put the server below a path.
+fn page(path: &str, version: &str) -> Vec<u8> {
+    let up = "../".repeat(path.matches('/').count());
+    INDEX.replace("=\"./", &format!("=\"{up}a/{version}/")).into_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+
+    use flate2::read::GzDecoder;
+
+    use super::*;
+
+    const BROWSER: Accepted = Accepted { html: true, gzip: true };
+    const PROGRAM: Accepted = Accepted { html: false, gzip: false };
+
+    fn file(path: &str, accepted: Accepted) -> Option<File> {
+        match find(path, accepted) {
+            Some(Found::File(file)) => Some(file),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn each_file_is_found_with_and_without_gzip() {
+        for asset in ASSETS {
+            let path = format!("a/{}/{}", version(), asset.path);
+            let plain = file(&path, PROGRAM).expect("a file");
+            assert!(plain.bytes == asset.bytes && plain.keeps && !plain.is_gzip, "{path}");
+            let zipped = file(&path, BROWSER).expect("a file");
+            let mut bytes = Vec::new();
+            match zipped.is_gzip {
+                true => drop(GzDecoder::new(zipped.bytes).read_to_end(&mut bytes).expect("gzip")),
+                false => bytes.extend_from_slice(zipped.bytes),
+            }
+            assert!(bytes == asset.bytes && zipped.bytes.len() <= asset.bytes.len(), "{path}");
+        }
+    }
+
+    /// A page of an earlier version may still ask. It gets the file of this one, and may not keep it as that of its own.
+    #[test]
+    fn a_file_without_the_hash_of_this_version_is_not_kept() {
+        for path in ["main.js", "a/0123456789abcdef/main.js"] {
+            assert!(!file(path, BROWSER).expect("a file").keeps, "{path}");
+        }
+        for path in
+            ["a/main.js", "a/xyz/main.js", "a/0123456789abcdef/", "main.jsx", "../main.js", "", "index.html"]
+        {
+            assert_eq!(find(path, PROGRAM), None, "{path}");
+            assert!(matches!(find(path, BROWSER), Some(Found::Page(_))), "{path}");
+        }
+    }
+
+    #[test]
+    fn each_address_of_the_page_leads_to_a_file() {
+        for (path, up) in
+            [("", ""), ("horizon", ""), ("q/shop%2Fclose/t/order:1", "../../../"), ("q/", "../")]
+        {
+            let Some(Found::Page(page)) = find(path, BROWSER) else { panic!("a page") };
+            let page = String::from_utf8(page).expect("UTF-8");
+            let mut addresses = 0;
+            for part in page.split("=\"").skip(1) {
+                let address = part.split('"').next().expect("a value");
+                let Some(name) = address.strip_prefix(&format!("{up}a/{}/", version())) else { continue };
+                assert!(file(name, PROGRAM).is_some(), "{name}");
+                addresses += 1;
+            }
+            assert!(addresses > 3 && !page.contains("\"./"), "{path}: {page}");
+        }
+    }
+
+    /// The policy lets the browser run and show files of this server only.
+    #[test]
+    fn the_page_has_no_inline_script_or_style() {
+        assert!(POLICY.starts_with("default-src 'none';"));
+        assert!(
+            !INDEX.contains("<style") && !INDEX.contains("style=\"") && !INDEX.contains("http"),
+            "{INDEX}"
+        );
+        assert!(
+            INDEX
+                .split("<script")
+                .skip(1)
+                .all(|script| script.contains("src=\"./") && script.contains("></script>"))
+        );
+    }
+}

@@ -1,0 +1,25 @@
+//! The pages of the console: the files that a server of Tickwheel gives to a browser. They talk to the HTTP API of the server.
+//!
+//! The browser gets the files as they stand in `assets/`; nothing builds them. A file has a path with the hash of all files, so a
+//! browser may keep it for ever. The page, `index.html`, has no such path, and its addresses lead to the files of this version.
+//!
+//! ```
+//! use tickwheel_console::{Accepted, Found, find};
+//!
+//! let browser = Accepted { html: true, gzip: true };
+//! let Some(Found::Page(page)) = find("q/orders/tasks", browser) else { panic!("each path has the page") };
+//! let text = String::from_utf8(page)?;
+//! let at = text.find("../../a/").expect("its addresses go up to the root of the console");
+//! let (hash, _) = text[at + 8..].split_once('/').expect("a path");
+//! let Some(Found::File(file)) = find(&format!("a/{hash}/main.js"), browser) else { panic!("a file") };
+//! assert!(file.is_gzip && file.keeps);
+//! # Ok::<(), std::string::FromUtf8Error>(())
+//! ```
+
+mod assets;
+mod found;
+mod media;
+mod set;
+
+pub use crate::found::{Accepted, File, Found, PAGE, POLICY, find, version};
+pub use crate::media::Media;
