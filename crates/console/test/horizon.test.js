@@ -4,7 +4,7 @@ import { ENDS, LABELS, WINDOWS, barsOf, bucketFor, gridLines, height, linearBars
 
 const NOW = Date.parse('2030-06-15T12:34:56.700Z');
 
-/** What the server would answer for tasks at these instants. @param {number[]} dues */
+/** The answers of a server for tasks at these instants. @param {number[]} dues */
 const forecasts = (dues) => WINDOWS.map(({ bucketMs, spanMs }) => {
     const from = Math.floor(NOW / bucketMs) * bucketMs;
     const to = Math.ceil((NOW + spanMs) / bucketMs) * bucketMs;

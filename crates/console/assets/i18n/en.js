@@ -137,6 +137,7 @@ export const en = {
     'hold.workers': '{n} ready task waits for workers, which have {leased}.|{n} ready tasks wait for workers, which have {leased}.',
     'horizon.all': 'Whole horizon',
     'horizon.capacity': 'what {rate} can deliver',
+    'horizon.choose': 'Choose a queue above: a token with a scope sees the horizon of one queue at a time.',
     'horizon.due': 'Due already',
     'horizon.expected': '{n} expected from schedules',
     'horizon.from_schedules': 'Expected from schedules',

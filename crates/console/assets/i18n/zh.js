@@ -137,6 +137,7 @@ export const zh = {
     'hold.workers': '{n} 个就绪的任务在等 worker，worker 手里有 {leased} 个。',
     'horizon.all': '全部时间',
     'horizon.capacity': '{rate} 能投递的数量',
+    'horizon.choose': '请在上面选一个队列：有作用域的访问令牌一次只能看一个队列的到期分布。',
     'horizon.due': '已经到期',
     'horizon.expected': '调度规则预计 {n} 个',
     'horizon.from_schedules': '调度规则预计',

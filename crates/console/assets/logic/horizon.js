@@ -116,7 +116,7 @@ export function bucketFor(lengthMs, reachMs, most = 120) {
 }
 
 /**
- * What a queue's rate can deliver in each bar, and where it is not enough.
+ * The number of tasks that a queue's rate can deliver in each bar, and the first bar where that is not enough.
  * @param {Bar[]} bars
  * @param {{count: number, periodMs: number}} rate
  * @param {number} due Tasks that are due already.

@@ -143,7 +143,7 @@ export function hexDump(bytes, max) {
 }
 
 /**
- * What a payload is, ready to be shown.
+ * A payload in the form in which it is shown.
  * @param {{payload?: unknown, payload_base64?: string, content_type?: string}} task
  * @param {string | null} raw The JSON text of `payload` as it was sent.
  * @returns {{kind: 'json' | 'text' | 'binary', type: string, size: number, full: string, shown: string, cut: boolean, bytes: Uint8Array}}

@@ -1,4 +1,4 @@
-/** What a schedule means, in numbers: its cost in a year, and the days on which it runs. */
+/** A schedule in numbers: its cost in a year, and the days on which it runs. */
 
 import { parseDuration } from './duration.js';
 

@@ -58,7 +58,7 @@ export function whyNot(task, queue, now) {
 }
 
 /**
- * What holds up a queue's ready tasks, in the order of weight.
+ * The reasons that hold up a queue's ready tasks, the weightiest first.
  * @param {any} queue
  * @returns {{key: string, values: Record<string, any>}[]}
  */

@@ -13,7 +13,7 @@ import { Table } from '../ui/table.js';
 import { BarChart } from '../ui/chart.js';
 
 /** @param {AbortSignal} signal @param {string} queue @returns {Promise<import('../logic/horizon.js').Bar[]>} */
-async function logBars(signal, queue) {
+export async function logBars(signal, queue) {
     if (routes.HAS.forecastLog) {
         const answer = await routes.forecast({ queue, scale: 'log', ...(routes.HAS.forecastSchedules ? { schedules: 'true' } : {}) }, signal);
         const bars = emptyBars(Date.parse(answer.from));
@@ -97,6 +97,7 @@ export function Horizon({ query }) {
             ${ZOOMS.map(([word, ms]) => html`<button type="button" onClick=${() => zoom(now(), now() + ms)}>${t('horizon.next', { length: length(ms) })}</button>`)}
             <button type="button" aria-pressed=${table} onClick=${() => setQuery({ view: table ? '' : 'table' })}>${t('horizon.table')}</button>
         </div>
+        ${!queue && live.error && /** @type {any} */ (live.error).status === 403 && html`<p class="note">${t('horizon.choose')}</p>`}
         <${Loaded} live=${live}>${(/** @type {any} */ data) => {
             /** @type {import('../logic/horizon.js').Bar[]} */
             const bars = data.bars;

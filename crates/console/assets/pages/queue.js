@@ -1,9 +1,10 @@
 /** A queue: counts, limits, what holds it up, and the buttons for it. */
 
 import { html, useState } from '../vendor/preact.js';
-import { instant, number, t } from '../i18n/index.js';
+import { instant, length, number, t } from '../i18n/index.js';
 import * as routes from '../api/routes.js';
 import { parseDuration } from '../logic/duration.js';
+import { ENDS, LABELS } from '../logic/horizon.js';
 import { holdUps } from '../logic/story.js';
 import { FIELDS, valuesOf } from '../logic/settings.js';
 import { go, href } from '../state/location.js';
@@ -11,23 +12,25 @@ import { useLive } from '../state/live.js';
 import { may } from '../state/session.js';
 import { Failure, Field, Gauge, Loaded, QueueChips, QueueTabs, Tile } from '../ui/parts.js';
 import { Confirm, Dialog } from '../ui/dialog.js';
+import { BarChart } from '../ui/chart.js';
+import { logBars } from './horizon.js';
 import { settingWord } from './settings.js';
 
 /** @param {{queue: string, onClose: () => void, onDone: (queue: any) => void}} props */
 function Pause({ queue, onClose, onDone }) {
-    const [length, setLength] = useState('');
+    const [typed, setTyped] = useState('');
     const [error, setError] = useState(/** @type {any} */ (null));
-    const ms = length.trim() === '' ? 0 : parseDuration(length);
+    const ms = typed.trim() === '' ? 0 : parseDuration(typed);
     const wrong = ms === null || ms > 31_536_000_000 ? t('settings.wrong.duration', { min: '1ms', max: '365d' }) : null;
     const submit = (/** @type {Event} */ event) => {
         event.preventDefault();
-        if (!wrong) routes.pause(queue, length.trim() || null).then((answer) => { onDone(answer); onClose(); }, setError);
+        if (!wrong) routes.pause(queue, typed.trim() || null).then((answer) => { onDone(answer); onClose(); }, setError);
     };
     return html`<${Dialog} title=${t('pause.title', { queue })} onClose=${onClose}>
         <form onSubmit=${submit}>
             <p>${t('pause.text')}</p>
             <${Field} id="pause-for" label=${t('pause.for')} note=${t('pause.note')} wrong=${wrong}>
-                <input id="pause-for" autofocus autocomplete="off" placeholder="1h30m" value=${length} aria-invalid=${wrong ? 'true' : undefined} onInput=${(/** @type {any} */ e) => setLength(e.target.value)} />
+                <input id="pause-for" autofocus autocomplete="off" placeholder="1h30m" value=${typed} aria-invalid=${wrong ? 'true' : undefined} onInput=${(/** @type {any} */ e) => setTyped(e.target.value)} />
             <//>
             ${error && html`<${Failure} error=${error} />`}
             <div class="buttons">
@@ -44,6 +47,24 @@ const HoldUps = ({ queue }) => {
     if (found.length === 0) return html`<p class="ok">${t('hold.nothing')}</p>`;
     return html`<ul class="holds">${found.map(({ key, values }) => html`<li>${t(key, { ...values, until: values.until ? instant(values.until) : '', n: values.ready ?? 0 })}</li>`)}</ul>`;
 };
+
+/** The horizon of the queue, as far as 100 years. @param {{queue: string}} props */
+function QueueHorizon({ queue }) {
+    const live = useLive((signal) => logBars(signal, queue), [queue], 30_000);
+    return html`<${Loaded} live=${live}>${(/** @type {import('../logic/horizon.js').Bar[]} */ bars) => {
+        const sum = bars.reduce((all, bar) => all + bar.tasks + bar.expected, 0);
+        if (sum === 0) return html`<p class="dim">${t('horizon.none')}</p>`;
+        const from = bars[0].from;
+        const views = bars.map((bar, i) => ({
+            tasks: bar.tasks, expected: bar.expected, label: LABELS.get(ENDS[i]) ?? '',
+            title: `${t('horizon.range', { from: length(bar.from - from), to: length(bar.to - from) })}: ${t('tasks.count', { n: bar.tasks })}`,
+        }));
+        return html`<${BarChart} bars=${views} capacity=${null} summary=${t('tasks.count', { n: sum })}
+            onPick=${(/** @type {number} */ i) => go(href('search', { queue }, { due_from: new Date(bars[i].from).toISOString(), due_to: new Date(bars[i].to).toISOString() }))}
+            onBrush=${(/** @type {number} */ a, /** @type {number} */ b) => go(href('horizon', {}, { queue, from: Math.floor(bars[a].from), to: Math.ceil(bars[b].to) }))} />
+            <p class="dim">${t('horizon.help_queue')} <a href=${href('horizon', {}, { queue, view: 'table' })}>${t('horizon.table')}</a></p>`;
+    }}<//>`;
+}
 
 /** @param {{queue: string}} props */
 export function Queue({ queue }) {
@@ -82,6 +103,8 @@ export function Queue({ queue }) {
                     ${may('produce') && html`<button type="button" class="danger" disabled=${data.scheduled + data.ready + data.leased === 0} onClick=${() => setOpen('cancel')}>${t('action.cancel_all')}</button>`}
                     ${may('admin') && empty && html`<button type="button" class="danger" onClick=${() => setOpen('delete')}>${t('action.delete_queue')}</button>`}
                 </div>
+                <h2>${t('horizon.title')}</h2>
+                <${QueueHorizon} queue=${queue} />
                 <h2>${t('settings.title')}</h2>
                 ${set.length === 0
                     ? html`<p class="dim">${t('settings.none')}</p>`

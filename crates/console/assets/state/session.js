@@ -52,9 +52,9 @@ export function logOut() {
 
 // The server
 
-/** What `GET /readyz` said last. @type {import('./live.js').Store<any>} */
+/** The last answer of `GET /readyz`. @type {import('./live.js').Store<any>} */
 export const server = store(/** @type {any} */ (null));
-/** What `GET /v1/whoami` said; null on a server without it, which then decides by each call. @type {import('./live.js').Store<any>} */
+/** The answer of `GET /v1/whoami`; null on a server without it, which then decides by each call. @type {import('./live.js').Store<any>} */
 export const caller = store(/** @type {any} */ (null));
 
 /** Whether the caller may do what needs a right. Actions that it may not do are not drawn. @param {'read' | 'produce' | 'consume' | 'admin'} right */

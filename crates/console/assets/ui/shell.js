@@ -1,4 +1,4 @@
-/** What is around every page: the header, the banners of the server's state, the keys, and the log-in. */
+/** The frame of every page: the header, the banners of the server's state, the keys, and the log-in. */
 
 import { html, useEffect, useState } from '../vendor/preact.js';
 import { clockTime, instant, t } from '../i18n/index.js';
