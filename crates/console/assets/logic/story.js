@@ -44,7 +44,7 @@ export function eventsOf(task, now) {
  */
 export function whyNot(task, queue, now) {
     const due = Date.parse(task.due_at);
-    if (task.state === 'dead') return { key: `why.dead_${task.reason ?? 'other'}`, values: { attempts: task.attempt } };
+    if (task.state === 'dead') return { key: `why.dead_${task.reason ?? 'other'}`, values: { n: task.attempt } };
     if (task.state === 'leased') return { key: 'why.leased', values: { attempt: task.attempt } };
     if (task.state === 'scheduled' && due > now) {
         const retry = (task.failures ?? []).length > 0;
@@ -52,9 +52,9 @@ export function whyNot(task, queue, now) {
     }
     if (queue?.paused) return queue.paused_until ? { key: 'why.paused_until', values: { until: Date.parse(queue.paused_until) } } : { key: 'why.paused', values: {} };
     if (queue?.max_in_flight && queue.leased >= queue.max_in_flight) return { key: 'why.in_flight', values: { leased: queue.leased, max: queue.max_in_flight } };
-    if (queue?.rate) return { key: 'why.rate', values: { rate: queue.rate, ready: queue.ready } };
+    if (queue?.rate) return { key: 'why.rate', values: { rate: queue.rate, n: queue.ready } };
     if (queue?.max_in_flight_per_group && task.group) return { key: 'why.group', values: { group: task.group, max: queue.max_in_flight_per_group } };
-    return { key: 'why.ready', values: { ready: queue?.ready ?? 0 } };
+    return { key: 'why.ready', values: { n: queue?.ready ?? 0 } };
 }
 
 /**

@@ -41,7 +41,7 @@ export function Jobs() {
             <div class="progress"><progress max=${Math.max(1, job.of)} value=${job.state === 'done' ? Math.max(1, job.of) : job.looked_at} aria-label=${t('jobs.progress')}></progress>
             <small>${t('jobs.looked', { looked: job.looked_at, of: job.of })} ${timeLeft(job)}</small></div>` },
         { key: 'matched', label: t('jobs.matched'), numeric: true, cell: (/** @type {any} */ job) => number(job.matched) },
-        { key: 'done', label: t('jobs.done'), numeric: true, cell: (/** @type {any} */ job) => html`${number(doneBy(job))}${job.skipped && html`<br /><small class="dim">${Object.entries(job.skipped).map(([why, n]) => t(`jobs.skipped_${why}`, { n: Number(n) })).join(', ')}</small>`}${job.error && html`<br /><small class="wrong">${job.error}</small>`}` },
+        { key: 'done', label: t('jobs.done'), numeric: true, cell: (/** @type {any} */ job) => html`<span>${number(doneBy(job))}${job.skipped && html`<br /><small class="dim">${Object.entries(job.skipped).map(([why, n]) => t(`jobs.skipped_${why}`, { n: Number(n) })).join(', ')}</small>`}${job.error && html`<br /><small class="wrong">${job.error}</small>`}</span>` },
         ...(may('produce') ? [{ key: 'do', label: t('task.do'), cell: (/** @type {any} */ job) => job.state === 'running' && html`<button type="button" onClick=${() => setStopping(job)}>${t('jobs.stop')}</button>` }] : []),
     ];
     return html`

@@ -40,7 +40,7 @@ export function Schedules({ query }) {
         { key: 'last_at', label: t('schedule.last'), sortable: true, cell: (/** @type {any} */ s) => (s.last_at ? html`<${Time} ms=${Date.parse(s.last_at)} />` : '–') },
         { key: 'made', label: t('schedule.made'), numeric: true, sortable: true, cell: (/** @type {any} */ s) => number(s.made) },
         { key: 'skipped', label: t('schedule.skipped'), numeric: true, sortable: true, cell: (/** @type {any} */ s) => number(s.skipped) },
-        { key: 'overlap', label: t('schedule.overlap'), cell: (/** @type {any} */ s) => html`<span title=${t(`overlap.${s.overlap}`)}><${Chip} kind="plain">${s.overlap}<//></span>${s.waiting > 0 && html` <small>${t('schedule.waiting', { n: s.waiting })}</small>`}` },
+        { key: 'overlap', label: t('schedule.overlap'), cell: (/** @type {any} */ s) => html`<span title=${t(`overlap.${s.overlap}`)}><${Chip} kind="plain">${s.overlap}<//>${s.waiting > 0 && html` <small>${t('schedule.waiting', { n: s.waiting })}</small>`}</span>` },
     ];
     const key = query.sort ?? 'next_at';
     const down = query.order === 'down';

@@ -103,7 +103,7 @@ export function Search({ queue, query }) {
         { key: 'due', label: t('task.due'), cell: (/** @type {any} */ task) => html`<${Time} ms=${Date.parse(task.due_at)} />` },
         { key: 'state', label: t('task.state'), cell: (/** @type {any} */ task) => html`<${StateChip} state=${task.state} />` },
         { key: 'attempt', label: t('task.attempt'), numeric: true, cell: (/** @type {any} */ task) => number(task.attempt) },
-        { key: 'tags', label: t('task.tags'), cell: (/** @type {any} */ task) => task.tags.map((/** @type {string} */ tag) => html`<a class="tag" href=${href('search', { queue }, { tag })}>${tag}</a> `) },
+        { key: 'tags', label: t('task.tags'), cell: (/** @type {any} */ task) => task.tags.length > 0 && html`<span>${task.tags.map((/** @type {string} */ tag) => html`<a class="tag" href=${href('search', { queue }, { tag })}>${tag}</a> `)}</span>` },
         { key: 'priority', label: t('task.priority'), numeric: true, cell: (/** @type {any} */ task) => number(task.priority) },
     ];
     const words = Object.entries(filter).map(([name, value]) => `${t(`search.${name}`)} ${name.startsWith('due_') ? instant(Number(value)) : value}`);

@@ -14,7 +14,7 @@ import { Copy, Empty, Failure, Field, Loaded, StateChip, Time, download } from '
 import { Confirm, Dialog } from '../ui/dialog.js';
 
 /** @param {any} values */
-const withTimes = (values) => ({ ...values, due: values.due ? instant(values.due) : '', until: values.until ? instant(values.until) : '', n: values.ready ?? values.attempt ?? 0 });
+const withTimes = (values) => ({ ...values, due: values.due ? instant(values.due) : '', until: values.until ? instant(values.until) : '', n: values.n ?? 0 });
 
 /** @param {{task: any, told: any}} props */
 function Story({ task, told }) {
