@@ -70,6 +70,29 @@ export const events = (query, onEvent, onProblem) => stream(['v1', 'events'], qu
 
 /** @param {{prefix?: string, limit?: number, cursor?: string}} query @param {Signal} signal */
 export const queues = async (query, signal) => (await call('GET', ['v1', 'queues'], { query, signal })).data;
+/** A page of the list of queues, and the number of pages that are read at most. */
+const QUEUES_PAGE = 1000;
+const QUEUES_PAGES = 10;
+
+/**
+ * The queues whose names begin so, at most 10,000. `more` says whether there are others.
+ * @param {string} prefix
+ * @param {Signal} signal
+ * @returns {Promise<{queues: any[], more: boolean}>}
+ */
+export async function allQueues(prefix, signal) {
+    /** @type {any[]} */
+    const found = [];
+    let cursor = '';
+    for (let page = 0; page < QUEUES_PAGES; page += 1) {
+        const answer = await queues({ prefix, limit: QUEUES_PAGE, cursor }, signal);
+        found.push(...answer.queues);
+        if (answer.next_cursor === null) return { queues: found, more: false };
+        cursor = answer.next_cursor;
+    }
+    return { queues: found, more: true };
+}
+
 /** @param {string} queue @param {Signal} signal */
 export const queue = async (queue, signal) => (await call('GET', queuePath(queue), { signal })).data;
 /** @param {string} queue @param {Record<string, any>} body */

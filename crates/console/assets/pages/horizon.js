@@ -42,7 +42,7 @@ async function dueNow(signal, queue) {
         const one = await routes.queue(queue, signal);
         return { due: one.ready, rate: one.rate ?? null };
     }
-    const { queues } = await routes.queues({ limit: 1000 }, signal);
+    const { queues } = await routes.allQueues('', signal);
     return { due: queues.reduce((/** @type {number} */ sum, /** @type {any} */ row) => sum + row.ready, 0), rate: null };
 }
 

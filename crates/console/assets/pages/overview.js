@@ -12,8 +12,8 @@ import { Table } from '../ui/table.js';
 import { Sparkline } from '../ui/chart.js';
 
 const PAGE = 100;
-/** The page asks for at most this number of queues. */
-const QUEUES_MAX = 1000;
+/** More queues than this are asked for every 10 s, and not every 2 s. */
+const QUEUES_QUICK = 1000;
 const HISTORY = 60;
 const HISTORY_MS = 300_000;
 
@@ -48,12 +48,14 @@ function rememberStats(stats) {
 function useQueues(prefix, onStats) {
     const [streamed, setStreamed] = useState(/** @type {any} */ (null));
     const rows = useRef(/** @type {Map<string, any>} */ (new Map()));
+    const [slow, setSlow] = useState(false);
     const polled = useLive(async (signal) => {
         if (routes.HAS.events) return null;
-        const answer = await routes.queues({ prefix, limit: QUEUES_MAX }, signal);
+        const answer = await routes.allQueues(prefix, signal);
         remember(answer.queues);
-        return { queues: answer.queues, more: answer.next_cursor !== null };
-    }, [prefix], routes.HAS.events ? 0 : 2000);
+        setSlow(answer.queues.length > QUEUES_QUICK);
+        return answer;
+    }, [prefix], routes.HAS.events ? 0 : slow ? 10_000 : 2000);
     useEffect(() => {
         if (!routes.HAS.events) return undefined;
         rows.current.clear();

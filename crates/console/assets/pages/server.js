@@ -12,7 +12,7 @@ import { Table } from '../ui/table.js';
 
 /** The number of ready and dead tasks of each queue. @returns {Promise<Map<string, any>>} */
 async function counts() {
-    const { queues } = await routes.queues({ limit: 1000 }, undefined);
+    const { queues } = await routes.allQueues('', undefined);
     return new Map(queues.map((/** @type {any} */ row) => [row.queue, row]));
 }
 
