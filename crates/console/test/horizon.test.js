@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ENDS, LABELS, WINDOWS, barsOf, bucketFor, gridLines, height, linearBars, wallOf } from '../assets/logic/horizon.js';
+import { ENDS, LABELS, WINDOWS, barsOf, bucketFor, gridLines, height, linearBars, logBarsOf, wallOf } from '../assets/logic/horizon.js';
 
 const NOW = Date.parse('2030-06-15T12:34:56.700Z');
 
@@ -30,6 +30,11 @@ test('every task is counted once, and near its range', () => {
         const near = bars.findIndex((bar) => due < bar.to);
         assert.ok([near - 1, near, near + 1].some((i) => bars[i]?.tasks > 0), String(due - NOW));
     }
+});
+
+test('a logarithmic forecast fills its ranges', () => {
+    const bars = logBarsOf({ from: new Date(NOW).toISOString(), buckets: [{ at: new Date(NOW).toISOString(), tasks: 2 }, { at: new Date(NOW + ENDS[11] + 1).toISOString(), tasks: 3, expected: 4 }] });
+    assert.deepEqual([bars[0].tasks, bars[12].tasks, bars[12].expected], [2, 3, 4]);
 });
 
 test('the wall is the first range with more than the rate delivers', () => {

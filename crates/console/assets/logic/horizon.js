@@ -73,6 +73,21 @@ export function barsOf(now, forecasts) {
 }
 
 /**
+ * Bars of a forecast whose buckets are the ranges. A bucket belongs to the range whose begin is nearest to its own.
+ * @param {{from: string, buckets: {at: string, tasks: number, expected?: number}[]}} forecast
+ */
+export function logBarsOf(forecast) {
+    const bars = emptyBars(Date.parse(forecast.from));
+    for (const bucket of forecast.buckets) {
+        const at = Date.parse(bucket.at);
+        const bar = bars.reduce((best, b) => (Math.abs(b.from - at) < Math.abs(best.from - at) ? b : best));
+        bar.tasks += bucket.tasks;
+        bar.expected += bucket.expected ?? 0;
+    }
+    return bars;
+}
+
+/**
  * Bars of one linear forecast between two instants.
  * @param {{bucket: string, from: string, to: string, buckets: {at: string, tasks: number, expected?: number}[]}} forecast
  * @param {number} bucketMs

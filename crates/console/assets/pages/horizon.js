@@ -4,7 +4,7 @@ import { html, useEffect, useRef, useState } from '../vendor/preact.js';
 import { instant, length, number, t } from '../i18n/index.js';
 import * as routes from '../api/routes.js';
 import { parseRate } from '../logic/duration.js';
-import { LABELS, ENDS, WINDOWS, barsOf, bucketFor, emptyBars, linearBars, wallOf } from '../logic/horizon.js';
+import { LABELS, ENDS, WINDOWS, barsOf, bucketFor, linearBars, logBarsOf, wallOf } from '../logic/horizon.js';
 import { go, href, setQuery } from '../state/location.js';
 import { useLive } from '../state/live.js';
 import { now } from '../state/session.js';
@@ -16,12 +16,7 @@ import { BarChart } from '../ui/chart.js';
 export async function logBars(signal, queue) {
     if (routes.HAS.forecastLog) {
         const answer = await routes.forecast({ queue, scale: 'log', ...(routes.HAS.forecastSchedules ? { schedules: 'true' } : {}) }, signal);
-        const bars = emptyBars(Date.parse(answer.from));
-        for (const bucket of answer.buckets) {
-            const bar = bars.find((b) => b.from === Date.parse(bucket.at));
-            if (bar) Object.assign(bar, { tasks: bucket.tasks, expected: bucket.expected ?? 0 });
-        }
-        return bars;
+        return logBarsOf(answer);
     }
     const at = now();
     return barsOf(at, await Promise.all(WINDOWS.map(({ bucket, span }) => routes.forecast({ queue, bucket, span }, signal))));
