@@ -23,7 +23,21 @@ import { Leases } from './pages/leases.js';
 import { About, Clock } from './pages/server.js';
 
 /** @type {Record<string, any>} */
-const PAGES = { overview: Overview, horizon: Horizon, queue: Queue, settings: Settings, search: Search, task: Task, dead: Dead, schedules: Schedules, schedule: Schedule, jobs: Jobs, leases: Leases, clock: Clock, about: About };
+const PAGES = {
+    overview: Overview,
+    horizon: Horizon,
+    queue: Queue,
+    settings: Settings,
+    search: Search,
+    task: Task,
+    dead: Dead,
+    schedules: Schedules,
+    schedule: Schedule,
+    jobs: Jobs,
+    leases: Leases,
+    clock: Clock,
+    about: About,
+};
 
 const Missing = () => html`
     <h1 tabindex="-1">${t('missing.title')}</h1>
@@ -61,17 +75,23 @@ function useTitle() {
 
 /** Asks every 5 s what the server says of itself, and for the instant of a virtual clock. It draws nothing, so that an equal answer draws nothing. */
 function Watch() {
-    const live = useLive(async (signal) => {
-        const state = await routes.ready(signal);
-        if (state.virtual_clock) {
-            // The begin of the first bucket is the server's time to the second.
-            const { from } = await routes.forecast({ bucket: '1s', span: '1s' }, signal).catch(() => ({ from: null }));
-            const known = virtualNow.get();
-            if (from && (known === null || Math.abs(Date.parse(from) - known) >= 1000)) virtualNow.set(Date.parse(from));
-        }
-        return state;
-    }, [], 5000);
-    useEffect(() => { if (live.data && JSON.stringify(live.data) !== JSON.stringify(server.get())) server.set(live.data); }, [live.data]);
+    const live = useLive(
+        async (signal) => {
+            const state = await routes.ready(signal);
+            if (state.virtual_clock) {
+                // The begin of the first bucket is the server's time to the second.
+                const { from } = await routes.forecast({ bucket: '1s', span: '1s' }, signal).catch(() => ({ from: null }));
+                const known = virtualNow.get();
+                if (from && (known === null || Math.abs(Date.parse(from) - known) >= 1000)) virtualNow.set(Date.parse(from));
+            }
+            return state;
+        },
+        [],
+        5000,
+    );
+    useEffect(() => {
+        if (live.data && JSON.stringify(live.data) !== JSON.stringify(server.get())) server.set(live.data);
+    }, [live.data]);
     return null;
 }
 
@@ -107,10 +127,18 @@ function App() {
 async function start() {
     showTheme();
     showLanguage();
-    if (routes.HAS.whoami) await routes.whoami(undefined).then((known) => caller.set(known), () => {});
+    if (routes.HAS.whoami)
+        await routes.whoami(undefined).then(
+            (known) => caller.set(known),
+            () => {},
+        );
     // A changed token may have other rights.
     login.watch((problem) => {
-        if (!problem && routes.HAS.whoami) routes.whoami(undefined).then((known) => caller.set(known), () => {});
+        if (!problem && routes.HAS.whoami)
+            routes.whoami(undefined).then(
+                (known) => caller.set(known),
+                () => {},
+            );
     });
     const root = document.getElementById('console');
     if (root) render(html`<${App} />`, root);

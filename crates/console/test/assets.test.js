@@ -11,7 +11,10 @@ const files = /** @type {string[]} */ (readdirSync(root, { recursive: true })).m
 const read = (/** @type {string} */ name) => readFileSync(new URL(name, root), 'utf8');
 const scripts = files.filter((name) => name.endsWith('.js'));
 const own = scripts.filter((name) => !name.startsWith('vendor/'));
-const source = own.filter((name) => !name.startsWith('i18n/e') && !name.startsWith('i18n/z')).map(read).join('\n');
+const source = own
+    .filter((name) => !name.startsWith('i18n/e') && !name.startsWith('i18n/z'))
+    .map(read)
+    .join('\n');
 
 test('scripts and styles fit the budget of 120 KB and 40 files', () => {
     const counted = files.filter((name) => /\.(js|css)$/.test(name));
@@ -22,18 +25,40 @@ test('scripts and styles fit the budget of 120 KB and 40 files', () => {
 
 test('every module is loaded ahead', () => {
     const ahead = [...read('index.html').matchAll(/rel="modulepreload" href="\.\/([^"]+)"/g)].map((found) => found[1]).sort();
-    assert.deepEqual(ahead, scripts.filter((name) => name !== 'main.js'));
+    assert.deepEqual(
+        ahead,
+        scripts.filter((name) => name !== 'main.js'),
+    );
 });
 
 test('the code of others is as published', () => {
     const sums = read('vendor/README.md');
-    for (const name of ['preact.js']) assert.ok(sums.includes(createHash('sha256').update(readFileSync(new URL(`vendor/${name}`, root))).digest('hex')), name);
+    for (const name of ['preact.js'])
+        assert.ok(
+            sums.includes(
+                createHash('sha256')
+                    .update(readFileSync(new URL(`vendor/${name}`, root)))
+                    .digest('hex'),
+            ),
+            name,
+        );
 });
 
 test('nothing writes HTML or styles into the page, and nothing comes from another host', () => {
     for (const name of own) {
         const text = read(name);
-        for (const never of ['innerHTML', 'outerHTML', 'dangerously', 'insertAdjacent', 'document.write', ' style=', 'eval(', 'new Function', 'https://']) assert.ok(!text.includes(never), `${name} has ${never}`);
+        for (const never of [
+            'innerHTML',
+            'outerHTML',
+            'dangerously',
+            'insertAdjacent',
+            'document.write',
+            ' style=',
+            'eval(',
+            'new Function',
+            'https://',
+        ])
+            assert.ok(!text.includes(never), `${name} has ${never}`);
     }
     assert.ok(!/<style|<script(?! type="module" src="\.\/)| on\w+=| style=|https?:/.test(read('index.html')));
     assert.ok(!/url\(|@import/.test(read('console.css')));
@@ -65,5 +90,6 @@ test('every key that is used has words, and all words are used', () => {
     const used = new Set([...source.matchAll(/'([a-z_]+(?:\.[\w.]+)+)'/g)].map((found) => found[1]));
     const stems = [...source.matchAll(/`((?:[a-z_]+\.)+(?:[a-z_]+_)?)\$\{/g)].map((found) => found[1]);
     for (const [, key] of source.matchAll(/\bt\('([^']+)'/g)) assert.ok(key in en, `no words for ${key}`);
-    for (const key of Object.keys(en)) assert.ok(used.has(key) || stems.some((stem) => key.startsWith(stem)) || /^(catch_up|overlap)\./.test(key), `${key} is not used`);
+    for (const key of Object.keys(en))
+        assert.ok(used.has(key) || stems.some((stem) => key.startsWith(stem)) || /^(catch_up|overlap)\./.test(key), `${key} is not used`);
 });

@@ -3,9 +3,19 @@ import { test } from 'node:test';
 import { largestParts, parseDuration, parseRate, writeDuration } from '../assets/logic/duration.js';
 
 test('durations are read as the server reads them', () => {
-    const cases = { '250ms': 250, '1.5s': 1500, '1h30m': 5_400_000, '15d': 1_296_000_000, '0.1ms': 1, '0s': 0, '1w1d': 691_200_000, '1.1s': 1100 };
+    const cases = {
+        '250ms': 250,
+        '1.5s': 1500,
+        '1h30m': 5_400_000,
+        '15d': 1_296_000_000,
+        '0.1ms': 1,
+        '0s': 0,
+        '1w1d': 691_200_000,
+        '1.1s': 1100,
+    };
     for (const [text, ms] of Object.entries(cases)) assert.equal(parseDuration(text), ms, text);
-    for (const text of ['', '30', '-5s', '30m1h', '1.5h30m', '1m1m', '2 days', '1y', 's', '9007199254740994ms']) assert.equal(parseDuration(text), null, text);
+    for (const text of ['', '30', '-5s', '30m1h', '1.5h30m', '1m1m', '2 days', '1y', 's', '9007199254740994ms'])
+        assert.equal(parseDuration(text), null, text);
 });
 
 test('a written duration is read back', () => {
@@ -13,7 +23,10 @@ test('a written duration is read back', () => {
 });
 
 test('a reader sees the two largest parts', () => {
-    assert.deepEqual(largestParts(93_784_000), [[1, 'day'], [2, 'hour']]);
+    assert.deepEqual(largestParts(93_784_000), [
+        [1, 'day'],
+        [2, 'hour'],
+    ]);
     assert.deepEqual(largestParts(1_250), [[1.2, 'second']]);
     assert.deepEqual(largestParts(59_999), [[59.9, 'second']]);
     assert.deepEqual(largestParts(12), [[12, 'millisecond']]);

@@ -26,7 +26,10 @@ test('bytes are text, or shown as a dump', () => {
 });
 
 test('a long payload is cut off on the screen and whole for copies', () => {
-    const long = describePayload({ payload_base64: base64Of(new TextEncoder().encode('x'.repeat(600_000))), content_type: 'text/plain' }, null);
+    const long = describePayload(
+        { payload_base64: base64Of(new TextEncoder().encode('x'.repeat(600_000))), content_type: 'text/plain' },
+        null,
+    );
     assert.deepEqual([long.kind, long.cut, long.shown.length, long.full.length], ['text', true, 262_144, 600_000]);
     assert.equal(describePayload({ payload: 1 }, '1.0').shown, '1.0');
 });

@@ -12,8 +12,24 @@ test('only what differs is sent, and an emptied field as null', () => {
 });
 
 test('fields are checked with the limits of the server', () => {
-    const right = { max_in_flight: '1', rate: '1/250ms', default_lease: '12h', 'retry.jitter': '0.25', 'retry.backoff': 'fixed', 'history.keys': '0', burst: '' };
+    const right = {
+        max_in_flight: '1',
+        rate: '1/250ms',
+        default_lease: '12h',
+        'retry.jitter': '0.25',
+        'retry.backoff': 'fixed',
+        'history.keys': '0',
+        burst: '',
+    };
     for (const [name, text] of Object.entries(right)) assert.equal(check(field(name), text), null, `${name} ${text}`);
-    const wrong = { max_in_flight: '0', rate: '5', default_lease: '13h', 'retry.jitter': '1.5', 'retry.backoff': 'linear', 'history.keep': '366d', burst: '1e3' };
+    const wrong = {
+        max_in_flight: '0',
+        rate: '5',
+        default_lease: '13h',
+        'retry.jitter': '1.5',
+        'retry.backoff': 'linear',
+        'history.keep': '366d',
+        burst: '1e3',
+    };
     for (const [name, text] of Object.entries(wrong)) assert.notEqual(check(field(name), text), null, `${name} ${text}`);
 });

@@ -10,12 +10,33 @@ test('failures that differ in numbers and names are one group', () => {
     assert.equal(shape('job 7f3c2a10-1b2c-4d5e-8f90-abcdef012345 at 10:15:02.5'), 'job # at #');
     assert.equal(shape('deadbeef01 refused'), '# refused');
     assert.equal(shape('facade refused'), 'facade refused');
-    const dead = (/** @type {string} */ key, /** @type {string} */ reason, /** @type {string} */ at) => ({ key, id: 1, reason: 'max_attempts', dead_at: at, failures: [{ how: 'nacked', reason }] });
-    const tasks = [dead('a', 'HTTP 500', '2030-01-02'), dead('b', 'HTTP 503', '2030-01-01'), dead('c', 'no route', '2030-01-03'), { key: 'd', id: 2, reason: 'expired', dead_at: '2030-01-04' }];
+    const dead = (/** @type {string} */ key, /** @type {string} */ reason, /** @type {string} */ at) => ({
+        key,
+        id: 1,
+        reason: 'max_attempts',
+        dead_at: at,
+        failures: [{ how: 'nacked', reason }],
+    });
+    const tasks = [
+        dead('a', 'HTTP 500', '2030-01-02'),
+        dead('b', 'HTTP 503', '2030-01-01'),
+        dead('c', 'no route', '2030-01-03'),
+        { key: 'd', id: 2, reason: 'expired', dead_at: '2030-01-04' },
+    ];
     const groups = groupsOf(tasks);
-    assert.deepEqual(groups.map((g) => [g.failure, g.count]), [['HTTP #', 2], ['', 1], ['no route', 1]]);
+    assert.deepEqual(
+        groups.map((g) => [g.failure, g.count]),
+        [
+            ['HTTP #', 2],
+            ['', 1],
+            ['no route', 1],
+        ],
+    );
     assert.deepEqual([groups[0].first, groups[0].last], ['2030-01-01', '2030-01-02']);
-    assert.deepEqual(tasks.filter((task) => isIn(task, groups[0].id)).map((task) => task.key), ['a', 'b']);
+    assert.deepEqual(
+        tasks.filter((task) => isIn(task, groups[0].id)).map((task) => task.key),
+        ['a', 'b'],
+    );
 });
 
 test('due times are read as instants and as lengths from now', () => {
@@ -25,7 +46,10 @@ test('due times are read as instants and as lengths from now', () => {
     assert.equal(parseDue('now', now, 'UTC'), now);
     assert.equal(parseDue('2030-01-01 01:00', now, 'UTC'), now + 3_600_000);
     assert.equal(parseDue('soon', now, 'UTC'), null);
-    assert.deepEqual(parameters({ tag: 'x', state: '', due_to: '+1h', due_from: 'soon' }, now, 'UTC'), { parameters: { tag: 'x', due_to: String(now + 3_600_000) }, wrong: ['due_from'] });
+    assert.deepEqual(parameters({ tag: 'x', state: '', due_to: '+1h', due_from: 'soon' }, now, 'UTC'), {
+        parameters: { tag: 'x', due_to: String(now + 3_600_000) },
+        wrong: ['due_from'],
+    });
 });
 
 test('no bulk change has a wider filter than the list', () => {
@@ -35,8 +59,23 @@ test('no bulk change has a wider filter than the list', () => {
 
 test('the story has what happened and what comes', () => {
     const now = Date.parse('2030-01-01T00:00:00Z');
-    const task = { state: 'scheduled', attempt: 2, due_at: '2030-01-01T01:00:00Z', failures: [{ attempt: 1, at: '2029-12-31T22:00:00Z', how: 'nacked', reason: 'x' }, { attempt: 2, at: '2029-12-31T23:00:00Z', how: 'lease_ended' }] };
-    assert.deepEqual(eventsOf(task, now).map((e) => [e.what, Boolean(e.future)]), [['nacked', false], ['lease_ended', false], ['fires', true]]);
+    const task = {
+        state: 'scheduled',
+        attempt: 2,
+        due_at: '2030-01-01T01:00:00Z',
+        failures: [
+            { attempt: 1, at: '2029-12-31T22:00:00Z', how: 'nacked', reason: 'x' },
+            { attempt: 2, at: '2029-12-31T23:00:00Z', how: 'lease_ended' },
+        ],
+    };
+    assert.deepEqual(
+        eventsOf(task, now).map((e) => [e.what, Boolean(e.future)]),
+        [
+            ['nacked', false],
+            ['lease_ended', false],
+            ['fires', true],
+        ],
+    );
     assert.equal(whyNot(task, null, now).key, 'why.retry');
     const ready = { state: 'ready', attempt: 0, due_at: '2029-12-31T00:00:00Z' };
     assert.equal(whyNot(ready, { paused: true }, now).key, 'why.paused');
@@ -46,8 +85,14 @@ test('the story has what happened and what comes', () => {
 
 test('a queue says what holds it up', () => {
     assert.deepEqual(holdUps({ scheduled: 1, ready: 0, leased: 0 }), []);
-    assert.deepEqual(holdUps({ paused: true, draining: true, scheduled: 0, ready: 5, leased: 0 }).map((h) => h.key), ['hold.paused', 'hold.draining']);
-    assert.deepEqual(holdUps({ scheduled: 0, ready: 5, leased: 0 }).map((h) => h.key), ['hold.no_worker']);
+    assert.deepEqual(
+        holdUps({ paused: true, draining: true, scheduled: 0, ready: 5, leased: 0 }).map((h) => h.key),
+        ['hold.paused', 'hold.draining'],
+    );
+    assert.deepEqual(
+        holdUps({ scheduled: 0, ready: 5, leased: 0 }).map((h) => h.key),
+        ['hold.no_worker'],
+    );
 });
 
 test('a schedule says what it costs', () => {

@@ -67,7 +67,13 @@ export function address(segments, query = {}) {
 async function send(method, segments, options) {
     if (segments.some((s) => s === '.' || s === '..')) {
         // A browser resolves such a segment even if it is percent-encoded.
-        throw new Problem({ type: 'dots', title: 'a browser cannot name this key', status: 0, detail: 'a browser cannot send the names `.` and `..`', hint: 'use `tickwheel get` or curl --path-as-is' });
+        throw new Problem({
+            type: 'dots',
+            title: 'a browser cannot name this key',
+            status: 0,
+            detail: 'a browser cannot send the names `.` and `..`',
+            hint: 'use `tickwheel get` or curl --path-as-is',
+        });
     }
     /** @type {Record<string, string>} */
     const headers = { accept: 'application/json', ...options.headers };
@@ -79,7 +85,15 @@ async function send(method, segments, options) {
         body = typeof options.body === 'string' ? options.body : JSON.stringify(options.body);
     }
     try {
-        const response = await fetch(address(segments, options.query), { method, headers, body, signal: options.signal, cache: 'no-store', credentials: 'omit', redirect: 'error' });
+        const response = await fetch(address(segments, options.query), {
+            method,
+            headers,
+            body,
+            signal: options.signal,
+            cache: 'no-store',
+            credentials: 'omit',
+            redirect: 'error',
+        });
         observe(true);
         return response;
     } catch (error) {
@@ -97,7 +111,12 @@ function problemOf(response, text) {
     } catch {
         // A proxy answers errors as HTML.
     }
-    return new Problem({ type: 'answer', status: response.status, title: response.statusText, detail: `HTTP ${response.status} ${response.statusText}` });
+    return new Problem({
+        type: 'answer',
+        status: response.status,
+        title: response.statusText,
+        detail: `HTTP ${response.status} ${response.statusText}`,
+    });
 }
 
 /**

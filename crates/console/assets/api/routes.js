@@ -45,7 +45,8 @@ export const FILTER_MEMBERS = ['state', 'due_from', 'due_to', 'tag', ...(HAS.sea
 
 const queuePath = (/** @type {string} */ queue, /** @type {string[]} */ ...rest) => ['v1', 'queues', queue, ...rest];
 /** @type {(version: number | string | null | undefined) => Record<string, string>} */
-const ifMatch = (version) => (version === null || version === undefined ? /** @type {Record<string, string>} */ ({}) : { 'if-match': `"${version}"` });
+const ifMatch = (version) =>
+    version === null || version === undefined ? /** @type {Record<string, string>} */ ({}) : { 'if-match': `"${version}"` };
 
 // The server
 
@@ -141,10 +142,13 @@ export const task = async (queue, key, signal) => {
 export const story = async (queue, key, signal) => (await call('GET', queuePath(queue, 'tasks', key, 'story'), { signal })).data;
 /** @param {string} queue @param {string} key @param {unknown} body @param {{version?: number, revoke?: boolean}} [options] */
 export const patchTask = async (queue, key, body, { version, revoke } = {}) =>
-    (await call('PATCH', queuePath(queue, 'tasks', key), { body, headers: ifMatch(version), query: { revoke: revoke ? 'true' : '' } })).data;
+    (await call('PATCH', queuePath(queue, 'tasks', key), { body, headers: ifMatch(version), query: { revoke: revoke ? 'true' : '' } }))
+        .data;
 /** @param {string} queue @param {string} key @param {number} version */
 export const run = async (queue, key, version) =>
-    HAS.run ? (await call('POST', queuePath(queue, 'tasks', key, 'run'), { body: {} })).data : patchTask(queue, key, { delay: '0s' }, { version });
+    HAS.run
+        ? (await call('POST', queuePath(queue, 'tasks', key, 'run'), { body: {} })).data
+        : patchTask(queue, key, { delay: '0s' }, { version });
 /** @param {string} queue @param {string} key @param {{version?: number, revoke: boolean}} options */
 export const cancel = async (queue, key, { version, revoke }) =>
     (await call('DELETE', queuePath(queue, 'tasks', key), { headers: ifMatch(version), query: { revoke: revoke ? 'true' : '' } })).data;
@@ -184,13 +188,17 @@ export const schedule = async (queue, name, signal) => {
     return { schedule: data, text };
 };
 /** @param {string} queue @param {string} name @param {unknown} body @param {number | null} version Null for a new one. */
-export const putSchedule = async (queue, name, body, version) => (await call('PUT', queuePath(queue, 'schedules', name), { body, headers: ifMatch(version) })).data;
+export const putSchedule = async (queue, name, body, version) =>
+    (await call('PUT', queuePath(queue, 'schedules', name), { body, headers: ifMatch(version) })).data;
 /** @param {string} queue @param {string} name @param {number} version */
-export const deleteSchedule = async (queue, name, version) => (await call('DELETE', queuePath(queue, 'schedules', name), { headers: ifMatch(version) })).data;
+export const deleteSchedule = async (queue, name, version) =>
+    (await call('DELETE', queuePath(queue, 'schedules', name), { headers: ifMatch(version) })).data;
 /** @param {string} queue @param {string} name @param {number} count @param {Signal} signal */
-export const preview = async (queue, name, count, signal) => (await call('GET', queuePath(queue, 'schedules', name, 'preview'), { query: { count }, signal })).data;
+export const preview = async (queue, name, count, signal) =>
+    (await call('GET', queuePath(queue, 'schedules', name, 'preview'), { query: { count }, signal })).data;
 /** @param {Record<string, any>} spec @param {number} count @param {Signal} signal */
-export const previewUnsaved = async (spec, count, signal) => (await call('POST', ['v1', 'schedules', 'preview'], { body: spec, query: { count }, signal })).data;
+export const previewUnsaved = async (spec, count, signal) =>
+    (await call('POST', ['v1', 'schedules', 'preview'], { body: spec, query: { count }, signal })).data;
 
 /** The address that a line of curl names. @param {string[]} segments */
 export const curlAddress = (segments) => address(segments).href;

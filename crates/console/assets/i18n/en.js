@@ -5,7 +5,8 @@
 export const en = {
     'about.address': 'Address',
     'about.clock': 'Wall clock',
-    'about.clock_text': '{n} step since the start, {offset} ms from the believed clock|{n} steps since the start, {offset} ms from the believed clock',
+    'about.clock_text':
+        '{n} step since the start, {offset} ms from the believed clock|{n} steps since the start, {offset} ms from the believed clock',
     'about.draining': 'Draining',
     'about.durability': 'Durability',
     'about.licences': 'Licences',
@@ -158,7 +159,8 @@ export const en = {
     'horizon.tasks': 'Tasks',
     'horizon.title': 'Horizon',
     'horizon.until': 'Until',
-    'horizon.wall': 'The wall: in “{range}” more falls due than {rate} delivers. {n} task is carried on.|The wall: in “{range}” more falls due than {rate} delivers. {n} tasks are carried on.',
+    'horizon.wall':
+        'The wall: in “{range}” more falls due than {rate} delivers. {n} task is carried on.|The wall: in “{range}” more falls due than {rate} delivers. {n} tasks are carried on.',
     'horizon.when': 'When',
     'horizon.zoom': 'Closer',
     'horizon.zoom_to': 'Look closer at {range}',
@@ -206,7 +208,8 @@ export const en = {
     'leases.since': 'Since',
     'leases.take': 'Take away',
     'leases.take_one': 'Take away {key} from its worker',
-    'leases.take_text': 'The task is ready again at once, and the attempt counts. The worker is told at its next call that the lease was revoked.',
+    'leases.take_text':
+        'The task is ready again at once, and the attempt counts. The worker is told at its next call that the lease was revoked.',
     'leases.title': 'Leases',
     'leases.until': 'Until',
     'leases.worker': 'Worker',
@@ -489,15 +492,18 @@ export const en = {
     'time.now': 'now',
     'why.dead_buried': 'A worker buried it. It is not delivered until it is redriven.',
     'why.dead_expired': 'It expired before a worker had it. It is not delivered until it is redriven.',
-    'why.dead_max_attempts': 'Its {n} attempt failed. It is not delivered until it is redriven.|Its {n} attempts failed. It is not delivered until it is redriven.',
+    'why.dead_max_attempts':
+        'Its {n} attempt failed. It is not delivered until it is redriven.|Its {n} attempts failed. It is not delivered until it is redriven.',
     'why.dead_other': 'It is dead. It is not delivered until it is redriven.',
     'why.group': 'It is ready. Its group {group} may have {max} in flight.',
     'why.in_flight': 'It is ready, but the queue has {leased} of {max} in flight.',
     'why.leased': 'A worker has it: attempt {attempt}.',
     'why.paused': 'It is due, but the queue is paused until it is resumed.',
     'why.paused_until': 'It is due, but the queue is paused until {until}.',
-    'why.rate': 'It is ready. The queue delivers {rate}, and has {n} ready task.|It is ready. The queue delivers {rate}, and has {n} ready tasks.',
-    'why.ready': 'It is ready and waits for a worker. The queue has {n} ready task.|It is ready and waits for a worker. The queue has {n} ready tasks.',
+    'why.rate':
+        'It is ready. The queue delivers {rate}, and has {n} ready task.|It is ready. The queue delivers {rate}, and has {n} ready tasks.',
+    'why.ready':
+        'It is ready and waits for a worker. The queue has {n} ready task.|It is ready and waits for a worker. The queue has {n} ready tasks.',
     'why.retry': 'Its last attempt failed. The next one is at {due}.',
     'why.scheduled': 'It is due at {due}.',
 };

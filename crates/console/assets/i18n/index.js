@@ -29,7 +29,8 @@ const locale = () => (language.get() === 'zh' ? 'zh-CN' : 'en');
 export function t(key, values = {}) {
     const text = ALL[language.get()]?.[key] ?? en[key] ?? key;
     const forms = text.split('|');
-    const plural = forms.length > 1 && once(`plural ${locale()}`, () => new Intl.PluralRules(locale())).select(Number(values.n ?? 0)) === 'one';
+    const plural =
+        forms.length > 1 && once(`plural ${locale()}`, () => new Intl.PluralRules(locale())).select(Number(values.n ?? 0)) === 'one';
     return (plural ? forms[0] : forms[forms.length - 1]).replace(/\{(\w+)\}/g, (whole, name) => {
         const value = values[name];
         return value === undefined || value === null ? whole : typeof value === 'number' ? number(value) : value;
@@ -45,7 +46,11 @@ export const number = (value, digits = 0) =>
 
 /** A count for a tile or a label of a chart: 12,345 and 1.2M. @param {number} value */
 export const compact = (value) =>
-    value < 100_000 ? number(value) : once(`compact ${locale()}`, () => new Intl.NumberFormat(locale(), { notation: 'compact', maximumFractionDigits: 1 })).format(value);
+    value < 100_000
+        ? number(value)
+        : once(`compact ${locale()}`, () => new Intl.NumberFormat(locale(), { notation: 'compact', maximumFractionDigits: 1 })).format(
+              value,
+          );
 
 /** A rate a second: 0.3, 12, 1,234. @param {number} value */
 export const rate = (value) => number(value, value > 0 && value < 10 ? 1 : 0);
@@ -66,7 +71,12 @@ export function size(bytes) {
 /** A length of time in its two largest parts: 3d 4h. @param {number} ms */
 export const length = (ms) =>
     largestParts(ms)
-        .map(([count, unit]) => once(`unit ${locale()} ${unit}`, () => new Intl.NumberFormat(locale(), { style: 'unit', unit, unitDisplay: 'narrow', maximumFractionDigits: 1 })).format(count))
+        .map(([count, unit]) =>
+            once(
+                `unit ${locale()} ${unit}`,
+                () => new Intl.NumberFormat(locale(), { style: 'unit', unit, unitDisplay: 'narrow', maximumFractionDigits: 1 }),
+            ).format(count),
+        )
         .join(' ');
 
 /** How far an instant is from now: in 2h, 3m ago. @param {number} ms */

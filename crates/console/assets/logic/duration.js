@@ -6,7 +6,14 @@
  */
 
 /** @type {[string, number][]} The units, largest first, in milliseconds. */
-export const UNITS = [['w', 604_800_000], ['d', 86_400_000], ['h', 3_600_000], ['m', 60_000], ['s', 1000], ['ms', 1]];
+export const UNITS = [
+    ['w', 604_800_000],
+    ['d', 86_400_000],
+    ['h', 3_600_000],
+    ['m', 60_000],
+    ['s', 1000],
+    ['ms', 1],
+];
 
 const MAX_MS = 2 ** 53;
 
@@ -58,7 +65,14 @@ export function writeDuration(ms) {
  */
 export function largestParts(ms) {
     /** @type {['year' | 'day' | 'hour' | 'minute' | 'second' | 'millisecond', number][]} */
-    const sizes = [['year', 31_536_000_000], ['day', 86_400_000], ['hour', 3_600_000], ['minute', 60_000], ['second', 1000], ['millisecond', 1]];
+    const sizes = [
+        ['year', 31_536_000_000],
+        ['day', 86_400_000],
+        ['hour', 3_600_000],
+        ['minute', 60_000],
+        ['second', 1000],
+        ['millisecond', 1],
+    ];
     let rest = Math.abs(Math.round(ms));
     // A second is exact enough from one minute on, a tenth of a second below.
     if (rest >= 60_000) rest = Math.floor(rest / 1000) * 1000;

@@ -40,7 +40,16 @@ export function groupsOf(tasks) {
         const id = JSON.stringify([task.reason, last?.how ?? '', failure]);
         let group = groups.get(id);
         if (!group) {
-            group = { id, reason: task.reason, failure, how: last?.how ?? '', count: 0, first: task.dead_at, last: task.dead_at, examples: [] };
+            group = {
+                id,
+                reason: task.reason,
+                failure,
+                how: last?.how ?? '',
+                count: 0,
+                first: task.dead_at,
+                last: task.dead_at,
+                examples: [],
+            };
             groups.set(id, group);
         }
         group.count += 1;

@@ -22,8 +22,20 @@ export const ENDS = [
 
 /** The ends that have a label below the chart, with the label in the units of the API; years of 365 days. */
 export const LABELS = new Map([
-    [10 * SECOND, '10s'], [30 * SECOND, '30s'], [MINUTE, '1m'], [5 * MINUTE, '5m'], [20 * MINUTE, '20m'], [HOUR, '1h'], [6 * HOUR, '6h'],
-    [DAY, '1d'], [7 * DAY, '7d'], [30 * DAY, '30d'], [90 * DAY, '90d'], [YEAR, '1y'], [10 * YEAR, '10y'], [100 * YEAR, '100y'],
+    [10 * SECOND, '10s'],
+    [30 * SECOND, '30s'],
+    [MINUTE, '1m'],
+    [5 * MINUTE, '5m'],
+    [20 * MINUTE, '20m'],
+    [HOUR, '1h'],
+    [6 * HOUR, '6h'],
+    [DAY, '1d'],
+    [7 * DAY, '7d'],
+    [30 * DAY, '30d'],
+    [90 * DAY, '90d'],
+    [YEAR, '1y'],
+    [10 * YEAR, '10y'],
+    [100 * YEAR, '100y'],
 ]);
 
 /**
@@ -113,8 +125,21 @@ export function linearBars(forecast, bucketMs, from, to) {
 
 /** Lengths of buckets of a linear view, in milliseconds, with their texts. */
 const STEPS = [
-    [SECOND, '1s'], [5 * SECOND, '5s'], [10 * SECOND, '10s'], [30 * SECOND, '30s'], [MINUTE, '1m'], [5 * MINUTE, '5m'], [10 * MINUTE, '10m'],
-    [30 * MINUTE, '30m'], [HOUR, '1h'], [3 * HOUR, '3h'], [6 * HOUR, '6h'], [12 * HOUR, '12h'], [DAY, '1d'], [7 * DAY, '7d'], [30 * DAY, '30d'],
+    [SECOND, '1s'],
+    [5 * SECOND, '5s'],
+    [10 * SECOND, '10s'],
+    [30 * SECOND, '30s'],
+    [MINUTE, '1m'],
+    [5 * MINUTE, '5m'],
+    [10 * MINUTE, '10m'],
+    [30 * MINUTE, '30m'],
+    [HOUR, '1h'],
+    [3 * HOUR, '3h'],
+    [6 * HOUR, '6h'],
+    [12 * HOUR, '12h'],
+    [DAY, '1d'],
+    [7 * DAY, '7d'],
+    [30 * DAY, '30d'],
     [YEAR, '365d'],
 ];
 

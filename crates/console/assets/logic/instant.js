@@ -27,10 +27,21 @@ export const browserZone = () => Intl.DateTimeFormat().resolvedOptions().timeZon
  * @param {string} zone
  */
 export function wall(ms, zone) {
-    const parts = formatter(zone, {
-        calendar: 'gregory', numberingSystem: 'latn', hourCycle: 'h23', year: 'numeric', month: '2-digit', day: '2-digit',
-        hour: '2-digit', minute: '2-digit', second: '2-digit',
-    }, 'en-US').formatToParts(ms);
+    const parts = formatter(
+        zone,
+        {
+            calendar: 'gregory',
+            numberingSystem: 'latn',
+            hourCycle: 'h23',
+            year: 'numeric',
+            month: '2-digit',
+            day: '2-digit',
+            hour: '2-digit',
+            minute: '2-digit',
+            second: '2-digit',
+        },
+        'en-US',
+    ).formatToParts(ms);
     /** @type {Record<string, string>} */
     const found = {};
     for (const part of parts) found[part.type] = part.value;

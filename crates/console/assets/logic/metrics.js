@@ -37,14 +37,22 @@ export function samples(text, names) {
  */
 
 const COUNTERS = /** @type {const} */ ([
-    ['put', 'tickwheel_scheduled_total', ''], ['fired', 'tickwheel_fired_total', ''], ['delivered', 'tickwheel_leased_total', ''],
-    ['acked', 'tickwheel_delivered_total', 'acked'], ['nacked', 'tickwheel_delivered_total', 'nacked'],
-    ['cancelled', 'tickwheel_cancelled_total', ''], ['dead', 'tickwheel_dead_lettered_total', ''],
+    ['put', 'tickwheel_scheduled_total', ''],
+    ['fired', 'tickwheel_fired_total', ''],
+    ['delivered', 'tickwheel_leased_total', ''],
+    ['acked', 'tickwheel_delivered_total', 'acked'],
+    ['nacked', 'tickwheel_delivered_total', 'nacked'],
+    ['cancelled', 'tickwheel_cancelled_total', ''],
+    ['dead', 'tickwheel_dead_lettered_total', ''],
 ]);
 
 const NAMES = new Set([
-    ...COUNTERS.map(([, name]) => name), 'tickwheel_fire_lateness_seconds_bucket', 'tickwheel_commit_seconds_bucket', 'tickwheel_oldest_due_age_seconds',
-    'tickwheel_store_room_bytes', 'tickwheel_queue_oldest_due_age_seconds',
+    ...COUNTERS.map(([, name]) => name),
+    'tickwheel_fire_lateness_seconds_bucket',
+    'tickwheel_commit_seconds_bucket',
+    'tickwheel_oldest_due_age_seconds',
+    'tickwheel_store_room_bytes',
+    'tickwheel_queue_oldest_due_age_seconds',
 ]);
 
 /** @param {string} text @param {number} at @returns {Stats} */
@@ -53,18 +61,26 @@ export function statsOf(text, at) {
     /** @type {Record<string, number>} */
     const counters = {};
     for (const [word, name, result] of COUNTERS) {
-        counters[word] = (all.get(name) ?? []).filter((s) => result === '' || s.labels.result === result).reduce((sum, s) => sum + s.value, 0);
+        counters[word] = (all.get(name) ?? [])
+            .filter((s) => result === '' || s.labels.result === result)
+            .reduce((sum, s) => sum + s.value, 0);
     }
-    const histogram = (/** @type {string} */ name) => (all.get(name) ?? []).map((s) => ({ le: s.labels.le === '+Inf' ? Infinity : Number(s.labels.le), count: s.value }));
+    const histogram = (/** @type {string} */ name) =>
+        (all.get(name) ?? []).map((s) => ({ le: s.labels.le === '+Inf' ? Infinity : Number(s.labels.le), count: s.value }));
     const one = (/** @type {string} */ name) => all.get(name)?.[0]?.value ?? null;
     const room = one('tickwheel_store_room_bytes');
     const oldest = one('tickwheel_oldest_due_age_seconds');
     return {
-        at, counters, lateness: histogram('tickwheel_fire_lateness_seconds_bucket'), commit: histogram('tickwheel_commit_seconds_bucket'),
+        at,
+        counters,
+        lateness: histogram('tickwheel_fire_lateness_seconds_bucket'),
+        commit: histogram('tickwheel_commit_seconds_bucket'),
         oldestDueMs: oldest === null ? null : oldest * 1000,
         // A store in memory has no end.
         roomBytes: room === null || room > 2 ** 60 ? null : room,
-        oldestByQueue: Object.fromEntries((all.get('tickwheel_queue_oldest_due_age_seconds') ?? []).map((s) => [s.labels.queue, s.value * 1000])),
+        oldestByQueue: Object.fromEntries(
+            (all.get('tickwheel_queue_oldest_due_age_seconds') ?? []).map((s) => [s.labels.queue, s.value * 1000]),
+        ),
     };
 }
 
@@ -77,8 +93,14 @@ export function statsOf(text, at) {
 export function streamedStats(event, at) {
     const histogram = (/** @type {[number | null, number][]} */ pairs) => pairs.map(([le, count]) => ({ le: le ?? Infinity, count }));
     return {
-        at, counters: event.counters, lateness: histogram(event.lateness), commit: histogram(event.commit), oldestDueMs: event.oldest_due_ms, roomBytes: event.room_bytes,
-        oldestByQueue: {}, totals: event.totals,
+        at,
+        counters: event.counters,
+        lateness: histogram(event.lateness),
+        commit: histogram(event.commit),
+        oldestDueMs: event.oldest_due_ms,
+        roomBytes: event.room_bytes,
+        oldestByQueue: {},
+        totals: event.totals,
     };
 }
 

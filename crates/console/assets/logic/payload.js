@@ -135,7 +135,10 @@ export function hexDump(bytes, max) {
     const lines = [];
     for (let at = 0; at < Math.min(bytes.length, max); at += 16) {
         const row = [...bytes.subarray(at, Math.min(at + 16, max))];
-        const hex = row.map((b) => b.toString(16).padStart(2, '0')).join(' ').padEnd(47);
+        const hex = row
+            .map((b) => b.toString(16).padStart(2, '0'))
+            .join(' ')
+            .padEnd(47);
         const text = row.map((b) => (b >= 32 && b < 127 ? String.fromCharCode(b) : '.')).join('');
         lines.push(`${at.toString(16).padStart(8, '0')}  ${hex}  ${text}`);
     }
@@ -153,13 +156,38 @@ export function describePayload(task, raw) {
         const bytes = bytesOf(task.payload_base64);
         const type = task.content_type ?? 'application/octet-stream';
         const text = textOf(bytes);
-        if (text !== null) return { kind: 'text', type, size: bytes.length, full: text, shown: text.slice(0, SHOWN_MAX), cut: text.length > SHOWN_MAX, bytes };
+        if (text !== null)
+            return {
+                kind: 'text',
+                type,
+                size: bytes.length,
+                full: text,
+                shown: text.slice(0, SHOWN_MAX),
+                cut: text.length > SHOWN_MAX,
+                bytes,
+            };
         // A line of the dump has five times the length of its bytes.
         const max = SHOWN_MAX / 16;
-        return { kind: 'binary', type, size: bytes.length, full: task.payload_base64, shown: hexDump(bytes, max), cut: bytes.length > max, bytes };
+        return {
+            kind: 'binary',
+            type,
+            size: bytes.length,
+            full: task.payload_base64,
+            shown: hexDump(bytes, max),
+            cut: bytes.length > max,
+            bytes,
+        };
     }
     const json = raw ?? JSON.stringify(task.payload ?? null);
     const bytes = new TextEncoder().encode(json);
     const cut = json.length > SHOWN_MAX;
-    return { kind: 'json', type: 'application/json', size: bytes.length, full: json, shown: cut ? json.slice(0, SHOWN_MAX) : pretty(json), cut, bytes };
+    return {
+        kind: 'json',
+        type: 'application/json',
+        size: bytes.length,
+        full: json,
+        shown: cut ? json.slice(0, SHOWN_MAX) : pretty(json),
+        cut,
+        bytes,
+    };
 }

@@ -29,7 +29,10 @@ const PATTERNS = [
  * @returns {{page: string, params: Record<string, string>}} The page `missing` if there is none.
  */
 export function match(path) {
-    const segments = path.replace(/^\/+|\/+$/g, '').split('/').filter((s) => s !== '');
+    const segments = path
+        .replace(/^\/+|\/+$/g, '')
+        .split('/')
+        .filter((s) => s !== '');
     for (const [page, pattern] of PATTERNS) {
         if (pattern.length !== segments.length) continue;
         /** @type {Record<string, string>} */

@@ -79,7 +79,11 @@ const inside = (field, value) => value >= (field.min ?? 0) && value <= (field.ma
  * @returns {{name: string, before: string, after: string}[]}
  */
 export function difference(before, after) {
-    return FIELDS.filter(({ name }) => before[name] !== after[name].trim()).map(({ name }) => ({ name, before: before[name], after: after[name].trim() }));
+    return FIELDS.filter(({ name }) => before[name] !== after[name].trim()).map(({ name }) => ({
+        name,
+        before: before[name],
+        after: after[name].trim(),
+    }));
 }
 
 /**

@@ -19,7 +19,8 @@ export function eventsOf(task, now) {
     const events = [];
     const failures = task.failures ?? [];
     if (failures.length > 0 && failures[0].attempt > 1) events.push({ what: 'earlier', at: null, attempt: failures[0].attempt - 1 });
-    for (const failure of failures) events.push({ what: failure.how, at: Date.parse(failure.at), attempt: failure.attempt, reason: failure.reason });
+    for (const failure of failures)
+        events.push({ what: failure.how, at: Date.parse(failure.at), attempt: failure.attempt, reason: failure.reason });
     const due = Date.parse(task.due_at);
     if (task.state === 'dead') {
         if (task.dead_at) events.push({ what: 'dead', at: Date.parse(task.dead_at), reason: task.reason });
@@ -50,10 +51,15 @@ export function whyNot(task, queue, now) {
         const retry = (task.failures ?? []).length > 0;
         return { key: retry ? 'why.retry' : 'why.scheduled', values: { due } };
     }
-    if (queue?.paused) return queue.paused_until ? { key: 'why.paused_until', values: { until: Date.parse(queue.paused_until) } } : { key: 'why.paused', values: {} };
-    if (queue?.max_in_flight && queue.leased >= queue.max_in_flight) return { key: 'why.in_flight', values: { leased: queue.leased, max: queue.max_in_flight } };
+    if (queue?.paused)
+        return queue.paused_until
+            ? { key: 'why.paused_until', values: { until: Date.parse(queue.paused_until) } }
+            : { key: 'why.paused', values: {} };
+    if (queue?.max_in_flight && queue.leased >= queue.max_in_flight)
+        return { key: 'why.in_flight', values: { leased: queue.leased, max: queue.max_in_flight } };
     if (queue?.rate) return { key: 'why.rate', values: { rate: queue.rate, n: queue.ready } };
-    if (queue?.max_in_flight_per_group && task.group) return { key: 'why.group', values: { group: task.group, max: queue.max_in_flight_per_group } };
+    if (queue?.max_in_flight_per_group && task.group)
+        return { key: 'why.group', values: { group: task.group, max: queue.max_in_flight_per_group } };
     return { key: 'why.ready', values: { n: queue?.ready ?? 0 } };
 }
 
@@ -65,10 +71,15 @@ export function whyNot(task, queue, now) {
 export function holdUps(queue) {
     const found = [];
     if (queue.paused) {
-        found.push(queue.paused_until ? { key: 'hold.paused_until', values: { until: Date.parse(queue.paused_until) } } : { key: 'hold.paused', values: {} });
+        found.push(
+            queue.paused_until
+                ? { key: 'hold.paused_until', values: { until: Date.parse(queue.paused_until) } }
+                : { key: 'hold.paused', values: {} },
+        );
     }
     if (queue.draining) found.push({ key: 'hold.draining', values: {} });
-    if (queue.max_in_flight && queue.leased >= queue.max_in_flight) found.push({ key: 'hold.in_flight', values: { leased: queue.leased, max: queue.max_in_flight } });
+    if (queue.max_in_flight && queue.leased >= queue.max_in_flight)
+        found.push({ key: 'hold.in_flight', values: { leased: queue.leased, max: queue.max_in_flight } });
     const live = queue.scheduled + queue.ready + queue.leased;
     if (queue.max_backlog && live >= queue.max_backlog) found.push({ key: 'hold.backlog', values: { live, max: queue.max_backlog } });
     if (queue.ready > 0 && found.length === 0) {

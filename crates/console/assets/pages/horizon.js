@@ -15,7 +15,10 @@ import { BarChart } from '../ui/chart.js';
 /** @param {AbortSignal} signal @param {string} queue @returns {Promise<import('../logic/horizon.js').Bar[]>} */
 export async function logBars(signal, queue) {
     if (routes.HAS.forecastLog) {
-        const answer = await routes.forecast({ queue, scale: 'log', ...(routes.HAS.forecastSchedules ? { schedules: 'true' } : {}) }, signal);
+        const answer = await routes.forecast(
+            { queue, scale: 'log', ...(routes.HAS.forecastSchedules ? { schedules: 'true' } : {}) },
+            signal,
+        );
         return logBarsOf(answer);
     }
     const at = now();
@@ -46,7 +49,10 @@ function QueueChoice({ queue }) {
     const [text, setText] = useState(queue);
     useEffect(() => setText(queue), [queue]);
     const known = useLive((signal) => routes.queues({ limit: 1000 }, signal), []);
-    const submit = (/** @type {Event} */ e) => { e.preventDefault(); setQuery({ queue: text.trim() }, false); };
+    const submit = (/** @type {Event} */ e) => {
+        e.preventDefault();
+        setQuery({ queue: text.trim() }, false);
+    };
     return html`
         <form class="inline" onSubmit=${submit}>
             <input type="search" list="queues" data-search aria-label=${t('horizon.queue')} placeholder=${t('horizon.queue')} value=${text} onInput=${(/** @type {any} */ e) => setText(e.target.value)} onChange=${submit} />
@@ -56,7 +62,13 @@ function QueueChoice({ queue }) {
 }
 
 /** Zooms that need no mouse. @type {[string, number][]} */
-const ZOOMS = [['1h', 3_600_000], ['1d', 86_400_000], ['7d', 604_800_000], ['30d', 2_592_000_000], ['365d', 31_536_000_000]];
+const ZOOMS = [
+    ['1h', 3_600_000],
+    ['1d', 86_400_000],
+    ['7d', 604_800_000],
+    ['30d', 2_592_000_000],
+    ['365d', 31_536_000_000],
+];
 
 /** @param {{query: Record<string, string>}} props */
 export function Horizon({ query }) {
@@ -64,23 +76,39 @@ export function Horizon({ query }) {
     const from = Number(query.from) || 0;
     const to = Number(query.to) || 0;
     const zoomed = to > from && to > 0;
-    const live = useLive(async (signal) => {
-        const [bars, due] = await Promise.all([zoomed ? zoomBars(signal, queue, from, to) : logBars(signal, queue), dueNow(signal, queue)]);
-        return { bars, ...due };
-    }, [queue, from, to], 10_000);
+    const live = useLive(
+        async (signal) => {
+            const [bars, due] = await Promise.all([
+                zoomed ? zoomBars(signal, queue, from, to) : logBars(signal, queue),
+                dueNow(signal, queue),
+            ]);
+            return { bars, ...due };
+        },
+        [queue, from, to],
+        10_000,
+    );
     const table = query.view === 'table';
     const tableNow = useRef(table);
     tableNow.current = table;
     useEffect(() => {
         const onKey = (/** @type {KeyboardEvent} */ event) => {
             const target = /** @type {HTMLElement} */ (event.target);
-            if (event.key !== 't' || event.ctrlKey || event.metaKey || event.altKey || /^(input|textarea|select)$/i.test(target.tagName) || document.querySelector('dialog[open]')) return;
+            if (
+                event.key !== 't' ||
+                event.ctrlKey ||
+                event.metaKey ||
+                event.altKey ||
+                /^(input|textarea|select)$/i.test(target.tagName) ||
+                document.querySelector('dialog[open]')
+            )
+                return;
             setQuery({ view: tableNow.current ? '' : 'table' });
         };
         document.addEventListener('keydown', onKey);
         return () => document.removeEventListener('keydown', onKey);
     }, []);
-    const list = (/** @type {number} */ a, /** @type {number} */ b) => href('search', { queue }, { due_from: new Date(a).toISOString(), due_to: new Date(b).toISOString() });
+    const list = (/** @type {number} */ a, /** @type {number} */ b) =>
+        href('search', { queue }, { due_from: new Date(a).toISOString(), due_to: new Date(b).toISOString() });
     const zoom = (/** @type {number} */ a, /** @type {number} */ b) => setQuery({ from: Math.floor(a), to: Math.ceil(b) }, false);
     return html`
         <div class="bar-of-fields">
@@ -101,43 +129,96 @@ export function Horizon({ query }) {
             const wall = rate ? wallOf(bars, rate, data.due) : null;
             const hits = wall && wall.wall >= 0 ? bars[wall.wall] : null;
             const at = now();
-            const range = (/** @type {import('../logic/horizon.js').Bar} */ bar) => (zoomed ? `${instant(bar.from)} – ${length(bar.to - bar.from)}` : t('horizon.range', { from: length(bar.from - bars[0].from), to: length(bar.to - bars[0].from) }));
-            const words = (/** @type {import('../logic/horizon.js').Bar} */ bar) => `${range(bar)}: ${t('tasks.count', { n: bar.tasks })}${bar.expected > 0 ? `, ${t('horizon.expected', { n: bar.expected })}` : ''}`;
+            const range = (/** @type {import('../logic/horizon.js').Bar} */ bar) =>
+                zoomed
+                    ? `${instant(bar.from)} – ${length(bar.to - bar.from)}`
+                    : t('horizon.range', { from: length(bar.from - bars[0].from), to: length(bar.to - bars[0].from) });
+            const words = (/** @type {import('../logic/horizon.js').Bar} */ bar) =>
+                `${range(bar)}: ${t('tasks.count', { n: bar.tasks })}${bar.expected > 0 ? `, ${t('horizon.expected', { n: bar.expected })}` : ''}`;
             const summary = t('horizon.summary', { n: sum, due: data.due });
             const every = Math.max(1, Math.ceil(bars.length / 10));
             const views = bars.map((bar, i) => ({
-                tasks: bar.tasks, expected: bar.expected, title: words(bar), tone: /** @type {any} */ (wall?.wall === i ? 'wall' : ''),
-                label: zoomed ? (i % every === 0 ? label(bar.from, to - from) : '') : LABELS.get(ENDS[i]) ?? '',
+                tasks: bar.tasks,
+                expected: bar.expected,
+                title: words(bar),
+                tone: /** @type {any} */ (wall?.wall === i ? 'wall' : ''),
+                label: zoomed ? (i % every === 0 ? label(bar.from, to - from) : '') : (LABELS.get(ENDS[i]) ?? ''),
             }));
-            if (!zoomed) views.unshift({ tasks: data.due, expected: 0, title: `${t('horizon.due')}: ${t('tasks.count', { n: data.due })}`, tone: 'due', label: t('horizon.now') });
+            if (!zoomed)
+                views.unshift({
+                    tasks: data.due,
+                    expected: 0,
+                    title: `${t('horizon.due')}: ${t('tasks.count', { n: data.due })}`,
+                    tone: 'due',
+                    label: t('horizon.now'),
+                });
             const first = zoomed ? 0 : 1;
-            const rows = [...(zoomed ? [] : [{ due: true, tasks: data.due, expected: 0, from: 0, to: at }]), ...bars.filter((bar) => bar.tasks + bar.expected > 0)];
+            const rows = [
+                ...(zoomed ? [] : [{ due: true, tasks: data.due, expected: 0, from: 0, to: at }]),
+                ...bars.filter((bar) => bar.tasks + bar.expected > 0),
+            ];
             const columns = [
-                { key: 'range', label: t('horizon.when'), head: true, cell: (/** @type {any} */ bar) => (bar.due ? t('horizon.due') : range(bar)) },
+                {
+                    key: 'range',
+                    label: t('horizon.when'),
+                    head: true,
+                    cell: (/** @type {any} */ bar) => (bar.due ? t('horizon.due') : range(bar)),
+                },
                 { key: 'until', label: t('horizon.until'), cell: (/** @type {any} */ bar) => (bar.due ? '–' : instant(bar.to)) },
-                { key: 'tasks', label: t('horizon.tasks'), numeric: true, cell: (/** @type {any} */ bar) => (queue ? html`<a href=${bar.due ? href('search', { queue }, { state: 'ready' }) : list(bar.from, bar.to)}>${number(bar.tasks)}</a>` : number(bar.tasks)) },
-                ...(routes.HAS.forecastSchedules ? [{ key: 'expected', label: t('horizon.from_schedules'), numeric: true, cell: (/** @type {any} */ bar) => number(bar.expected) }] : []),
-                { key: 'zoom', label: t('task.do'), cell: (/** @type {any} */ bar) => !bar.due && html`<button type="button" class="quiet" aria-label=${t('horizon.zoom_to', { range: range(bar) })} onClick=${() => zoom(bar.from, bar.to)}>${t('horizon.zoom')}</button>` },
+                {
+                    key: 'tasks',
+                    label: t('horizon.tasks'),
+                    numeric: true,
+                    cell: (/** @type {any} */ bar) =>
+                        queue
+                            ? html`<a href=${bar.due ? href('search', { queue }, { state: 'ready' }) : list(bar.from, bar.to)}>${number(bar.tasks)}</a>`
+                            : number(bar.tasks),
+                },
+                ...(routes.HAS.forecastSchedules
+                    ? [
+                          {
+                              key: 'expected',
+                              label: t('horizon.from_schedules'),
+                              numeric: true,
+                              cell: (/** @type {any} */ bar) => number(bar.expected),
+                          },
+                      ]
+                    : []),
+                {
+                    key: 'zoom',
+                    label: t('task.do'),
+                    cell: (/** @type {any} */ bar) =>
+                        !bar.due &&
+                        html`<button type="button" class="quiet" aria-label=${t('horizon.zoom_to', { range: range(bar) })} onClick=${() => zoom(bar.from, bar.to)}>${t('horizon.zoom')}</button>`,
+                },
             ];
             return html`
                 <p>${summary}${zoomed ? html` <span class="dim">${instant(from)} – ${instant(to)}</span>` : ''}</p>
-                ${rate && (hits
-                    ? html`<p class="note wall-note">${t('horizon.wall', { rate: data.rate, range: range(hits), n: wall?.over ?? 0 })}</p>`
-                    : html`<p class="ok">${t('horizon.no_wall', { rate: data.rate })}</p>`)}
-                ${sum + data.due === 0
-                    ? html`<${Empty} title=${t('horizon.none')} text=${t('horizon.none_text')} command=${`curl -X PUT ${routes.curlAddress(['v1', 'queues', queue || 'orders', 'tasks', 'order:1'])} -H 'content-type: application/json' -d '{"delay":"15d"}'`} />`
-                    : table
-                      ? html`<${Table} caption=${t('horizon.title')} columns=${columns} rows=${rows} rowKey=${(/** @type {any} */ bar) => bar.from} />`
-                      : html`
+                ${
+                    rate &&
+                    (hits
+                        ? html`<p class="note wall-note">${t('horizon.wall', { rate: data.rate, range: range(hits), n: wall?.over ?? 0 })}</p>`
+                        : html`<p class="ok">${t('horizon.no_wall', { rate: data.rate })}</p>`)
+                }
+                ${
+                    sum + data.due === 0
+                        ? html`<${Empty} title=${t('horizon.none')} text=${t('horizon.none_text')} command=${`curl -X PUT ${routes.curlAddress(['v1', 'queues', queue || 'orders', 'tasks', 'order:1'])} -H 'content-type: application/json' -d '{"delay":"15d"}'`} />`
+                        : table
+                          ? html`<${Table} caption=${t('horizon.title')} columns=${columns} rows=${rows} rowKey=${(/** @type {any} */ bar) => bar.from} />`
+                          : html`
                         <${BarChart} bars=${views} capacity=${wall ? [...(zoomed ? [] : [0]), ...wall.capacity] : null} summary=${summary}
                             onPick=${(/** @type {number} */ i) => {
-                                if (i < first) { if (queue) go(href('search', { queue }, { state: 'ready' })); return; }
+                                if (i < first) {
+                                    if (queue) go(href('search', { queue }, { state: 'ready' }));
+                                    return;
+                                }
                                 const bar = bars[i - first];
                                 if (queue) go(list(bar.from, bar.to));
                                 else zoom(bar.from, bar.to);
                             }}
                             onBrush=${(/** @type {number} */ a, /** @type {number} */ b) => zoom(bars[Math.max(0, a - first)].from, bars[Math.max(0, b - first)].to)} />
-                        <p class="dim legend"><span class="key key-tasks"></span>${t('horizon.tasks')}${routes.HAS.forecastSchedules ? html` <span class="key key-expected"></span>${t('horizon.from_schedules')}` : ''}${rate ? html` <span class="key key-capacity"></span>${t('horizon.capacity', { rate: data.rate })}` : ''} · ${t(queue ? 'horizon.help_queue' : 'horizon.help')}</p>`}
+                        <p class="dim legend"><span class="key key-tasks"></span>${t('horizon.tasks')}${routes.HAS.forecastSchedules ? html` <span class="key key-expected"></span>${t('horizon.from_schedules')}` : ''}${rate ? html` <span class="key key-capacity"></span>${t('horizon.capacity', { rate: data.rate })}` : ''} · ${t(queue ? 'horizon.help_queue' : 'horizon.help')}</p>`
+                }
                 ${!routes.HAS.forecastLog && !zoomed && html`<p class="dim">${t('horizon.rough')}</p>`}
                 ${!routes.HAS.forecastSchedules && html`<p class="dim">${t('horizon.no_schedules')}</p>`}
             `;

@@ -34,24 +34,66 @@ export function Jobs() {
     const [stopping, setStopping] = useState(/** @type {any} */ (null));
     const [error, setError] = useState(/** @type {any} */ (null));
     const columns = [
-        { key: 'id', label: t('jobs.job'), head: true, cell: (/** @type {any} */ job) => html`${t(`jobs.kind_${job.kind ?? job.action}`)} <span class="dim">#${job.id}</span>${job.dry_run && html` <${Chip} kind="dry">${t('jobs.dry')}<//>`}` },
+        {
+            key: 'id',
+            label: t('jobs.job'),
+            head: true,
+            cell: (/** @type {any} */ job) =>
+                html`${t(`jobs.kind_${job.kind ?? job.action}`)} <span class="dim">#${job.id}</span>${job.dry_run && html` <${Chip} kind="dry">${t('jobs.dry')}<//>`}`,
+        },
         { key: 'queue', label: t('queue.word'), cell: (/** @type {any} */ job) => html`<${QueueLink} queue=${job.queue} />` },
-        { key: 'state', label: t('task.state'), cell: (/** @type {any} */ job) => html`<${Chip} kind=${`job-${job.state}`}>${t(`jobs.state_${job.state}`)}<//>` },
-        { key: 'progress', label: t('jobs.progress'), cell: (/** @type {any} */ job) => html`
+        {
+            key: 'state',
+            label: t('task.state'),
+            cell: (/** @type {any} */ job) => html`<${Chip} kind=${`job-${job.state}`}>${t(`jobs.state_${job.state}`)}<//>`,
+        },
+        {
+            key: 'progress',
+            label: t('jobs.progress'),
+            cell: (/** @type {any} */ job) => html`
             <div class="progress"><progress max=${Math.max(1, job.of)} value=${job.state === 'done' ? Math.max(1, job.of) : job.looked_at} aria-label=${t('jobs.progress')}></progress>
-            <small>${t('jobs.looked', { looked: job.looked_at, of: job.of })} ${timeLeft(job)}</small></div>` },
+            <small>${t('jobs.looked', { looked: job.looked_at, of: job.of })} ${timeLeft(job)}</small></div>`,
+        },
         { key: 'matched', label: t('jobs.matched'), numeric: true, cell: (/** @type {any} */ job) => number(job.matched) },
-        { key: 'done', label: t('jobs.done'), numeric: true, cell: (/** @type {any} */ job) => html`<span>${number(doneBy(job))}${job.skipped && html`<br /><small class="dim">${Object.entries(job.skipped).map(([why, n]) => t(`jobs.skipped_${why}`, { n: Number(n) })).join(', ')}</small>`}${job.error && html`<br /><small class="wrong">${job.error}</small>`}</span>` },
-        ...(may('produce') ? [{ key: 'do', label: t('task.do'), cell: (/** @type {any} */ job) => job.state === 'running' && html`<button type="button" onClick=${() => setStopping(job)}>${t('jobs.stop')}</button>` }] : []),
+        {
+            key: 'done',
+            label: t('jobs.done'),
+            numeric: true,
+            cell: (/** @type {any} */ job) =>
+                html`<span>${number(doneBy(job))}${
+                    job.skipped &&
+                    html`<br /><small class="dim">${Object.entries(job.skipped)
+                        .map(([why, n]) => t(`jobs.skipped_${why}`, { n: Number(n) }))
+                        .join(', ')}</small>`
+                }${job.error && html`<br /><small class="wrong">${job.error}</small>`}</span>`,
+        },
+        ...(may('produce')
+            ? [
+                  {
+                      key: 'do',
+                      label: t('task.do'),
+                      cell: (/** @type {any} */ job) =>
+                          job.state === 'running' &&
+                          html`<button type="button" onClick=${() => setStopping(job)}>${t('jobs.stop')}</button>`,
+                  },
+              ]
+            : []),
     ];
     return html`
         <h1 tabindex="-1">${t('jobs.title')}</h1>
         <p class="dim">${t('jobs.text')}</p>
         ${error && html`<${Failure} error=${error} />`}
-        <${Loaded} live=${live}>${(/** @type {any} */ data) => data.jobs.length === 0
-            ? html`<${Empty} title=${t('jobs.none')} text=${t('jobs.none_text')} command=${`curl -X POST ${routes.curlAddress(['v1', 'queues', 'orders', 'cancel'])} -H 'content-type: application/json' -d '{"filter":{"tag":"shop:7"},"dry_run":true}'`} />`
-            : html`<${Table} caption=${t('jobs.title')} columns=${columns} rows=${data.jobs} rowKey=${(/** @type {any} */ job) => job.id} />`}<//>
-        ${stopping && html`<${Confirm} title=${t('jobs.stop_title', { id: String(stopping.id) })} text=${t('jobs.stop_text')} action=${t('jobs.stop')} queue=${stopping.queue} onClose=${() => setStopping(null)}
-            run=${() => routes.stopJob(stopping.id)} onDone=${() => { setError(null); live.reload(); }} />`}
+        <${Loaded} live=${live}>${(/** @type {any} */ data) =>
+            data.jobs.length === 0
+                ? html`<${Empty} title=${t('jobs.none')} text=${t('jobs.none_text')} command=${`curl -X POST ${routes.curlAddress(['v1', 'queues', 'orders', 'cancel'])} -H 'content-type: application/json' -d '{"filter":{"tag":"shop:7"},"dry_run":true}'`} />`
+                : html`<${Table} caption=${t('jobs.title')} columns=${columns} rows=${data.jobs} rowKey=${(/** @type {any} */ job) => job.id} />`}<//>
+        ${
+            stopping &&
+            html`<${Confirm} title=${t('jobs.stop_title', { id: String(stopping.id) })} text=${t('jobs.stop_text')} action=${t('jobs.stop')} queue=${stopping.queue} onClose=${() => setStopping(null)}
+            run=${() => routes.stopJob(stopping.id)} onDone=${() => {
+                setError(null);
+                live.reload();
+            }} />`
+        }
     `;
 }

@@ -12,34 +12,68 @@ import { Pager, Table } from '../ui/table.js';
 
 /** @param {{query: Record<string, string>}} props */
 export function Leases({ query }) {
-    const live = useLive((signal) => routes.leases({ queue: query.queue ?? '', worker: query.worker ?? '', cursor: query.cursor ?? '' }, signal), [query.queue ?? '', query.worker ?? '', query.cursor ?? ''], 5000);
+    const live = useLive(
+        (signal) => routes.leases({ queue: query.queue ?? '', worker: query.worker ?? '', cursor: query.cursor ?? '' }, signal),
+        [query.queue ?? '', query.worker ?? '', query.cursor ?? ''],
+        5000,
+    );
     const [taken, setTaken] = useState(/** @type {any} */ (null));
     const columns = [
-        { key: 'key', label: t('task.key'), head: true, cell: (/** @type {any} */ lease) => html`<${TaskLink} queue=${lease.queue} key_=${lease.key} />` },
+        {
+            key: 'key',
+            label: t('task.key'),
+            head: true,
+            cell: (/** @type {any} */ lease) => html`<${TaskLink} queue=${lease.queue} key_=${lease.key} />`,
+        },
         { key: 'queue', label: t('queue.word'), cell: (/** @type {any} */ lease) => html`<${QueueLink} queue=${lease.queue} />` },
         { key: 'worker', label: t('leases.worker'), cell: (/** @type {any} */ lease) => lease.worker ?? '–' },
         { key: 'attempt', label: t('task.attempt'), numeric: true, cell: (/** @type {any} */ lease) => number(lease.attempt) },
-        { key: 'since', label: t('leases.since'), cell: (/** @type {any} */ lease) => (lease.since ? html`<${Time} ms=${Date.parse(lease.since)} />` : '–') },
-        { key: 'until', label: t('leases.until'), cell: (/** @type {any} */ lease) => {
-            const [since, until] = [Date.parse(lease.since ?? lease.until), Date.parse(lease.until)];
-            return html`<div class="progress"><progress max="100" value=${Math.max(0, Math.min(100, ((now() - since) / Math.max(1, until - since)) * 100))} aria-label=${t('leases.until')}></progress><small><${Time} ms=${until} /></small></div>`;
-        } },
-        ...(may('produce') && routes.HAS.release ? [{ key: 'do', label: t('task.do'), cell: (/** @type {any} */ lease) => html`<button type="button" aria-label=${t('leases.take_one', { key: lease.key })} onClick=${() => setTaken(lease)}>${t('leases.take')}</button>` }] : []),
+        {
+            key: 'since',
+            label: t('leases.since'),
+            cell: (/** @type {any} */ lease) => (lease.since ? html`<${Time} ms=${Date.parse(lease.since)} />` : '–'),
+        },
+        {
+            key: 'until',
+            label: t('leases.until'),
+            cell: (/** @type {any} */ lease) => {
+                const [since, until] = [Date.parse(lease.since ?? lease.until), Date.parse(lease.until)];
+                return html`<div class="progress"><progress max="100" value=${Math.max(0, Math.min(100, ((now() - since) / Math.max(1, until - since)) * 100))} aria-label=${t('leases.until')}></progress><small><${Time} ms=${until} /></small></div>`;
+            },
+        },
+        ...(may('produce') && routes.HAS.release
+            ? [
+                  {
+                      key: 'do',
+                      label: t('task.do'),
+                      cell: (/** @type {any} */ lease) =>
+                          html`<button type="button" aria-label=${t('leases.take_one', { key: lease.key })} onClick=${() => setTaken(lease)}>${t('leases.take')}</button>`,
+                  },
+              ]
+            : []),
     ];
     return html`
         <h1 tabindex="-1">${t('leases.title')}</h1>
-        <form class="inline" role="search" onSubmit=${(/** @type {any} */ e) => { e.preventDefault(); setQuery({ queue: e.target.queue.value.trim(), worker: e.target.worker.value.trim(), cursor: '' }, false); }}>
+        <form class="inline" role="search" onSubmit=${(/** @type {any} */ e) => {
+            e.preventDefault();
+            setQuery({ queue: e.target.queue.value.trim(), worker: e.target.worker.value.trim(), cursor: '' }, false);
+        }}>
             <input name="queue" type="search" data-search aria-label=${t('queue.word')} placeholder=${t('queue.word')} defaultValue=${query.queue ?? ''} />
             <input name="worker" type="search" aria-label=${t('leases.worker')} placeholder=${t('leases.worker')} defaultValue=${query.worker ?? ''} />
             <button type="submit">${t('search.go')}</button>
         </form>
         <${Loaded} live=${live}>${(/** @type {any} */ data) => html`
-            ${data.leases.length === 0
-                ? html`<${Empty} title=${t('leases.none')} text=${t('leases.none_text')} command=${`curl -X POST ${routes.curlAddress(['v1', 'queues', query.queue || 'orders', 'lease'])} -H 'content-type: application/json' -d '{"wait":"20s"}'`} />`
-                : html`<${Table} caption=${t('leases.title')} columns=${columns} rows=${data.leases} rowKey=${(/** @type {any} */ lease) => `${lease.queue} ${lease.key}`} />`}
+            ${
+                data.leases.length === 0
+                    ? html`<${Empty} title=${t('leases.none')} text=${t('leases.none_text')} command=${`curl -X POST ${routes.curlAddress(['v1', 'queues', query.queue || 'orders', 'lease'])} -H 'content-type: application/json' -d '{"wait":"20s"}'`} />`
+                    : html`<${Table} caption=${t('leases.title')} columns=${columns} rows=${data.leases} rowKey=${(/** @type {any} */ lease) => `${lease.queue} ${lease.key}`} />`
+            }
             ${(query.cursor || data.next_cursor) && html`<${Pager} first=${!query.cursor} more=${data.next_cursor !== null} onFirst=${() => setQuery({ cursor: '' }, false)} onNext=${() => setQuery({ cursor: data.next_cursor }, false)} text="" />`}
         `}<//>
-        ${taken && html`<${Confirm} title=${t('leases.take_one', { key: taken.key })} text=${t('leases.take_text')} action=${t('leases.take')} queue=${taken.queue} onClose=${() => setTaken(null)}
-            run=${() => routes.releaseTask(taken.queue, taken.key)} onDone=${live.reload} />`}
+        ${
+            taken &&
+            html`<${Confirm} title=${t('leases.take_one', { key: taken.key })} text=${t('leases.take_text')} action=${t('leases.take')} queue=${taken.queue} onClose=${() => setTaken(null)}
+            run=${() => routes.releaseTask(taken.queue, taken.key)} onDone=${live.reload} />`
+        }
     `;
 }

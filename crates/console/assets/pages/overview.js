@@ -49,49 +49,67 @@ function useQueues(prefix, onStats) {
     const [streamed, setStreamed] = useState(/** @type {any} */ (null));
     const rows = useRef(/** @type {Map<string, any>} */ (new Map()));
     const [slow, setSlow] = useState(false);
-    const polled = useLive(async (signal) => {
-        if (routes.HAS.events) return null;
-        const answer = await routes.allQueues(prefix, signal);
-        remember(answer.queues);
-        setSlow(answer.queues.length > QUEUES_QUICK);
-        return answer;
-    }, [prefix], routes.HAS.events ? 0 : slow ? 10_000 : 2000);
+    const polled = useLive(
+        async (signal) => {
+            if (routes.HAS.events) return null;
+            const answer = await routes.allQueues(prefix, signal);
+            remember(answer.queues);
+            setSlow(answer.queues.length > QUEUES_QUICK);
+            return answer;
+        },
+        [prefix],
+        routes.HAS.events ? 0 : slow ? 10_000 : 2000,
+    );
     useEffect(() => {
         if (!routes.HAS.events) return undefined;
         rows.current.clear();
-        return routes.events({ topics: 'stats,queues', queue: prefix }, (event, data) => {
-            if (event === 'stats') {
-                const stats = streamedStats(data, Date.now());
-                rememberStats(stats);
-                onStats(stats);
-            }
-            if (event !== 'queues') return;
-            for (const row of data.queues) rows.current.set(row.queue, row);
-            for (const name of data.removed ?? []) rows.current.delete(name);
-            remember([...rows.current.values()]);
-            setStreamed({ data: { queues: [...rows.current.values()], more: data.more }, error: null, at: Date.now(), loading: false, reload: polled.reload });
-        }, (error) => setStreamed((/** @type {any} */ before) => ({ ...before, data: before?.data ?? null, error })));
+        return routes.events(
+            { topics: 'stats,queues', queue: prefix },
+            (event, data) => {
+                if (event === 'stats') {
+                    const stats = streamedStats(data, Date.now());
+                    rememberStats(stats);
+                    onStats(stats);
+                }
+                if (event !== 'queues') return;
+                for (const row of data.queues) rows.current.set(row.queue, row);
+                for (const name of data.removed ?? []) rows.current.delete(name);
+                remember([...rows.current.values()]);
+                setStreamed({
+                    data: { queues: [...rows.current.values()], more: data.more },
+                    error: null,
+                    at: Date.now(),
+                    loading: false,
+                    reload: polled.reload,
+                });
+            },
+            (error) => setStreamed((/** @type {any} */ before) => ({ ...before, data: before?.data ?? null, error })),
+        );
     }, [prefix]);
-    return routes.HAS.events ? streamed ?? { ...polled, data: null, loading: true } : polled;
+    return routes.HAS.events ? (streamed ?? { ...polled, data: null, loading: true }) : polled;
 }
 
 /** Whether the token may not read the metrics, which is asked once. */
 let metricsRefused = false;
 
 function useStats() {
-    return useLive(async (signal) => {
-        if (metricsRefused || routes.HAS.events) return null;
-        try {
-            const stats = statsOf(await routes.metrics(signal), Date.now());
-            rememberStats(stats);
-            return stats;
-        } catch (error) {
-            const { status } = /** @type {any} */ (error);
-            if (status !== 403 && status !== 404) throw error;
-            metricsRefused = true;
-            return null;
-        }
-    }, [], routes.HAS.events ? 0 : 5000);
+    return useLive(
+        async (signal) => {
+            if (metricsRefused || routes.HAS.events) return null;
+            try {
+                const stats = statsOf(await routes.metrics(signal), Date.now());
+                rememberStats(stats);
+                return stats;
+            } catch (error) {
+                const { status } = /** @type {any} */ (error);
+                if (status !== 403 && status !== 404) throw error;
+                metricsRefused = true;
+                return null;
+            }
+        },
+        [],
+        routes.HAS.events ? 0 : 5000,
+    );
 }
 
 /** @param {{rows: any[], stats: import('../logic/metrics.js').Stats | null, more: boolean}} props */
@@ -104,7 +122,13 @@ function Tiles({ rows, stats, more }) {
     const bound = (/** @type {'lateness' | 'commit'} */ name, /** @type {number} */ share) => {
         if (!stats || !minute || minute === stats) return '–';
         const ms = percentile(minute[name], stats[name], share);
-        return ms === null ? '–' : ms === Infinity ? t('overview.beyond') : ms === 0 ? '0 ms' : `≤ ${ms < 1000 ? `${number(ms, 2)} ms` : length(ms)}`;
+        return ms === null
+            ? '–'
+            : ms === Infinity
+              ? t('overview.beyond')
+              : ms === 0
+                ? '0 ms'
+                : `≤ ${ms < 1000 ? `${number(ms, 2)} ms` : length(ms)}`;
     };
     return html`
         <dl class="tiles">
@@ -112,12 +136,15 @@ function Tiles({ rows, stats, more }) {
             <${Tile} label=${t('state.scheduled')} value=${compact(sum('scheduled'))} note=${note} />
             <${Tile} label=${t('state.leased')} value=${compact(sum('leased'))} note=${note} />
             <${Tile} label=${t('state.dead')} value=${compact(sum('dead'))} note=${note} tone=${sum('dead') > 0 ? 'bad' : ''} />
-            ${stats && html`
+            ${
+                stats &&
+                html`
                 <${Tile} label=${t('overview.oldest')} value=${stats.oldestDueMs ? length(stats.oldestDueMs) : '–'} tone=${(stats.oldestDueMs ?? 0) > 60_000 ? 'warn' : ''} />
                 <${Tile} label=${t('overview.lateness')} value=${bound('lateness', 0.5)} note=${t('overview.p99', { value: bound('lateness', 0.99) })} />
                 <${Tile} label=${t('overview.commit')} value=${bound('commit', 0.99)} note=${state ? t(`durability.${state.durability}`) : ''} />
                 ${stats.roomBytes !== null && html`<${Tile} label=${t('overview.room')} value=${size(stats.roomBytes)} />`}
-            `}
+            `
+            }
         </dl>
     `;
 }
@@ -142,7 +169,7 @@ function Rates() {
  * @param {Record<string, number>} ages
  */
 function sorted(rows, key, down, ages) {
-    const value = (/** @type {any} */ row) => (key === 'age' ? ages[row.queue] ?? 0 : row[key]);
+    const value = (/** @type {any} */ row) => (key === 'age' ? (ages[row.queue] ?? 0) : row[key]);
     const compare = (/** @type {any} */ a, /** @type {any} */ b) => {
         if (key === 'worst') return (ages[b.queue] ?? 0) - (ages[a.queue] ?? 0) || b.ready - a.ready || b.dead - a.dead;
         const [x, y] = [value(a), value(b)];
@@ -156,20 +183,45 @@ function Find({ wanted }) {
     const [typed, setTyped] = useState(wanted);
     const live = useLive((signal) => (wanted ? routes.tasksOfKey(wanted, signal) : Promise.resolve({ tasks: [] })), [wanted]);
     return html`
-        <form class="inline" role="search" onSubmit=${(/** @type {Event} */ e) => { e.preventDefault(); setQuery({ key: typed.trim() }, false); }}>
+        <form class="inline" role="search" onSubmit=${(/** @type {Event} */ e) => {
+            e.preventDefault();
+            setQuery({ key: typed.trim() }, false);
+        }}>
             <input type="search" aria-label=${t('overview.find')} placeholder=${t('overview.find')} value=${typed} onInput=${(/** @type {any} */ e) => setTyped(e.target.value)} />
             <button type="submit">${t('search.go')}</button>
         </form>
-        ${wanted && html`<${Loaded} live=${live}>${(/** @type {any} */ data) => html`
-            ${data.tasks.length === 0
-                ? html`<${Empty} title=${t('search.none')} />`
-                : html`<${Table} caption=${t('overview.find')} rows=${data.tasks} rowKey=${(/** @type {any} */ task) => `${task.queue} ${task.id}`} columns=${[
-                    { key: 'key', label: t('task.key'), head: true, cell: (/** @type {any} */ task) => html`<${TaskLink} queue=${task.queue} key_=${task.key} />` },
-                    { key: 'queue', label: t('queue.word'), cell: (/** @type {any} */ task) => html`<${QueueLink} queue=${task.queue} />` },
-                    { key: 'state', label: t('task.state'), cell: (/** @type {any} */ task) => html`<${StateChip} state=${task.state} />` },
-                    { key: 'due', label: t('task.due'), cell: (/** @type {any} */ task) => html`<${Time} ms=${Date.parse(task.due_at)} />` },
-                ]} />`}
-            ${data.truncated && html`<p class="dim">${t('overview.find_truncated')}</p>`}`}<//>`}
+        ${
+            wanted &&
+            html`<${Loaded} live=${live}>${(/** @type {any} */ data) => html`
+            ${
+                data.tasks.length === 0
+                    ? html`<${Empty} title=${t('search.none')} />`
+                    : html`<${Table} caption=${t('overview.find')} rows=${data.tasks} rowKey=${(/** @type {any} */ task) => `${task.queue} ${task.id}`} columns=${[
+                          {
+                              key: 'key',
+                              label: t('task.key'),
+                              head: true,
+                              cell: (/** @type {any} */ task) => html`<${TaskLink} queue=${task.queue} key_=${task.key} />`,
+                          },
+                          {
+                              key: 'queue',
+                              label: t('queue.word'),
+                              cell: (/** @type {any} */ task) => html`<${QueueLink} queue=${task.queue} />`,
+                          },
+                          {
+                              key: 'state',
+                              label: t('task.state'),
+                              cell: (/** @type {any} */ task) => html`<${StateChip} state=${task.state} />`,
+                          },
+                          {
+                              key: 'due',
+                              label: t('task.due'),
+                              cell: (/** @type {any} */ task) => html`<${Time} ms=${Date.parse(task.due_at)} />`,
+                          },
+                      ]} />`
+            }
+            ${data.truncated && html`<p class="dim">${t('overview.find_truncated')}</p>`}`}<//>`
+        }
     `;
 }
 
@@ -190,15 +242,54 @@ export function Overview({ query }) {
     const key = query.sort ?? 'worst';
     const down = query.order !== 'up';
     const sort = (/** @type {string} */ name) => setQuery({ sort: name, order: name === key && down ? 'up' : '', page: '' });
-    const ages = routes.HAS.events ? Object.fromEntries((live.data?.queues ?? []).map((/** @type {any} */ row) => [row.queue, row.oldest_due_ms ?? 0])) : stats.data?.oldestByQueue ?? {};
+    const ages = routes.HAS.events
+        ? Object.fromEntries((live.data?.queues ?? []).map((/** @type {any} */ row) => [row.queue, row.oldest_due_ms ?? 0]))
+        : (stats.data?.oldestByQueue ?? {});
     const still = window.matchMedia('(prefers-reduced-motion: reduce)').matches;
-    const count = (/** @type {string} */ name) => ({ key: name, label: t(`state.${name}`), numeric: true, sortable: true, cell: (/** @type {any} */ row) => number(row[name]) });
+    const count = (/** @type {string} */ name) => ({
+        key: name,
+        label: t(`state.${name}`),
+        numeric: true,
+        sortable: true,
+        cell: (/** @type {any} */ row) => number(row[name]),
+    });
     const columns = [
-        { key: 'queue', label: t('queue.word'), sortable: true, head: true, cell: (/** @type {any} */ row) => html`<${QueueLink} queue=${row.queue} /> <${QueueChips} queue=${row} />` },
-        count('ready'), count('scheduled'), count('leased'),
-        { ...count('dead'), cell: (/** @type {any} */ row) => (row.dead > 0 ? html`<a class="bad" href=${href('dead', { queue: row.queue })}>${number(row.dead)}</a>` : '0') },
-        ...(stats.data ? [{ key: 'age', label: t('overview.oldest'), numeric: true, sortable: true, cell: (/** @type {any} */ row) => (ages[row.queue] ? length(ages[row.queue]) : '–') }] : []),
-        ...(still ? [] : [{ key: 'spark', label: t('overview.trend'), cell: (/** @type {any} */ row) => html`<${Sparkline} values=${readyHistory.get(row.queue) ?? []} label=${t('overview.trend_of', { queue: row.queue })} />` }]),
+        {
+            key: 'queue',
+            label: t('queue.word'),
+            sortable: true,
+            head: true,
+            cell: (/** @type {any} */ row) => html`<${QueueLink} queue=${row.queue} /> <${QueueChips} queue=${row} />`,
+        },
+        count('ready'),
+        count('scheduled'),
+        count('leased'),
+        {
+            ...count('dead'),
+            cell: (/** @type {any} */ row) =>
+                row.dead > 0 ? html`<a class="bad" href=${href('dead', { queue: row.queue })}>${number(row.dead)}</a>` : '0',
+        },
+        ...(stats.data
+            ? [
+                  {
+                      key: 'age',
+                      label: t('overview.oldest'),
+                      numeric: true,
+                      sortable: true,
+                      cell: (/** @type {any} */ row) => (ages[row.queue] ? length(ages[row.queue]) : '–'),
+                  },
+              ]
+            : []),
+        ...(still
+            ? []
+            : [
+                  {
+                      key: 'spark',
+                      label: t('overview.trend'),
+                      cell: (/** @type {any} */ row) =>
+                          html`<${Sparkline} values=${readyHistory.get(row.queue) ?? []} label=${t('overview.trend_of', { queue: row.queue })} />`,
+                  },
+              ]),
     ];
     return html`
         <h1 tabindex="-1">${t('overview.title')}</h1>
@@ -214,19 +305,24 @@ export function Overview({ query }) {
                     <h2>${t('overview.queues')} <small class="dim">${data.more ? t('overview.first', { n: rows.length }) : t('overview.count', { n: rows.length })}</small></h2>
                     <input type="search" aria-label=${t('overview.prefix')} placeholder=${t('overview.prefix')} value=${typed} data-search onInput=${(/** @type {any} */ e) => filter(e.target.value)} />
                 </div>
-                ${rows.length === 0
-                    ? prefix !== ''
-                        ? html`<${Empty} title=${t('overview.none_of_prefix', { prefix })} />`
-                        : html`<${Empty} title=${t('overview.none')} text=${t('overview.none_text')}
+                ${
+                    rows.length === 0
+                        ? prefix !== ''
+                            ? html`<${Empty} title=${t('overview.none_of_prefix', { prefix })} />`
+                            : html`<${Empty} title=${t('overview.none')} text=${t('overview.none_text')}
                             command=${`curl -X PUT ${routes.curlAddress(['v1', 'queues', 'orders', 'tasks', 'order:1'])} -H 'content-type: application/json' -d '{"delay":"1m","payload":{"order":1}}'`} />`
-                    : html`<${Table} caption=${t('overview.queues')} columns=${columns} rows=${rows.slice((page - 1) * PAGE, page * PAGE)} rowKey=${(/** @type {any} */ row) => row.queue}
-                        sort=${key === 'worst' ? undefined : { key, down }} onSort=${sort} />`}
-                ${pages > 1 && html`
+                        : html`<${Table} caption=${t('overview.queues')} columns=${columns} rows=${rows.slice((page - 1) * PAGE, page * PAGE)} rowKey=${(/** @type {any} */ row) => row.queue}
+                        sort=${key === 'worst' ? undefined : { key, down }} onSort=${sort} />`
+                }
+                ${
+                    pages > 1 &&
+                    html`
                     <div class="pager">
                         <span class="dim">${t('page.of', { page, pages })}</span>
                         <button type="button" disabled=${page === 1} onClick=${() => setQuery({ page: page - 1 }, false)}>${t('page.previous')}</button>
                         <button type="button" disabled=${page === pages} onClick=${() => setQuery({ page: page + 1 }, false)}>${t('page.next')}</button>
-                    </div>`}
+                    </div>`
+                }
             `;
         }}<//>
     `;

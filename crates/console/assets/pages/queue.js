@@ -24,13 +24,17 @@ function Pause({ queue, onClose, onDone }) {
     const wrong = ms === null || ms > 31_536_000_000 ? t('settings.wrong.duration', { min: '1ms', max: '365d' }) : null;
     const submit = (/** @type {Event} */ event) => {
         event.preventDefault();
-        if (!wrong) routes.pause(queue, typed.trim() || null).then((answer) => { onDone(answer); onClose(); }, setError);
+        if (!wrong)
+            routes.pause(queue, typed.trim() || null).then((answer) => {
+                onDone(answer);
+                onClose();
+            }, setError);
     };
     return html`<${Dialog} title=${t('pause.title', { queue })} onClose=${onClose}>
         <form onSubmit=${submit}>
             <p>${t('pause.text')}</p>
             <${Field} id="pause-for" label=${t('pause.for')} note=${t('pause.note')} wrong=${wrong}>
-                <input id="pause-for" autofocus autocomplete="off" placeholder="1h30m" value=${typed} aria-invalid=${wrong ? 'true' : undefined} onInput=${(/** @type {any} */ e) => setTyped(e.target.value)} />
+                <input id="pause-for" data-first autocomplete="off" placeholder="1h30m" value=${typed} aria-invalid=${wrong ? 'true' : undefined} onInput=${(/** @type {any} */ e) => setTyped(e.target.value)} />
             <//>
             ${error && html`<${Failure} error=${error} />`}
             <div class="buttons">
@@ -56,7 +60,9 @@ function QueueHorizon({ queue }) {
         if (sum === 0) return html`<p class="dim">${t('horizon.none')}</p>`;
         const from = bars[0].from;
         const views = bars.map((bar, i) => ({
-            tasks: bar.tasks, expected: bar.expected, label: LABELS.get(ENDS[i]) ?? '',
+            tasks: bar.tasks,
+            expected: bar.expected,
+            label: LABELS.get(ENDS[i]) ?? '',
             title: `${t('horizon.range', { from: length(bar.from - from), to: length(bar.to - from) })}: ${t('tasks.count', { n: bar.tasks })}`,
         }));
         return html`<${BarChart} bars=${views} capacity=${null} summary=${t('tasks.count', { n: sum })}
@@ -71,7 +77,11 @@ export function Queue({ queue }) {
     const live = useLive((signal) => routes.queue(queue, signal), [queue], 2000);
     const [open, setOpen] = useState(/** @type {string | null} */ (null));
     const [error, setError] = useState(/** @type {any} */ (null));
-    const act = (/** @type {Promise<any>} */ call) => call.then((answer) => { setError(null); live.replace(answer); }, setError);
+    const act = (/** @type {Promise<any>} */ call) =>
+        call.then((answer) => {
+            setError(null);
+            live.replace(answer);
+        }, setError);
     const close = () => setOpen(null);
     return html`
         <h1 tabindex="-1" class="name">${queue} ${live.data && html`<${QueueChips} queue=${live.data} />`}</h1>
@@ -87,38 +97,57 @@ export function Queue({ queue }) {
                 </dl>
                 <h2>${t('hold.title')}</h2>
                 <${HoldUps} queue=${data} />
-                ${(data.max_in_flight || data.max_backlog) && html`
+                ${
+                    (data.max_in_flight || data.max_backlog) &&
+                    html`
                     <div class="gauges">
                         ${data.max_in_flight && html`<${Gauge} label=${t('setting.max_in_flight')} value=${data.leased} max=${data.max_in_flight} />`}
                         ${data.max_backlog && html`<${Gauge} label=${t('setting.max_backlog')} value=${data.scheduled + data.ready + data.leased} max=${data.max_backlog} />`}
-                    </div>`}
+                    </div>`
+                }
                 ${error && html`<${Failure} error=${error} />`}
                 <div class="actions">
-                    ${may('admin') && html`
-                        ${data.paused || data.draining
-                            ? html`<button type="button" class="primary" onClick=${() => act(routes.resume(queue))}>${t('action.resume')}</button>`
-                            : html`<button type="button" onClick=${() => setOpen('pause')}>${t('action.pause_for')}</button>`}
+                    ${
+                        may('admin') &&
+                        html`
+                        ${
+                            data.paused || data.draining
+                                ? html`<button type="button" class="primary" onClick=${() => act(routes.resume(queue))}>${t('action.resume')}</button>`
+                                : html`<button type="button" onClick=${() => setOpen('pause')}>${t('action.pause_for')}</button>`
+                        }
                         ${!data.draining && html`<button type="button" onClick=${() => setOpen('drain')}>${t('action.drain')}</button>`}
-                        <a class="button" href=${href('settings', { queue })}>${t('settings.title')}</a>`}
+                        <a class="button" href=${href('settings', { queue })}>${t('settings.title')}</a>`
+                    }
                     ${may('produce') && html`<button type="button" class="danger" disabled=${data.scheduled + data.ready + data.leased === 0} onClick=${() => setOpen('cancel')}>${t('action.cancel_all')}</button>`}
                     ${may('admin') && empty && html`<button type="button" class="danger" onClick=${() => setOpen('delete')}>${t('action.delete_queue')}</button>`}
                 </div>
                 <h2>${t('horizon.title')}</h2>
                 <${QueueHorizon} queue=${queue} />
                 <h2>${t('settings.title')}</h2>
-                ${set.length === 0
-                    ? html`<p class="dim">${t('settings.none')}</p>`
-                    : html`<dl class="facts">${set.map((field) => html`<div><dt>${settingWord(field.name)}</dt><dd><code>${values[field.name]}</code>${field.preset === values[field.name] ? html` <span class="dim">${t('settings.is_preset')}</span>` : ''}</dd></div>`)}</dl>`}
+                ${
+                    set.length === 0
+                        ? html`<p class="dim">${t('settings.none')}</p>`
+                        : html`<dl class="facts">${set.map((field) => html`<div><dt>${settingWord(field.name)}</dt><dd><code>${values[field.name]}</code>${field.preset === values[field.name] ? html` <span class="dim">${t('settings.is_preset')}</span>` : ''}</dd></div>`)}</dl>`
+                }
             `;
         }}<//>
         ${open === 'pause' && html`<${Pause} queue=${queue} onClose=${close} onDone=${live.replace} />`}
-        ${open === 'drain' && html`<${Confirm} title=${t('drain.title', { queue })} text=${t('drain.text')} action=${t('action.drain')} queue=${queue} onClose=${close}
-            run=${async () => live.replace(await routes.drain(queue))} />`}
-        ${open === 'cancel' && html`<${Confirm} title=${t('cancel.title_all', { queue })} text=${t('cancel.text')} action=${t('action.cancel')} queue=${queue} onClose=${close} offerRevoke
+        ${
+            open === 'drain' &&
+            html`<${Confirm} title=${t('drain.title', { queue })} text=${t('drain.text')} action=${t('action.drain')} queue=${queue} onClose=${close}
+            run=${async () => live.replace(await routes.drain(queue))} />`
+        }
+        ${
+            open === 'cancel' &&
+            html`<${Confirm} title=${t('cancel.title_all', { queue })} text=${t('cancel.text')} action=${t('action.cancel')} queue=${queue} onClose=${close} offerRevoke
             count=${() => routes.bulkCancel(queue, { filter: {}, dry_run: true, revoke: true })}
             run=${(/** @type {any} */ { revoke }) => routes.bulkCancel(queue, { filter: {}, dry_run: false, revoke })}
-            done=${(/** @type {any} */ answer) => t('cancel.done', { n: answer.cancelled, matched: answer.matched })} onDone=${live.reload} />`}
-        ${open === 'delete' && html`<${Confirm} title=${t('delete.title', { queue })} text=${t('delete.text')} action=${t('action.delete_queue')} queue=${queue} onClose=${close}
-            run=${() => routes.deleteQueue(queue)} onDone=${() => go(href('overview'))} />`}
+            done=${(/** @type {any} */ answer) => t('cancel.done', { n: answer.cancelled, matched: answer.matched })} onDone=${live.reload} />`
+        }
+        ${
+            open === 'delete' &&
+            html`<${Confirm} title=${t('delete.title', { queue })} text=${t('delete.text')} action=${t('action.delete_queue')} queue=${queue} onClose=${close}
+            run=${() => routes.deleteQueue(queue)} onDone=${() => go(href('overview'))} />`
+        }
     `;
 }

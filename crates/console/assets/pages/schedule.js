@@ -17,7 +17,21 @@ import { Table } from '../ui/table.js';
 
 const KINDS = ['cron', 'every', 'fixed_delay'];
 /** Members that are edited as text. */
-const TEXTS = ['cron', 'tz', 'every', 'fixed_delay', 'start', 'end', 'count', 'jitter', 'catch_up', 'overlap', 'priority', 'group', 'expire_after'];
+const TEXTS = [
+    'cron',
+    'tz',
+    'every',
+    'fixed_delay',
+    'start',
+    'end',
+    'count',
+    'jitter',
+    'catch_up',
+    'overlap',
+    'priority',
+    'group',
+    'expire_after',
+];
 const DURATIONS = ['every', 'fixed_delay', 'jitter', 'expire_after'];
 /** Members that the form does not show and gives back as they are. */
 const KEPT = ['payload_base64', 'content_type', 'retry'];
@@ -29,7 +43,11 @@ const KEPT = ['payload_base64', 'content_type', 'retry'];
  */
 function formOf(spec, payload) {
     /** @type {Record<string, string>} */
-    const form = { kind: spec.every ? 'every' : spec.fixed_delay ? 'fixed_delay' : 'cron', tags: (spec.tags ?? []).join(', '), payload: payload ?? 'null' };
+    const form = {
+        kind: spec.every ? 'every' : spec.fixed_delay ? 'fixed_delay' : 'cron',
+        tags: (spec.tags ?? []).join(', '),
+        payload: payload ?? 'null',
+    };
     for (const name of TEXTS) form[name] = spec[name] === undefined || spec[name] === null ? '' : String(spec[name]);
     return form;
 }
@@ -47,19 +65,26 @@ function bodyOf(form, stored) {
         const other = KINDS.includes(name) ? name !== form.kind : name === 'tz' && form.kind !== 'cron';
         if (text !== '' && !other) spec[name] = name === 'count' || name === 'priority' ? Number(text) : text;
     }
-    const tags = form.tags.split(',').map((s) => s.trim()).filter((s) => s !== '');
+    const tags = form.tags
+        .split(',')
+        .map((s) => s.trim())
+        .filter((s) => s !== '');
     if (tags.length > 0) spec.tags = tags;
     for (const name of KEPT) if (stored?.[name] !== undefined) spec[name] = stored[name];
     const body = JSON.stringify(spec);
-    return spec.payload_base64 !== undefined || form.payload.trim() === '' ? body : `${body.slice(0, -1)}${body === '{}' ? '' : ','}"payload":${form.payload}}`;
+    return spec.payload_base64 !== undefined || form.payload.trim() === ''
+        ? body
+        : `${body.slice(0, -1)}${body === '{}' ? '' : ','}"payload":${form.payload}}`;
 }
 
 /** @param {Record<string, string>} form @returns {Record<string, string>} The fields that are wrong, with why. */
 function wrongOf(form) {
     /** @type {Record<string, string>} */
     const wrong = {};
-    for (const name of DURATIONS) if (form[name].trim() !== '' && parseDuration(form[name]) === null) wrong[name] = t('schedule.wrong_duration');
-    for (const name of ['count', 'priority']) if (form[name].trim() !== '' && !/^\d+$/.test(form[name].trim())) wrong[name] = t('schedule.wrong_number');
+    for (const name of DURATIONS)
+        if (form[name].trim() !== '' && parseDuration(form[name]) === null) wrong[name] = t('schedule.wrong_duration');
+    for (const name of ['count', 'priority'])
+        if (form[name].trim() !== '' && !/^\d+$/.test(form[name].trim())) wrong[name] = t('schedule.wrong_number');
     try {
         JSON.parse(form.payload.trim() || 'null');
     } catch {
@@ -88,26 +113,43 @@ function Preview({ spec, live }) {
     const busy = strip.filter((n) => n > 0).length;
     return html`
         ${cost !== null && html`<p>${t('schedule.cost', { n: cost })}</p>`}
-        ${spec.cron && changes.length > 0 && html`<ul class="changes">${changes.map((change) => {
-            // The wall shows one time just before the change and another one just after it; the hours between do not exist, or come twice.
-            const shows = [change.before, change.after].map((minutes) => new Date(change.at + minutes * 60_000).toISOString());
-            const [from, to] = shows.map((text) => text.slice(11, 16)).sort();
-            return html`<li>${t(change.after > change.before ? 'schedule.forward' : 'schedule.back', { zone, date: shows[0].slice(0, 10), from, to })}</li>`;
-        })}</ul>`}
+        ${
+            spec.cron &&
+            changes.length > 0 &&
+            html`<ul class="changes">${changes.map((change) => {
+                // The wall shows one time just before the change and another one just after it; the hours between do not exist, or come twice.
+                const shows = [change.before, change.after].map((minutes) => new Date(change.at + minutes * 60_000).toISOString());
+                const [from, to] = shows.map((text) => text.slice(11, 16)).sort();
+                return html`<li>${t(change.after > change.before ? 'schedule.forward' : 'schedule.back', { zone, date: shows[0].slice(0, 10), from, to })}</li>`;
+            })}</ul>`
+        }
         ${repeatsWithinAnHour(spec.cron) && changes.some((c) => c.after < c.before) && html`<p class="note">${t('schedule.twice')}</p>`}
-        ${occurrences.length === 0
-            ? html`<p class="dim">${live.data.note ?? t('schedule.never')}</p>`
-            : html`
+        ${
+            occurrences.length === 0
+                ? html`<p class="dim">${live.data.note ?? t('schedule.never')}</p>`
+                : html`
                 <${Table} caption=${t('schedule.preview')} rows=${occurrences.slice(0, 10)} rowKey=${(/** @type {any} */ o) => o.at} columns=${[
-                    { key: 'local', label: t('schedule.local', { zone }), head: true, cell: (/** @type {any} */ o) => html`<span class="mono">${o.local.replace('T', ' ')}</span>` },
-                    { key: 'utc', label: 'UTC', cell: (/** @type {any} */ o) => html`<span class="mono">${o.at.slice(0, 19).replace('T', ' ')}</span>` },
+                    {
+                        key: 'local',
+                        label: t('schedule.local', { zone }),
+                        head: true,
+                        cell: (/** @type {any} */ o) => html`<span class="mono">${o.local.replace('T', ' ')}</span>`,
+                    },
+                    {
+                        key: 'utc',
+                        label: 'UTC',
+                        cell: (/** @type {any} */ o) => html`<span class="mono">${o.at.slice(0, 19).replace('T', ' ')}</span>`,
+                    },
                     { key: 'away', label: t('schedule.away'), cell: (/** @type {any} */ o) => html`<${Time} ms=${Date.parse(o.at)} />` },
-                    ...(occurrences.slice(0, 10).some((/** @type {any} */ o) => o.note) ? [{ key: 'note', label: t('schedule.note'), cell: (/** @type {any} */ o) => o.note ?? '' }] : []),
+                    ...(occurrences.slice(0, 10).some((/** @type {any} */ o) => o.note)
+                        ? [{ key: 'note', label: t('schedule.note'), cell: (/** @type {any} */ o) => o.note ?? '' }]
+                        : []),
                 ]} />
                 <svg class="year" viewBox="0 0 371 49" role="img" aria-label=${t('schedule.year', { n: busy, until: instant(last) })}>
                     ${strip.map((n, i) => html`<rect class=${n > 0 ? 'on' : 'off'} x=${Math.floor(i / 7) * 7} y=${(i % 7) * 7} width="5" height="5" />`)}
                 </svg>
-                <p class="dim">${t('schedule.year', { n: busy, until: instant(last) })}</p>`}
+                <p class="dim">${t('schedule.year', { n: busy, until: instant(last) })}</p>`
+        }
         ${live.data.note && occurrences.length > 0 && html`<p class="dim">${live.data.note}</p>`}
     `;
 }
@@ -130,10 +172,13 @@ function Editor({ queue, name, stored, text, reload }) {
         return () => window.clearTimeout(timer);
     }, [body]);
     const unsaved = routes.HAS.previewUnsaved && asked !== '';
-    const preview = useLive(async (signal) => {
-        if (unsaved) return routes.previewUnsaved(JSON.parse(asked), 1000, signal);
-        return stored ? routes.preview(queue, name, 1000, signal) : null;
-    }, [queue, name, stored?.version ?? 0, unsaved ? asked : '']);
+    const preview = useLive(
+        async (signal) => {
+            if (unsaved) return routes.previewUnsaved(JSON.parse(asked), 1000, signal);
+            return stored ? routes.preview(queue, name, 1000, signal) : null;
+        },
+        [queue, name, stored?.version ?? 0, unsaved ? asked : ''],
+    );
     const set = (/** @type {string} */ member, /** @type {string} */ value) => {
         setSaved(false);
         if (error?.member === member) setError(null);
@@ -143,12 +188,15 @@ function Editor({ queue, name, stored, text, reload }) {
         event.preventDefault();
         if (body === '') return;
         setBusy(true);
-        routes.putSchedule(queue, name, body, stored?.version ?? null).then(() => {
-            setError(null);
-            setSaved(true);
-            if (!stored) go(href('schedule', { queue, name }), true);
-            reload();
-        }, setError).finally(() => setBusy(false));
+        routes
+            .putSchedule(queue, name, body, stored?.version ?? null)
+            .then(() => {
+                setError(null);
+                setSaved(true);
+                if (!stored) go(href('schedule', { queue, name }), true);
+                reload();
+            }, setError)
+            .finally(() => setBusy(false));
     };
     const field = (/** @type {string} */ member, /** @type {string} */ placeholder = '') => html`
         <${Field} id=${`schedule-${member}`} label=${t(`schedule.${member}`)} note=${routesNote(member)} wrong=${wrong[member] ?? (error?.member === member ? error.detail : null)}>
@@ -162,12 +210,15 @@ function Editor({ queue, name, stored, text, reload }) {
             </select>
         <//>`;
     return html`
-        ${stored && html`<dl class="tiles">
+        ${
+            stored &&
+            html`<dl class="tiles">
             <${Tile} label=${t('schedule.next')} value=${stored.next_at ? html`<${Time} ms=${Date.parse(stored.next_at)} />` : t('schedule.never')} />
             <${Tile} label=${t('schedule.last')} value=${stored.last_at ? html`<${Time} ms=${Date.parse(stored.last_at)} />` : '–'} />
             <${Tile} label=${t('schedule.made')} value=${number(stored.made)} />
             <${Tile} label=${t('schedule.skipped')} value=${number(stored.skipped)} note=${stored.waiting > 0 ? t('schedule.waiting', { n: stored.waiting }) : ''} />
-        </dl>`}
+        </dl>`
+        }
         <div class="halves">
             <form class="editor" onSubmit=${save}>
                 <fieldset class="kinds">
@@ -181,17 +232,30 @@ function Editor({ queue, name, stored, text, reload }) {
                     ${choice('catch_up', ['skip', 'once', 'all'], 'once')}${choice('overlap', ['skip', 'queue', 'allow'], 'allow')}
                     ${field('tags', 'report, nightly')}${field('priority', '1024')}${field('group')}${field('expire_after', '1h')}
                 </details>
-                ${stored?.payload_base64 === undefined && html`
+                ${
+                    stored?.payload_base64 === undefined &&
+                    html`
                     <${Field} id="schedule-payload" label=${t('task.payload')} wrong=${wrong.payload ?? null}>
                         <textarea id="schedule-payload" rows="5" spellcheck="false" value=${form.payload} disabled=${!may('produce')} onInput=${(/** @type {any} */ e) => set('payload', e.target.value)}></textarea>
-                    <//>`}
+                    <//>`
+                }
                 ${error && html`<${Failure} error=${error} />`}
-                ${error instanceof Problem && error.status === 412 && html`<button type="button" onClick=${() => { setError(null); reload(); }}>${t('schedule.take_theirs')}</button>`}
-                ${may('produce') && html`<div class="buttons">
+                ${
+                    error instanceof Problem &&
+                    error.status === 412 &&
+                    html`<button type="button" onClick=${() => {
+                        setError(null);
+                        reload();
+                    }}>${t('schedule.take_theirs')}</button>`
+                }
+                ${
+                    may('produce') &&
+                    html`<div class="buttons">
                     ${stored && html`<button type="button" class="danger" onClick=${() => setDeleting(true)}>${t('schedule.delete')}</button>`}
                     ${changed && html`<button type="button" onClick=${() => setForm(first)}>${t('settings.undo')}</button>`}
                     <button type="submit" class="primary" disabled=${busy || body === '' || (stored !== null && !changed)}>${t('schedule.save')}</button>
-                </div>`}
+                </div>`
+                }
                 <p role="status" class="dim">${saved && !changed ? t('schedule.saved') : ''}</p>
             </form>
             <section>
@@ -200,8 +264,11 @@ function Editor({ queue, name, stored, text, reload }) {
                 ${(stored || unsaved) && html`<${Preview} spec=${unsaved ? JSON.parse(asked) : stored} live=${preview} />`}
             </section>
         </div>
-        ${deleting && html`<${Confirm} title=${t('schedule.delete_title', { name })} text=${t('schedule.delete_text')} action=${t('schedule.delete')} queue=${queue} onClose=${() => setDeleting(false)}
-            run=${() => routes.deleteSchedule(queue, name, stored.version)} onDone=${() => go(href('schedules'))} />`}
+        ${
+            deleting &&
+            html`<${Confirm} title=${t('schedule.delete_title', { name })} text=${t('schedule.delete_text')} action=${t('schedule.delete')} queue=${queue} onClose=${() => setDeleting(false)}
+            run=${() => routes.deleteSchedule(queue, name, stored.version)} onDone=${() => go(href('schedules'))} />`
+        }
     `;
 }
 
@@ -210,20 +277,25 @@ const routesNote = (member) => (['cron', 'tz', 'jitter', 'start', 'expire_after'
 
 /** @param {{queue: string, name: string, query: Record<string, string>}} props */
 export function Schedule({ queue, name, query }) {
-    const live = useLive(async (signal) => {
-        try {
-            return await routes.schedule(queue, name, signal);
-        } catch (error) {
-            if (error instanceof Problem && error.kind === 'no-schedule' && query.new) return { schedule: null, text: '' };
-            throw error;
-        }
-    }, [queue, name, query.new ?? '']);
+    const live = useLive(
+        async (signal) => {
+            try {
+                return await routes.schedule(queue, name, signal);
+            } catch (error) {
+                if (error instanceof Problem && error.kind === 'no-schedule' && query.new) return { schedule: null, text: '' };
+                throw error;
+            }
+        },
+        [queue, name, query.new ?? ''],
+    );
     const gone = live.error instanceof Problem && live.error.kind === 'no-schedule';
     return html`
         <nav class="crumbs" aria-label=${t('task.where')}><a href=${href('schedules')}>${t('schedules.title')}</a> / <a class="name" href=${href('queue', { queue })}>${queue}</a></nav>
         <h1 tabindex="-1" class="name">${name}</h1>
-        ${gone
-            ? html`<${Empty} title=${t('schedule.none')} text=${/** @type {any} */ (live.error).detail} /><p><a class="button" href=${href('schedule', { queue, name }, { new: '1' })}>${t('schedule.new')}</a></p>`
-            : html`<${Loaded} live=${live}>${(/** @type {any} */ data) => html`<${Editor} queue=${queue} name=${name} stored=${data.schedule} text=${data.text} reload=${live.reload} />`}<//>`}
+        ${
+            gone
+                ? html`<${Empty} title=${t('schedule.none')} text=${/** @type {any} */ (live.error).detail} /><p><a class="button" href=${href('schedule', { queue, name }, { new: '1' })}>${t('schedule.new')}</a></p>`
+                : html`<${Loaded} live=${live}>${(/** @type {any} */ data) => html`<${Editor} queue=${queue} name=${name} stored=${data.schedule} text=${data.text} reload=${live.reload} />`}<//>`
+        }
     `;
 }

@@ -12,15 +12,25 @@ import { Pager, Table } from '../ui/table.js';
 
 /** The rule of a schedule in one line. @param {any} schedule */
 export const ruleOf = (schedule) =>
-    schedule.cron ? `${schedule.cron} ${schedule.tz ?? 'UTC'}` : schedule.every ? t('schedule.every_rule', { length: schedule.every }) : t('schedule.fixed_rule', { length: schedule.fixed_delay ?? '' });
+    schedule.cron
+        ? `${schedule.cron} ${schedule.tz ?? 'UTC'}`
+        : schedule.every
+          ? t('schedule.every_rule', { length: schedule.every })
+          : t('schedule.fixed_rule', { length: schedule.fixed_delay ?? '' });
 
 /** @param {{onClose: () => void}} props */
 function NewSchedule({ onClose }) {
     const [queue, setQueue] = useState('');
     const [name, setName] = useState('');
     return html`<${Dialog} title=${t('schedule.new')} onClose=${onClose}>
-        <form onSubmit=${(/** @type {Event} */ e) => { e.preventDefault(); if (queue && name) { onClose(); go(href('schedule', { queue, name }, { new: '1' })); } }}>
-            <${Field} id="new-queue" label=${t('queue.word')}><input id="new-queue" autofocus autocomplete="off" placeholder="reports" value=${queue} onInput=${(/** @type {any} */ e) => setQueue(e.target.value)} /><//>
+        <form onSubmit=${(/** @type {Event} */ e) => {
+            e.preventDefault();
+            if (queue && name) {
+                onClose();
+                go(href('schedule', { queue, name }, { new: '1' }));
+            }
+        }}>
+            <${Field} id="new-queue" label=${t('queue.word')}><input id="new-queue" data-first autocomplete="off" placeholder="reports" value=${queue} onInput=${(/** @type {any} */ e) => setQueue(e.target.value)} /><//>
             <${Field} id="new-name" label=${t('schedule.name')}><input id="new-name" autocomplete="off" placeholder="nightly" value=${name} onInput=${(/** @type {any} */ e) => setName(e.target.value)} /><//>
             <div class="buttons"><button type="button" onClick=${onClose}>${t('action.keep')}</button><button type="submit" class="primary" disabled=${!queue || !name}>${t('action.continue')}</button></div>
         </form>
@@ -29,18 +39,51 @@ function NewSchedule({ onClose }) {
 
 /** @param {{query: Record<string, string>}} props */
 export function Schedules({ query }) {
-    const live = useLive((signal) => routes.schedules({ limit: '500', cursor: query.cursor ?? '', ...(routes.HAS.schedulesSorted ? { prefix: query.prefix ?? '', sort: 'next' } : {}) }, signal), [query.cursor ?? '', routes.HAS.schedulesSorted ? query.prefix ?? '' : ''], 10_000);
+    const live = useLive(
+        (signal) =>
+            routes.schedules(
+                {
+                    limit: '500',
+                    cursor: query.cursor ?? '',
+                    ...(routes.HAS.schedulesSorted ? { prefix: query.prefix ?? '', sort: 'next' } : {}),
+                },
+                signal,
+            ),
+        [query.cursor ?? '', routes.HAS.schedulesSorted ? (query.prefix ?? '') : ''],
+        10_000,
+    );
     const [adding, setAdding] = useState(false);
     const name = query.prefix ?? '';
     const columns = [
-        { key: 'name', label: t('schedule.name'), sortable: true, head: true, cell: (/** @type {any} */ s) => html`<a class="name" href=${href('schedule', { queue: s.queue, name: s.name })}>${s.name}</a>` },
+        {
+            key: 'name',
+            label: t('schedule.name'),
+            sortable: true,
+            head: true,
+            cell: (/** @type {any} */ s) => html`<a class="name" href=${href('schedule', { queue: s.queue, name: s.name })}>${s.name}</a>`,
+        },
         { key: 'queue', label: t('queue.word'), sortable: true, cell: (/** @type {any} */ s) => html`<${QueueLink} queue=${s.queue} />` },
         { key: 'rule', label: t('schedule.rule'), cell: (/** @type {any} */ s) => html`<code>${ruleOf(s)}</code>` },
-        { key: 'next_at', label: t('schedule.next'), sortable: true, cell: (/** @type {any} */ s) => (s.next_at ? html`<${Time} ms=${Date.parse(s.next_at)} />` : t('schedule.never')) },
-        { key: 'last_at', label: t('schedule.last'), sortable: true, cell: (/** @type {any} */ s) => (s.last_at ? html`<${Time} ms=${Date.parse(s.last_at)} />` : '–') },
+        {
+            key: 'next_at',
+            label: t('schedule.next'),
+            sortable: true,
+            cell: (/** @type {any} */ s) => (s.next_at ? html`<${Time} ms=${Date.parse(s.next_at)} />` : t('schedule.never')),
+        },
+        {
+            key: 'last_at',
+            label: t('schedule.last'),
+            sortable: true,
+            cell: (/** @type {any} */ s) => (s.last_at ? html`<${Time} ms=${Date.parse(s.last_at)} />` : '–'),
+        },
         { key: 'made', label: t('schedule.made'), numeric: true, sortable: true, cell: (/** @type {any} */ s) => number(s.made) },
         { key: 'skipped', label: t('schedule.skipped'), numeric: true, sortable: true, cell: (/** @type {any} */ s) => number(s.skipped) },
-        { key: 'overlap', label: t('schedule.overlap'), cell: (/** @type {any} */ s) => html`<span title=${t(`overlap.${s.overlap}`)}><${Chip} kind="plain">${s.overlap}<//>${s.waiting > 0 && html` <small>${t('schedule.waiting', { n: s.waiting })}</small>`}</span>` },
+        {
+            key: 'overlap',
+            label: t('schedule.overlap'),
+            cell: (/** @type {any} */ s) =>
+                html`<span title=${t(`overlap.${s.overlap}`)}><${Chip} kind="plain">${s.overlap}<//>${s.waiting > 0 && html` <small>${t('schedule.waiting', { n: s.waiting })}</small>`}</span>`,
+        },
     ];
     const key = query.sort ?? 'next_at';
     const down = query.order === 'down';
@@ -56,8 +99,11 @@ export function Schedules({ query }) {
             ${may('produce') && html`<button type="button" class="primary" onClick=${() => setAdding(true)}>${t('schedule.new')}</button>`}
         </div>
         <${Loaded} live=${live}>${(/** @type {any} */ data) => {
-            const rows = data.schedules.filter((/** @type {any} */ s) => name === '' || s.name.includes(name) || s.queue.startsWith(name)).sort(order);
-            if (data.schedules.length === 0 && !query.cursor) return html`<${Empty} title=${t('schedules.none')} text=${t('schedules.none_text')} command=${`curl -X PUT ${routes.curlAddress(['v1', 'queues', 'reports', 'schedules', 'nightly'])} -H 'content-type: application/json' -d '{"cron":"30 2 * * *","tz":"Europe/Berlin"}'`} />`;
+            const rows = data.schedules
+                .filter((/** @type {any} */ s) => name === '' || s.name.includes(name) || s.queue.startsWith(name))
+                .sort(order);
+            if (data.schedules.length === 0 && !query.cursor)
+                return html`<${Empty} title=${t('schedules.none')} text=${t('schedules.none_text')} command=${`curl -X PUT ${routes.curlAddress(['v1', 'queues', 'reports', 'schedules', 'nightly'])} -H 'content-type: application/json' -d '{"cron":"30 2 * * *","tz":"Europe/Berlin"}'`} />`;
             return html`
                 ${rows.length === 0 ? html`<${Empty} title=${t('schedules.none_of', { name })} />` : html`<${Table} caption=${t('schedules.title')} columns=${columns} rows=${rows} rowKey=${(/** @type {any} */ s) => `${s.queue} ${s.name}`} sort=${{ key, down }} onSort=${(/** @type {string} */ k) => setQuery({ sort: k, order: k === key && !down ? 'down' : '' })} />`}
                 ${(query.cursor || data.next_cursor) && html`<${Pager} first=${!query.cursor} more=${data.next_cursor !== null} onFirst=${() => setQuery({ cursor: '' }, false)} onNext=${() => setQuery({ cursor: data.next_cursor }, false)} text=${t('schedules.page', { n: data.schedules.length })} />`}

@@ -63,7 +63,13 @@ function Form({ queue, query, wrong }) {
             ${text('due_to', '+2h')}
             <div class="buttons">
                 <button type="submit" class="primary">${t('search.go')}</button>
-                ${FIELDS.some((name) => query[name]) && html`<button type="button" onClick=${() => { setKey(''); setQuery({ ...Object.fromEntries(FIELDS.map((name) => [name, ''])), cursor: '' }, false); }}>${t('search.clear')}</button>`}
+                ${
+                    FIELDS.some((name) => query[name]) &&
+                    html`<button type="button" onClick=${() => {
+                        setKey('');
+                        setQuery({ ...Object.fromEntries(FIELDS.map((name) => [name, ''])), cursor: '' }, false);
+                    }}>${t('search.clear')}</button>`
+                }
             </div>
         </form>
     `;
@@ -90,7 +96,8 @@ export function Search({ queue, query }) {
     // The instants of "next hour" stay while the pages of one search are turned.
     const { parameters: filter, wrong } = useMemo(() => parameters(query, now(), zone.get()), [fieldKey]);
     const live = useLive(
-        (signal) => (wrong.length > 0 ? Promise.resolve(null) : routes.tasks(queue, { ...filter, limit, cursor: query.cursor ?? '' }, signal)),
+        (signal) =>
+            wrong.length > 0 ? Promise.resolve(null) : routes.tasks(queue, { ...filter, limit, cursor: query.cursor ?? '' }, signal),
         [queue, fieldKey, limit, query.cursor],
     );
     const [open, setOpen] = useState(/** @type {string | null} */ (null));
@@ -99,50 +106,100 @@ export function Search({ queue, query }) {
     const close = () => setOpen(null);
     const move = moveOf(target);
     const columns = [
-        { key: 'key', label: t('task.key'), head: true, cell: (/** @type {any} */ task) => html`<${TaskLink} queue=${queue} key_=${task.key} />` },
+        {
+            key: 'key',
+            label: t('task.key'),
+            head: true,
+            cell: (/** @type {any} */ task) => html`<${TaskLink} queue=${queue} key_=${task.key} />`,
+        },
         { key: 'due', label: t('task.due'), cell: (/** @type {any} */ task) => html`<${Time} ms=${Date.parse(task.due_at)} />` },
         { key: 'state', label: t('task.state'), cell: (/** @type {any} */ task) => html`<${StateChip} state=${task.state} />` },
         { key: 'attempt', label: t('task.attempt'), numeric: true, cell: (/** @type {any} */ task) => number(task.attempt) },
-        { key: 'tags', label: t('task.tags'), cell: (/** @type {any} */ task) => task.tags.length > 0 && html`<span>${task.tags.map((/** @type {string} */ tag) => html`<a class="tag" href=${href('search', { queue }, { tag })}>${tag}</a> `)}</span>` },
+        {
+            key: 'tags',
+            label: t('task.tags'),
+            cell: (/** @type {any} */ task) =>
+                task.tags.length > 0 &&
+                html`<span>${task.tags.map((/** @type {string} */ tag) => html`<a class="tag" href=${href('search', { queue }, { tag })}>${tag}</a> `)}</span>`,
+        },
         { key: 'priority', label: t('task.priority'), numeric: true, cell: (/** @type {any} */ task) => number(task.priority) },
     ];
-    const words = Object.entries(filter).map(([name, value]) => `${t(`search.${name}`)} ${name.startsWith('due_') ? instant(Number(value)) : value}`);
+    const words = Object.entries(filter).map(
+        ([name, value]) => `${t(`search.${name}`)} ${name.startsWith('due_') ? instant(Number(value)) : value}`,
+    );
     const what = html`<p>${words.length > 0 ? t('bulk.filter', { filter: words.join(', ') }) : t('bulk.all')}</p>`;
     return html`
         <h1 tabindex="-1"><span class="name">${queue}</span> · ${t('search.title')}</h1>
         <${QueueTabs} queue=${queue} page="search" />
         <${Form} queue=${queue} query=${query} wrong=${wrong} />
-        ${wrong.length === 0 && html`<${Loaded} live=${live}>${(/** @type {any} */ data) => html`
-            ${data.tasks.length === 0 && !data.next_cursor && html`
-                ${words.length > 0 || query.cursor
-                    ? html`<${Empty} title=${t('search.none')} text=${t('search.none_text')} />`
-                    : html`<${Empty} title=${t('search.empty')} text=${t('search.empty_text')} command=${`curl -X PUT ${routes.curlAddress(['v1', 'queues', queue, 'tasks', 'order:1'])} -H 'content-type: application/json' -d '{"delay":"1m"}'`} />`}`}
-            ${data.tasks.length === 0 && data.next_cursor && html`
+        ${
+            wrong.length === 0 &&
+            html`<${Loaded} live=${live}>${(/** @type {any} */ data) => html`
+            ${
+                data.tasks.length === 0 &&
+                !data.next_cursor &&
+                html`
+                ${
+                    words.length > 0 || query.cursor
+                        ? html`<${Empty} title=${t('search.none')} text=${t('search.none_text')} />`
+                        : html`<${Empty} title=${t('search.empty')} text=${t('search.empty_text')} command=${`curl -X PUT ${routes.curlAddress(['v1', 'queues', queue, 'tasks', 'order:1'])} -H 'content-type: application/json' -d '{"delay":"1m"}'`} />`
+                }`
+            }
+            ${
+                data.tasks.length === 0 &&
+                data.next_cursor &&
+                html`
                 <div class="box"><p>${data.looked_at ? t('search.looked', { n: data.looked_at }) : t('search.looked_some')}</p>
-                <button type="button" class="primary" onClick=${() => setQuery({ cursor: data.next_cursor }, false)}>${t('search.on')}</button></div>`}
-            ${data.tasks.length > 0 && html`
+                <button type="button" class="primary" onClick=${() => setQuery({ cursor: data.next_cursor }, false)}>${t('search.on')}</button></div>`
+            }
+            ${
+                data.tasks.length > 0 &&
+                html`
                 <div class="actions">
-                    ${may('produce') && bulk && html`<button type="button" class="danger" onClick=${() => setOpen('cancel')}>${t('bulk.cancel')}</button>
-                    <button type="button" onClick=${() => { setTarget(''); setOpen('move'); }}>${t('bulk.move')}</button>`}
+                    ${
+                        may('produce') &&
+                        bulk &&
+                        html`<button type="button" class="danger" onClick=${() => setOpen('cancel')}>${t('bulk.cancel')}</button>
+                    <button type="button" onClick=${() => {
+                        setTarget('');
+                        setOpen('move');
+                    }}>${t('bulk.move')}</button>`
+                    }
                     <button type="button" class="quiet" onClick=${live.reload}>${t('action.reload')}</button>
                     <label class="limit">${t('page.size')} <select value=${limit} onChange=${(/** @type {any} */ e) => setQuery({ limit: e.target.value, cursor: '' })}>${LIMITS.map((n) => html`<option value=${n} selected=${n === limit}>${n}</option>`)}</select></label>
                 </div>
-                <${Table} caption=${t('search.title')} columns=${columns} rows=${data.tasks} rowKey=${(/** @type {any} */ task) => task.id} />`}
-            ${(query.cursor || data.next_cursor) && html`
-                <${Pager} first=${!query.cursor} more=${data.next_cursor !== null} onFirst=${() => setQuery({ cursor: '' }, false)} onNext=${() => { setQuery({ cursor: data.next_cursor }, false); window.scrollTo(0, 0); }}
-                    text=${t('page.tasks', { n: data.tasks.length })} />`}
-        `}<//>`}
-        ${open === 'cancel' && bulk && html`<${Confirm} title=${t('bulk.cancel_title', { queue })} text=${what} action=${t('action.cancel')} queue=${queue} offerRevoke onClose=${close}
+                <${Table} caption=${t('search.title')} columns=${columns} rows=${data.tasks} rowKey=${(/** @type {any} */ task) => task.id} />`
+            }
+            ${
+                (query.cursor || data.next_cursor) &&
+                html`
+                <${Pager} first=${!query.cursor} more=${data.next_cursor !== null} onFirst=${() => setQuery({ cursor: '' }, false)} onNext=${() => {
+                    setQuery({ cursor: data.next_cursor }, false);
+                    window.scrollTo(0, 0);
+                }}
+                    text=${t('page.tasks', { n: data.tasks.length })} />`
+            }
+        `}<//>`
+        }
+        ${
+            open === 'cancel' &&
+            bulk &&
+            html`<${Confirm} title=${t('bulk.cancel_title', { queue })} text=${what} action=${t('action.cancel')} queue=${queue} offerRevoke onClose=${close}
             count=${() => routes.bulkCancel(queue, { filter: bulk, dry_run: true, revoke: true })}
             run=${(/** @type {any} */ { revoke }) => routes.bulkCancel(queue, { filter: bulk, dry_run: false, revoke })}
-            done=${(/** @type {any} */ answer) => t('cancel.done', { n: answer.cancelled, matched: answer.matched })} onDone=${live.reload} />`}
-        ${open === 'move' && bulk && html`<${Confirm} title=${t('bulk.move_title', { queue })} action=${t('action.move')} queue=${queue} offerRevoke onClose=${close}
+            done=${(/** @type {any} */ answer) => t('cancel.done', { n: answer.cancelled, matched: answer.matched })} onDone=${live.reload} />`
+        }
+        ${
+            open === 'move' &&
+            bulk &&
+            html`<${Confirm} title=${t('bulk.move_title', { queue })} action=${t('action.move')} queue=${queue} offerRevoke onClose=${close}
             text=${html`${what}<${MoveField} value=${target} onChange=${setTarget} />${target !== '' && !move && html`<${Failure} error=${{ message: t('move.wrong') }} />`}`}
             count=${() => routes.bulkMove(queue, { filter: bulk, delay: '0s', dry_run: true, revoke: true })}
             run=${async (/** @type {any} */ { revoke }) => {
                 if (!move) throw new Error(t('move.wrong'));
                 return routes.bulkMove(queue, { filter: bulk, ...move, dry_run: false, revoke });
             }}
-            done=${(/** @type {any} */ answer) => t('move.done', { n: answer.moved, matched: answer.matched })} onDone=${live.reload} />`}
+            done=${(/** @type {any} */ answer) => t('move.done', { n: answer.moved, matched: answer.matched })} onDone=${live.reload} />`
+        }
     `;
 }

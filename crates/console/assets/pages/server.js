@@ -26,7 +26,10 @@ export function Clock() {
     const [error, setError] = useState(/** @type {any} */ (null));
     const [busy, setBusy] = useState(false);
     const [fell, setFell] = useState(/** @type {{by: string, rows: any[]} | null} */ (null));
-    const ahead = useLive((signal) => (state?.virtual_clock ? routes.forecast(COARSE, signal) : Promise.resolve(null)), [state?.virtual_clock ?? false, time ?? 0]);
+    const ahead = useLive(
+        (signal) => (state?.virtual_clock ? routes.forecast(COARSE, signal) : Promise.resolve(null)),
+        [state?.virtual_clock ?? false, time ?? 0],
+    );
     const wrong = by !== '' && parseDuration(by) === null ? t('settings.wrong.duration', { min: '0s', max: '36500d' }) : null;
     /** Moves the clock by what `steps` yields, and compares the queues before and after. @param {() => AsyncGenerator<string>} steps */
     const move = async (steps) => {
@@ -39,7 +42,13 @@ export function Clock() {
             const rows = [];
             for (const [name, row] of await counts()) {
                 const old = before.get(name) ?? { ready: 0, dead: 0, scheduled: 0 };
-                if (row.ready !== old.ready || row.dead !== old.dead) rows.push({ queue: name, ready: row.ready - old.ready, dead: row.dead - old.dead, scheduled: row.scheduled - old.scheduled });
+                if (row.ready !== old.ready || row.dead !== old.dead)
+                    rows.push({
+                        queue: name,
+                        ready: row.ready - old.ready,
+                        dead: row.dead - old.dead,
+                        scheduled: row.scheduled - old.scheduled,
+                    });
             }
             setFell({ by: length((virtualNow.get() ?? 0) - (first ?? 0)), rows });
         } catch (failure) {
@@ -47,36 +56,64 @@ export function Clock() {
         }
         setBusy(false);
     };
-    const step = (/** @type {string} */ by_) => move(async function* one() { yield by_; });
+    const step = (/** @type {string} */ by_) =>
+        move(async function* one() {
+            yield by_;
+        });
     // The begin of the first bucket with tasks is never behind the next event, so each finer search begins there.
-    const toNext = () => move(async function* finer() {
-        for (const window of [COARSE, { bucket: '1h', span: '240h' }, { bucket: '1s', span: '3600s' }]) {
-            const found = (await routes.forecast(window, undefined)).buckets[0];
-            const away = found ? Date.parse(found.at) - (virtualNow.get() ?? 0) + (window.bucket === '1s' ? 1000 : 0) : 0;
-            if (away > 0) yield `${away}ms`;
-        }
-    });
+    const toNext = () =>
+        move(async function* finer() {
+            for (const window of [COARSE, { bucket: '1h', span: '240h' }, { bucket: '1s', span: '3600s' }]) {
+                const found = (await routes.forecast(window, undefined)).buckets[0];
+                const away = found ? Date.parse(found.at) - (virtualNow.get() ?? 0) + (window.bucket === '1s' ? 1000 : 0) : 0;
+                if (away > 0) yield `${away}ms`;
+            }
+        });
     const signed = (/** @type {number} */ n) => (n > 0 ? `+${n}` : String(n));
-    if (state && !state.virtual_clock) return html`<h1 tabindex="-1">${t('clock.title')}</h1><${Empty} title=${t('clock.none')} text=${t('clock.none_text')} command="tickwheel serve --memory --virtual-clock" />`;
+    if (state && !state.virtual_clock)
+        return html`<h1 tabindex="-1">${t('clock.title')}</h1><${Empty} title=${t('clock.none')} text=${t('clock.none_text')} command="tickwheel serve --memory --virtual-clock" />`;
     return html`
         <h1 tabindex="-1">${t('clock.title')}</h1>
         ${time === null ? html`<${Loading} />` : html`<p class="big-time">${instant(time, true)}</p>`}
         ${error && html`<${Failure} error=${error} />`}
-        ${may('admin') && html`
+        ${
+            may('admin') &&
+            html`
             <div class="actions">
                 ${['1s', '1m', '1h', '1d', '15d'].map((by_) => html`<button type="button" disabled=${busy} onClick=${() => step(by_)}>+${by_}</button>`)}
                 <button type="button" class="primary" disabled=${busy || !ahead.data?.buckets?.length} onClick=${toNext}>${t('clock.next')}</button>
             </div>
-            <form class="inline" onSubmit=${(/** @type {Event} */ e) => { e.preventDefault(); if (by && !wrong) step(by.trim()); }}>
+            <form class="inline" onSubmit=${(/** @type {Event} */ e) => {
+                e.preventDefault();
+                if (by && !wrong) step(by.trim());
+            }}>
                 <${Field} id="clock-by" label=${t('clock.by')} wrong=${wrong}><input id="clock-by" autocomplete="off" placeholder="1h30m" value=${by} aria-invalid=${wrong ? 'true' : undefined} onInput=${(/** @type {any} */ e) => setBy(e.target.value)} /><//>
                 <button type="submit" disabled=${busy || by === '' || wrong !== null}>${t('clock.advance')}</button>
-            </form>`}
+            </form>`
+        }
         <div role="status">
-            ${fell && html`<h2>${t('clock.fell', { length: fell.by })}</h2>
-                ${fell.rows.length === 0 ? html`<p class="dim">${t('clock.nothing')}</p>` : html`<${Table} caption=${t('clock.fell', { length: fell.by })} rows=${fell.rows} rowKey=${(/** @type {any} */ r) => r.queue} columns=${[
-                    { key: 'queue', label: t('queue.word'), head: true, cell: (/** @type {any} */ r) => html`<${QueueLink} queue=${r.queue} />` },
-                    ...['ready', 'scheduled', 'dead'].map((state_) => ({ key: state_, label: t(`state.${state_}`), numeric: true, cell: (/** @type {any} */ r) => signed(r[state_]) })),
-                ]} />`}`}
+            ${
+                fell &&
+                html`<h2>${t('clock.fell', { length: fell.by })}</h2>
+                ${
+                    fell.rows.length === 0
+                        ? html`<p class="dim">${t('clock.nothing')}</p>`
+                        : html`<${Table} caption=${t('clock.fell', { length: fell.by })} rows=${fell.rows} rowKey=${(/** @type {any} */ r) => r.queue} columns=${[
+                              {
+                                  key: 'queue',
+                                  label: t('queue.word'),
+                                  head: true,
+                                  cell: (/** @type {any} */ r) => html`<${QueueLink} queue=${r.queue} />`,
+                              },
+                              ...['ready', 'scheduled', 'dead'].map((state_) => ({
+                                  key: state_,
+                                  label: t(`state.${state_}`),
+                                  numeric: true,
+                                  cell: (/** @type {any} */ r) => signed(r[state_]),
+                              })),
+                          ]} />`
+                }`
+            }
         </div>
     `;
 }

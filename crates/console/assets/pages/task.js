@@ -1,6 +1,6 @@
 /** A task: its story, why it does not run yet, its payload, and what its owner can do with it. */
 
-import { html, useEffect, useState } from '../vendor/preact.js';
+import { html, useEffect, useMemo, useState } from '../vendor/preact.js';
 import { instant, length, number, relative, size, t } from '../i18n/index.js';
 import * as routes from '../api/routes.js';
 import { Problem } from '../api/client.js';
@@ -14,18 +14,29 @@ import { Copy, Empty, Failure, Field, Loaded, StateChip, Time, download } from '
 import { Confirm, Dialog } from '../ui/dialog.js';
 
 /** @param {any} values */
-const withTimes = (values) => ({ ...values, due: values.due ? instant(values.due) : '', until: values.until ? instant(values.until) : '', n: values.n ?? 0 });
+const withTimes = (values) => ({
+    ...values,
+    due: values.due ? instant(values.due) : '',
+    until: values.until ? instant(values.until) : '',
+    n: values.n ?? 0,
+});
 
 /** @param {{task: any, told: any}} props */
 function Story({ task, told }) {
     /** @type {import('../logic/story.js').Event[]} */
     const events = told
-        ? [...told.events.map((/** @type {any} */ e) => ({ ...e, at: e.at ? Date.parse(e.at) : null })), ...told.next.map((/** @type {any} */ e) => ({ ...e, at: e.at ? Date.parse(e.at) : null, future: true }))]
+        ? [
+              ...told.events.map((/** @type {any} */ e) => ({ ...e, at: e.at ? Date.parse(e.at) : null })),
+              ...told.next.map((/** @type {any} */ e) => ({ ...e, at: e.at ? Date.parse(e.at) : null, future: true })),
+          ]
         : eventsOf(task, now());
     return html`
         <ol class="story">
             ${events.map((event, i) => {
-                const before = events.slice(0, i).reverse().find((e) => e.at !== null);
+                const before = events
+                    .slice(0, i)
+                    .reverse()
+                    .find((e) => e.at !== null);
                 const gap = event.at !== null && before?.at ? event.at - before.at : 0;
                 return html`<li class=${event.future ? 'future' : ''}>
                     ${gap > 0 && html`<span class="gap">${t('story.after', { length: length(gap) })}</span>`}
@@ -39,9 +50,8 @@ function Story({ task, told }) {
     `;
 }
 
-/** @param {{task: any, text: string}} props */
-function Payload({ task, text }) {
-    const payload = describePayload(task, rawMember(text, 'payload'));
+/** @param {{task: any, payload: ReturnType<typeof describePayload>}} props */
+function Payload({ task, payload }) {
     const name = `${task.key.replace(/[^\w.-]+/g, '_').slice(0, 80)}.${payload.kind === 'json' ? 'json' : payload.kind === 'text' ? 'txt' : 'bin'}`;
     return html`
         <div class="bar-of-fields">
@@ -77,7 +87,7 @@ function isJson(text) {
 /** @param {{loaded: {task: any, text: string}, onClose: () => void, onDone: () => void}} props */
 function EditPayload({ loaded, onClose, onDone }) {
     const { task } = loaded;
-    const first = editable(task, loaded.text);
+    const first = useMemo(() => editable(task, loaded.text), [loaded.text]);
     const [text, setText] = useState(first?.text ?? '');
     const [version, setVersion] = useState(task.version);
     const [theirs, setTheirs] = useState(/** @type {string | null} */ (null));
@@ -91,13 +101,18 @@ function EditPayload({ loaded, onClose, onDone }) {
         setError(null);
         try {
             // The text of the payload is sent as it is typed; a parsed one would have other numbers.
-            const body = first.json ? `{"payload":${text}}` : JSON.stringify({ payload_base64: base64Of(new TextEncoder().encode(text)), content_type: first.type });
+            const body = first.json
+                ? `{"payload":${text}}`
+                : JSON.stringify({ payload_base64: base64Of(new TextEncoder().encode(text)), content_type: first.type });
             await routes.patchTask(task.queue, task.key, body, { version });
             onDone();
             onClose();
         } catch (failure) {
             if (failure instanceof Problem && failure.status === 412) {
-                const now_ = await routes.task(task.queue, task.key, undefined).catch((e) => { setError(e); return null; });
+                const now_ = await routes.task(task.queue, task.key, undefined).catch((e) => {
+                    setError(e);
+                    return null;
+                });
                 if (now_) {
                     setTheirs(editable(now_.task, now_.text)?.text ?? t('payload.binary'));
                     setVersion(now_.task.version);
@@ -111,14 +126,20 @@ function EditPayload({ loaded, onClose, onDone }) {
             ${theirs !== null && html`<div class="box failure" role="alert"><strong>${t('payload.changed')}</strong><p>${t('payload.changed_text', { version: String(version) })}</p></div>`}
             <div class=${theirs === null ? '' : 'both'}>
                 <${Field} id="payload-text" label=${theirs === null ? t('task.payload') : t('payload.mine')} wrong=${wrong}>
-                    <textarea id="payload-text" autofocus rows="14" spellcheck="false" value=${text} aria-invalid=${wrong ? 'true' : undefined} onInput=${(/** @type {any} */ e) => setText(e.target.value)}></textarea>
+                    <textarea id="payload-text" data-first rows="14" spellcheck="false" value=${text} aria-invalid=${wrong ? 'true' : undefined} onInput=${(/** @type {any} */ e) => setText(e.target.value)}></textarea>
                 <//>
                 ${theirs !== null && html`<${Field} id="payload-theirs" label=${t('payload.theirs', { version: String(version) })}><textarea id="payload-theirs" rows="14" readonly value=${theirs}></textarea><//>`}
             </div>
             ${error && html`<${Failure} error=${error} />`}
             <div class="buttons">
                 <button type="button" onClick=${onClose}>${t('action.keep')}</button>
-                ${theirs !== null && html`<button type="button" onClick=${() => { setText(theirs); setTheirs(null); }}>${t('payload.take_theirs')}</button>`}
+                ${
+                    theirs !== null &&
+                    html`<button type="button" onClick=${() => {
+                        setText(theirs);
+                        setTheirs(null);
+                    }}>${t('payload.take_theirs')}</button>`
+                }
                 <button type="submit" class="primary" disabled=${busy || wrong !== null}>${theirs === null ? t('payload.save') : t('payload.save_mine')}</button>
             </div>
         </form>
@@ -144,7 +165,10 @@ function Move({ task, onClose, onDone }) {
         } catch (failure) {
             setError(failure);
             if (failure instanceof Problem && failure.status === 412) {
-                await routes.task(task.queue, task.key, undefined).then((loaded) => { setChanged(loaded.task); setError(null); }, setError);
+                await routes.task(task.queue, task.key, undefined).then((loaded) => {
+                    setChanged(loaded.task);
+                    setError(null);
+                }, setError);
             }
         }
     };
@@ -153,7 +177,7 @@ function Move({ task, onClose, onDone }) {
             ${changed && html`<div class="box failure" role="alert"><strong>${t('payload.changed')}</strong><p>${t('move.changed', { due: instant(Date.parse(changed.due_at)), version: String(changed.version) })}</p></div>`}
             <p>${t('move.from', { due: instant(Date.parse((changed ?? task).due_at)) })}</p>
             <${Field} id="move-at" label=${t('move.to')} note=${at === null ? t('move.note', { zone: zone.get() }) : `${instant(at)} · ${relative(at)}`} wrong=${text !== '' && at === null ? t('search.wrong_due') : null}>
-                <input id="move-at" autofocus autocomplete="off" placeholder="+2h" value=${text} onInput=${(/** @type {any} */ e) => setText(e.target.value)} />
+                <input id="move-at" data-first autocomplete="off" placeholder="+2h" value=${text} onInput=${(/** @type {any} */ e) => setText(e.target.value)} />
             <//>
             ${error && html`<${Failure} error=${error} />`}
             <div class="buttons">
@@ -180,17 +204,32 @@ function Whole({ queue, task, text, told, reload }) {
     const [error, setError] = useState(/** @type {any} */ (null));
     const close = () => setOpen(null);
     const why = whyNot(task, around.data, now());
-    const act = (/** @type {Promise<any>} */ call) => call.then(() => { setError(null); reload(); }, (failure) => { setError(failure); reload(); });
+    const act = (/** @type {Promise<any>} */ call) =>
+        call.then(
+            () => {
+                setError(null);
+                reload();
+            },
+            (failure) => {
+                setError(failure);
+                reload();
+            },
+        );
     const isDead = task.state === 'dead';
     const isLeased = task.state === 'leased';
     const hasTimeline = (task.timeline ?? []).length > 0;
-    const isBinary = describePayload(task, 'null').kind === 'binary';
+    // A megabyte is decoded once, and not each time that something else of the page changes.
+    const payload = useMemo(() => describePayload(task, rawMember(text, 'payload')), [text]);
     const facts = [
         ['task.due', html`<${Time} ms=${Date.parse(task.due_at)} both />`],
         ['task.attempt', number(task.attempt)],
         ['task.priority', number(task.priority)],
         ['task.group', task.group],
-        ['task.tags', task.tags.length > 0 && task.tags.map((/** @type {string} */ tag) => html`<a class="tag" href=${href('search', { queue }, { tag })}>${tag}</a> `)],
+        [
+            'task.tags',
+            task.tags.length > 0 &&
+                task.tags.map((/** @type {string} */ tag) => html`<a class="tag" href=${href('search', { queue }, { tag })}>${tag}</a> `),
+        ],
         ['task.expires', task.expire_at && html`<${Time} ms=${Date.parse(task.expire_at)} both />`],
         ['task.dead_at', task.dead_at && html`<${Time} ms=${Date.parse(task.dead_at)} both />`],
         ['task.reason', task.reason && t(`reason.${task.reason}`)],
@@ -203,11 +242,15 @@ function Whole({ queue, task, text, told, reload }) {
         <p class=${`why why-${task.state}`}>${told?.why ?? t(why.key, withTimes(why.values))}</p>
         ${error && html`<${Failure} error=${error} />`}
         <div class="actions actions-bottom">
-            ${may('produce') && !isDead && html`
+            ${
+                may('produce') &&
+                !isDead &&
+                html`
                 ${task.state === 'scheduled' && !hasTimeline && html`<button type="button" class="primary" onClick=${() => act(routes.run(queue, task.key, task.version))}>${t('action.run')}</button>`}
                 ${!isLeased && !hasTimeline && html`<button type="button" onClick=${() => setOpen('move')}>${t('action.move_to')}</button>`}
-                ${!isLeased && !hasTimeline && !isBinary && html`<button type="button" onClick=${() => setOpen('payload')}>${t('payload.edit')}</button>`}
-                ${isLeased && routes.HAS.release && html`<button type="button" onClick=${() => act(routes.releaseTask(queue, task.key))}>${t('action.release')}</button>`}`}
+                ${!isLeased && !hasTimeline && payload.kind !== 'binary' && html`<button type="button" onClick=${() => setOpen('payload')}>${t('payload.edit')}</button>`}
+                ${isLeased && routes.HAS.release && html`<button type="button" onClick=${() => act(routes.releaseTask(queue, task.key))}>${t('action.release')}</button>`}`
+            }
             ${isDead && may('admin') && html`<button type="button" class="primary" onClick=${() => act(routes.redrive(queue, { id: task.id }))}>${t('action.redrive')}</button>`}
             ${may('produce') && html`<button type="button" class="danger" onClick=${() => setOpen('cancel')}>${isLeased ? t('action.revoke_task') : t('action.cancel_task')}</button>`}
         </div>
@@ -222,12 +265,15 @@ function Whole({ queue, task, text, told, reload }) {
                 ${hasTimeline && html`<p class="dim">${t('task.timeline_note')}</p>`}
             </section>
         </div>
-        <${Payload} task=${task} text=${text} />
+        <${Payload} task=${task} payload=${payload} />
         ${open === 'move' && html`<${Move} task=${task} onClose=${close} onDone=${reload} />`}
         ${open === 'payload' && html`<${EditPayload} loaded=${{ task, text }} onClose=${close} onDone=${reload} />`}
-        ${open === 'cancel' && html`<${Confirm} title=${isLeased ? t('cancel.title_leased') : t('cancel.title_one')} text=${html`<p class="name">${task.key}</p><p>${isLeased ? t('cancel.text_leased') : t('cancel.text_one')}</p>`}
+        ${
+            open === 'cancel' &&
+            html`<${Confirm} title=${isLeased ? t('cancel.title_leased') : t('cancel.title_one')} text=${html`<p class="name">${task.key}</p><p>${isLeased ? t('cancel.text_leased') : t('cancel.text_one')}</p>`}
             action=${isLeased ? t('action.revoke') : t('action.cancel')} queue=${queue} onClose=${close}
-            run=${() => routes.cancel(queue, task.key, { version: isDead ? undefined : task.version, revoke: isLeased })} onDone=${reload} />`}
+            run=${() => routes.cancel(queue, task.key, { version: isDead ? undefined : task.version, revoke: isLeased })} onDone=${reload} />`
+        }
     `;
 }
 
@@ -235,17 +281,28 @@ function Whole({ queue, task, text, told, reload }) {
 export function Task({ queue, key_ }) {
     // A long payload is not read again and again.
     const [heavy, setHeavy] = useState(false);
-    const live = useLive(async (signal) => {
-        const [loaded, told] = await Promise.all([routes.task(queue, key_, signal), routes.HAS.story ? routes.story(queue, key_, signal).catch(() => null) : null]);
-        return { ...loaded, told };
-    }, [queue, key_], heavy ? 0 : 3000);
+    const live = useLive(
+        async (signal) => {
+            const [loaded, told] = await Promise.all([
+                routes.task(queue, key_, signal),
+                routes.HAS.story ? routes.story(queue, key_, signal).catch(() => null) : null,
+            ]);
+            return { ...loaded, told };
+        },
+        [queue, key_],
+        heavy ? 0 : 3000,
+    );
     const gone = live.error && /** @type {any} */ (live.error).status === 404;
-    useEffect(() => { if (live.data && live.data.text.length > 65_536) setHeavy(true); }, [live.data]);
+    useEffect(() => {
+        if (live.data && live.data.text.length > 65_536) setHeavy(true);
+    }, [live.data]);
     return html`
         <nav class="crumbs" aria-label=${t('task.where')}><a class="name" href=${href('queue', { queue })}>${queue}</a> / <a href=${href('search', { queue })}>${t('search.title')}</a></nav>
         <h1 tabindex="-1" class="name">${key_} ${live.data && !gone && html`<${StateChip} state=${live.data.task.state} />`}</h1>
-        ${gone
-            ? html`<${Gone} queue=${queue} key_=${key_} problem=${live.error} onRetry=${live.reload} />`
-            : html`<${Loaded} live=${live}>${(/** @type {any} */ data) => html`<${Whole} queue=${queue} task=${data.task} text=${data.text} told=${data.told} reload=${live.reload} />`}<//>`}
+        ${
+            gone
+                ? html`<${Gone} queue=${queue} key_=${key_} problem=${live.error} onRetry=${live.reload} />`
+                : html`<${Loaded} live=${live}>${(/** @type {any} */ data) => html`<${Whole} queue=${queue} task=${data.task} text=${data.text} told=${data.told} reload=${live.reload} />`}<//>`
+        }
     `;
 }

@@ -78,7 +78,9 @@ export function useClock() {
     useEffect(() => {
         const clock = () => turn((n) => n + 1);
         clocks.add(clock);
-        return () => { clocks.delete(clock); };
+        return () => {
+            clocks.delete(clock);
+        };
     }, []);
 }
 
@@ -91,7 +93,12 @@ export function useClock() {
  * @returns {Live<T>}
  */
 export function useLive(load, deps, intervalMs = 0) {
-    const [state, setState] = useState({ data: /** @type {T | null} */ (null), error: /** @type {any} */ (null), at: /** @type {number | null} */ (null), loading: true });
+    const [state, setState] = useState({
+        data: /** @type {T | null} */ (null),
+        error: /** @type {any} */ (null),
+        at: /** @type {number | null} */ (null),
+        loading: true,
+    });
     const current = useRef(load);
     current.current = load;
     const [round, setRound] = useState(0);

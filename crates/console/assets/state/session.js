@@ -75,10 +75,11 @@ export const now = () => virtualNow.get() ?? Date.now();
 /** @param {string} name */
 const kept = (name) => quietly(() => window.localStorage.getItem(`tickwheel.${name}`));
 /** @param {string} name @param {string} value */
-const keep = (name, value) => quietly(() => {
-    window.localStorage.setItem(`tickwheel.${name}`, value);
-    return null;
-});
+const keep = (name, value) =>
+    quietly(() => {
+        window.localStorage.setItem(`tickwheel.${name}`, value);
+        return null;
+    });
 
 /** `system`, `light` or `dark`. */
 export const theme = store(kept('theme') ?? 'system');

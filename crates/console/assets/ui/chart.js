@@ -51,18 +51,24 @@ export function BarChart({ bars, capacity, summary, onPick, onBrush }) {
     return html`
         <div class="chart" tabindex="0" role="region" aria-label=${summary}>
             <svg ref=${svg} viewBox=${`0 0 ${width} ${HEIGHT}`} role="img" aria-label=${summary}
-                onPointerDown=${(/** @type {PointerEvent} */ e) => { if (e.button === 0) setBrush([at(e), at(e)]); }}
-                onPointerMove=${(/** @type {PointerEvent} */ e) => { if (brush) setBrush([brush[0], at(e)]); }}
+                onPointerDown=${(/** @type {PointerEvent} */ e) => {
+                    if (e.button === 0) setBrush([at(e), at(e)]);
+                }}
+                onPointerMove=${(/** @type {PointerEvent} */ e) => {
+                    if (brush) setBrush([brush[0], at(e)]);
+                }}
                 onPointerUp=${end} onPointerLeave=${() => setBrush(null)}>
                 <defs>
                     <pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">
                         <rect class="hatch-ground" width="6" height="6" /><line class="hatch-line" x1="0" y1="0" x2="0" y2="6" />
                     </pattern>
                 </defs>
-                ${gridLines(most).map((line) => html`
+                ${gridLines(most).map(
+                    (line) => html`
                     <line class="grid" x1=${LEFT} x2=${width} y1=${y(line)} y2=${y(line)} />
                     <text class="axis" x=${LEFT - 6} y=${y(line) + 4} text-anchor="end">${compact(line)}</text>
-                `)}
+                `,
+                )}
                 <line class="grid base" x1=${LEFT} x2=${width} y1=${plot} y2=${plot} />
                 ${bars.map((bar, i) => {
                     const x = LEFT + i * step;
@@ -86,6 +92,8 @@ export function BarChart({ bars, capacity, summary, onPick, onBrush }) {
 /** A row of counts as a small line without axes. @param {{values: number[], label: string}} props */
 export function Sparkline({ values, label }) {
     const most = Math.max(1, ...values);
-    const points = values.map((v, i) => `${((i / Math.max(1, values.length - 1)) * 80).toFixed(1)},${(19 - (v / most) * 18).toFixed(1)}`).join(' ');
+    const points = values
+        .map((v, i) => `${((i / Math.max(1, values.length - 1)) * 80).toFixed(1)},${(19 - (v / most) * 18).toFixed(1)}`)
+        .join(' ');
     return html`<svg class="spark" viewBox="0 0 80 20" role="img" aria-label=${label}><polyline points=${points} /></svg>`;
 }

@@ -16,12 +16,20 @@ export function Dialog({ title, onClose, children }) {
     const box = useRef(/** @type {HTMLDialogElement | null} */ (null));
     useEffect(() => {
         const dialog = box.current;
-        if (dialog && !dialog.open) dialog.showModal();
+        if (dialog && !dialog.open) {
+            dialog.showModal();
+            /** @type {HTMLElement | null} */ (dialog.querySelector('[data-first]'))?.focus();
+        }
         return () => dialog?.close();
     }, []);
     return html`
-        <dialog ref=${box} aria-labelledby="dialog-title" onCancel=${(/** @type {Event} */ e) => { e.preventDefault(); onClose(); }}
-            onClick=${(/** @type {Event} */ e) => { if (e.target === box.current) onClose(); }}>
+        <dialog ref=${box} aria-labelledby="dialog-title" onCancel=${(/** @type {Event} */ e) => {
+            e.preventDefault();
+            onClose();
+        }}
+            onClick=${(/** @type {Event} */ e) => {
+                if (e.target === box.current) onClose();
+            }}>
             <div class="dialog">
                 <h2 id="dialog-title">${title}</h2>
                 ${children}
@@ -62,7 +70,7 @@ export async function ended(answer, onProgress, stopped) {
  * @param {() => void} [props.onDone]
  */
 export function Confirm({ title, text, action, queue, count, known, offerRevoke, run, done, onClose, onDone }) {
-    const [matched, setMatched] = useState(/** @type {number | null} */ (count ? null : known ?? 1));
+    const [matched, setMatched] = useState(/** @type {number | null} */ (count ? null : (known ?? 1)));
     const [error, setError] = useState(/** @type {any} */ (null));
     const [typed, setTyped] = useState('');
     const [revoke, setRevoke] = useState(false);
@@ -72,12 +80,16 @@ export function Confirm({ title, text, action, queue, count, known, offerRevoke,
     const closed = useRef(false);
     useEffect(() => {
         if (count) {
-            count().then((first) => ended(first, setJob, () => closed.current)).then((result) => {
-                setJob(null);
-                setMatched(result.matched);
-            }, setError);
+            count()
+                .then((first) => ended(first, setJob, () => closed.current))
+                .then((result) => {
+                    setJob(null);
+                    setMatched(result.matched);
+                }, setError);
         }
-        return () => { closed.current = true; };
+        return () => {
+            closed.current = true;
+        };
     }, []);
     const mustType = (matched ?? 0) > TYPED_FROM;
     const go = async (/** @type {Event} */ event) => {
@@ -97,24 +109,33 @@ export function Confirm({ title, text, action, queue, count, known, offerRevoke,
     if (answer && done) {
         return html`<${Dialog} title=${title} onClose=${onClose}>
             <p>${answer.id !== undefined && answer.state ? html`${t('confirm.job', { id: String(answer.id) })} <a href=${href('jobs')}>${t('jobs.title')}</a>` : done(answer)}</p>
-            <div class="buttons"><button type="button" autofocus onClick=${onClose}>${t('action.close')}</button></div>
+            <div class="buttons"><button type="button" data-first onClick=${onClose}>${t('action.close')}</button></div>
         <//>`;
     }
     return html`<${Dialog} title=${title} onClose=${onClose}>
         <form onSubmit=${go}>
             <div>${text}</div>
-            ${count && (matched === null
-                ? !error && (job ? html`<p role="status">${t('confirm.counting', { looked: job.looked_at, of: job.of })}</p>` : html`<${Loading} />`)
-                : html`<p class="count" role="status">${t('confirm.count', { n: matched })}</p>`)}
+            ${
+                count &&
+                (matched === null
+                    ? !error &&
+                      (job
+                          ? html`<p role="status">${t('confirm.counting', { looked: job.looked_at, of: job.of })}</p>`
+                          : html`<${Loading} />`)
+                    : html`<p class="count" role="status">${t('confirm.count', { n: matched })}</p>`)
+            }
             ${offerRevoke && html`<label class="check"><input type="checkbox" checked=${revoke} onChange=${(/** @type {any} */ e) => setRevoke(e.target.checked)} />${t('confirm.revoke')}</label>`}
-            ${mustType && html`
+            ${
+                mustType &&
+                html`
                 <div class="field">
                     <label for="confirm-name">${t('confirm.type', { queue, n: matched })}</label>
                     <input id="confirm-name" autocomplete="off" spellcheck="false" value=${typed} onInput=${(/** @type {any} */ e) => setTyped(e.target.value)} />
-                </div>`}
+                </div>`
+            }
             ${error && html`<${Failure} error=${error} />`}
             <div class="buttons">
-                <button type="button" autofocus onClick=${onClose}>${t('action.keep')}</button>
+                <button type="button" data-first onClick=${onClose}>${t('action.keep')}</button>
                 <button type="submit" class="danger" disabled=${busy || matched === null || matched === 0 || (mustType && typed !== queue)}>
                     ${action}${count && matched ? ` (${number(matched)})` : ''}
                 </button>

@@ -35,7 +35,9 @@ export const TaskLink = ({ queue, key_ }) => html`<a class="name" href=${href('t
  * @returns {{title: string, detail: string, hint: string}}
  */
 export function wordsOf(error) {
-    if (error?.type === 'offline') return { title: t('error.offline'), detail: t('error.offline_detail'), hint: t('error.offline_hint') };
+    // A proxy answers 502 and 504 for a server that does not.
+    if (error?.type === 'offline' || (error?.type === 'answer' && [502, 504].includes(error.status)))
+        return { title: t('error.offline'), detail: t('error.offline_detail'), hint: t('error.offline_hint') };
     if (error?.status === 403) return { title: t('error.forbidden'), detail: error.detail, hint: error.hint };
     if (error?.status !== undefined) return { title: error.title || t('error.answer'), detail: error.detail, hint: error.hint };
     return { title: t('error.page'), detail: String(error?.message ?? error), hint: '' };
@@ -57,7 +59,8 @@ export function Failure({ error, onRetry }) {
     `;
 }
 
-export const Loading = () => html`<p class="loading" role="status"><span class="spinner" aria-hidden="true"></span>${t('state.loading')}</p>`;
+export const Loading = () =>
+    html`<p class="loading" role="status"><span class="spinner" aria-hidden="true"></span>${t('state.loading')}</p>`;
 
 /** A view without data teaches how to get some. @param {{title: string, text?: string, command?: string}} props */
 export const Empty = ({ title, text, command }) => html`
@@ -90,11 +93,15 @@ async function copy(text) {
 /** @param {{text: string, label?: string}} props */
 export function Copy({ text, label }) {
     const [done, setDone] = useState(false);
-    const run = () => copy(text).then(() => {
-        setDone(true);
-        window.setTimeout(() => setDone(false), 1500);
-    }, () => {});
-    return html`<button type="button" class="quiet" onClick=${run}>${done ? t('action.copied') : label ?? t('action.copy')}</button>`;
+    const run = () =>
+        copy(text).then(
+            () => {
+                setDone(true);
+                window.setTimeout(() => setDone(false), 1500);
+            },
+            () => {},
+        );
+    return html`<button type="button" class="quiet" onClick=${run}>${done ? t('action.copied') : (label ?? t('action.copy'))}</button>`;
 }
 
 /** Offers bytes as a file. @param {string} name @param {Uint8Array} bytes @param {string} type */
@@ -139,9 +146,16 @@ export const Gauge = ({ label, value, max }) => html`
 /** The way to a page inside a queue. @param {{queue: string, page: string}} props */
 export const QueueTabs = ({ queue, page }) => html`
     <nav class="tabs" aria-label=${t('queue.parts', { queue })}>
-        ${[['queue', 'queue.title'], ['search', 'search.title'], ['dead', 'dead.title'], ['settings', 'settings.title']].map(([name, word]) => html`
+        ${[
+            ['queue', 'queue.title'],
+            ['search', 'search.title'],
+            ['dead', 'dead.title'],
+            ['settings', 'settings.title'],
+        ].map(
+            ([name, word]) => html`
             <a href=${href(name, { queue })} aria-current=${name === page ? 'page' : undefined}>${t(word)}</a>
-        `)}
+        `,
+        )}
         <a href=${href('horizon', {}, { queue })}>${t('horizon.title')}</a>
     </nav>
 `;

@@ -4,7 +4,21 @@ import { html, useEffect, useState } from '../vendor/preact.js';
 import { clockTime, instant, t } from '../i18n/index.js';
 import { go, href } from '../state/location.js';
 import { connection } from '../api/client.js';
-import { caller, hasToken, language, logIn, logOut, login, server, setLanguage, setTheme, setZone, theme, virtualNow, zone } from '../state/session.js';
+import {
+    caller,
+    hasToken,
+    language,
+    logIn,
+    logOut,
+    login,
+    server,
+    setLanguage,
+    setTheme,
+    setZone,
+    theme,
+    virtualNow,
+    zone,
+} from '../state/session.js';
 import { browserZone } from '../logic/instant.js';
 import { useStore } from '../state/live.js';
 import { Dialog } from './dialog.js';
@@ -12,10 +26,19 @@ import { Marked, wordsOf } from './parts.js';
 import * as routes from '../api/routes.js';
 
 /** @type {[string, string][]} */
-const NAV = [['overview', 'overview.title'], ['horizon', 'horizon.title'], ['schedules', 'schedules.title'], ['jobs', 'jobs.title'], ['leases', 'leases.title'], ['clock', 'clock.title'], ['about', 'about.title']];
+const NAV = [
+    ['overview', 'overview.title'],
+    ['horizon', 'horizon.title'],
+    ['schedules', 'schedules.title'],
+    ['jobs', 'jobs.title'],
+    ['leases', 'leases.title'],
+    ['clock', 'clock.title'],
+    ['about', 'about.title'],
+];
 
 /** The entry of the navigation that a page belongs to. @param {string} page */
-const entryOf = (page) => (page === 'schedule' ? 'schedules' : ['queue', 'search', 'task', 'dead', 'settings'].includes(page) ? 'overview' : page);
+const entryOf = (page) =>
+    page === 'schedule' ? 'schedules' : ['queue', 'search', 'task', 'dead', 'settings'].includes(page) ? 'overview' : page;
 
 /** @param {{page: string}} props */
 export function Header({ page }) {
@@ -31,9 +54,11 @@ export function Header({ page }) {
             <a class="skip" href="#main" data-outside>${t('shell.skip')}</a>
             <a class="brand" href=${href('overview')}><span class="mark" aria-hidden="true"></span><span class="brand-name">Tickwheel</span></a>
             <nav aria-label=${t('shell.nav')}>
-                ${NAV.filter(([name]) => (name === 'clock' ? state?.virtual_clock : name !== 'leases' || routes.HAS.leases)).map(([name, word]) => html`
+                ${NAV.filter(([name]) => (name === 'clock' ? state?.virtual_clock : name !== 'leases' || routes.HAS.leases)).map(
+                    ([name, word]) => html`
                     <a href=${href(name)} aria-current=${entryOf(page) === name ? 'page' : undefined}>${t(word)}</a>
-                `)}
+                `,
+                )}
             </nav>
             <div class="choices">
                 <select aria-label=${t('shell.zone')} value=${chosenZone} onChange=${(/** @type {any} */ e) => setZone(e.target.value)}>
@@ -62,9 +87,11 @@ export function Banners() {
     const notes = [];
     if (state?.read_only) notes.push(['bad', t('banner.read_only', { why: state.read_only })]);
     if (state?.draining) notes.push(['warn', t('banner.draining')]);
-    if (state && !state.read_only && state.why && state.status !== 'draining') notes.push(['warn', t('banner.degraded', { why: state.why })]);
+    if (state && !state.read_only && state.why && state.status !== 'draining')
+        notes.push(['warn', t('banner.degraded', { why: state.why })]);
     if (state && Math.abs(state.clock?.offset_ms ?? 0) > 1000) notes.push(['warn', t('banner.clock', { n: state.clock.offset_ms })]);
-    if (state?.virtual_clock) notes.push(['info', frozen === null ? t('banner.virtual') : t('banner.virtual_at', { time: instant(frozen) })]);
+    if (state?.virtual_clock)
+        notes.push(['info', frozen === null ? t('banner.virtual') : t('banner.virtual_at', { time: instant(frozen) })]);
     if (state?.recovery) notes.push(['info', t('banner.recovery', { note: state.recovery })]);
     return html`
         <section aria-label=${t('shell.state')}>
@@ -79,7 +106,9 @@ export function Login() {
     const problem = useStore(login);
     const [text, setText] = useState('');
     const [keep, setKeep] = useState(true);
-    useEffect(() => { document.title = `${t('login.title')} · Tickwheel`; });
+    useEffect(() => {
+        document.title = `${t('login.title')} · Tickwheel`;
+    });
     const { detail, hint } = wordsOf(problem);
     const submit = (/** @type {Event} */ event) => {
         event.preventDefault();
@@ -104,7 +133,13 @@ export function Login() {
 }
 
 /** @type {[string, string][]} The second key after `g`, and its page. */
-const GO = [['o', 'overview'], ['h', 'horizon'], ['q', 'overview'], ['s', 'schedules'], ['j', 'jobs']];
+const GO = [
+    ['o', 'overview'],
+    ['h', 'horizon'],
+    ['q', 'overview'],
+    ['s', 'schedules'],
+    ['j', 'jobs'],
+];
 
 /** @param {Event} event */
 function typing(event) {
@@ -154,9 +189,19 @@ export function Keyboard() {
         return () => document.removeEventListener('keydown', onKey);
     }, []);
     if (!help) return null;
-    const keys = [['/', 'key.search'], ['g o', 'overview.title'], ['g q', 'key.queues'], ['g h', 'horizon.title'], ['g s', 'schedules.title'], ['g j', 'jobs.title'], ['t', 'key.table'], ['?', 'key.help'], ['Esc', 'key.close']];
+    const keys = [
+        ['/', 'key.search'],
+        ['g o', 'overview.title'],
+        ['g q', 'key.queues'],
+        ['g h', 'horizon.title'],
+        ['g s', 'schedules.title'],
+        ['g j', 'jobs.title'],
+        ['t', 'key.table'],
+        ['?', 'key.help'],
+        ['Esc', 'key.close'],
+    ];
     return html`<${Dialog} title=${t('key.title')} onClose=${() => setHelp(false)}>
         <dl class="keys">${keys.map(([key, word]) => html`<div><dt>${key.split(' ').map((k) => html`<kbd>${k}</kbd> `)}</dt><dd>${t(word)}</dd></div>`)}</dl>
-        <div class="buttons"><button type="button" autofocus onClick=${() => setHelp(false)}>${t('action.close')}</button></div>
+        <div class="buttons"><button type="button" data-first onClick=${() => setHelp(false)}>${t('action.close')}</button></div>
     <//>`;
 }

@@ -29,26 +29,34 @@ export function Table({ caption, columns, rows, rowKey, sort, onSort }) {
             <caption class="outside">${caption}</caption>
             <thead role="rowgroup">
                 <tr role="row">
-                    ${columns.map((column) => html`
+                    ${columns.map(
+                        (column) => html`
                         <th role="columnheader" scope="col" class=${column.numeric ? 'numeric' : ''}
                             aria-sort=${sort?.key === column.key ? (sort.down ? 'descending' : 'ascending') : undefined}>
-                            ${column.sortable && onSort
-                                ? html`<button type="button" class="sort" onClick=${() => onSort(column.key)}>${column.label}<span aria-hidden="true">${sort?.key === column.key ? (sort.down ? ' ↓' : ' ↑') : ''}</span></button>`
-                                : column.label}
+                            ${
+                                column.sortable && onSort
+                                    ? html`<button type="button" class="sort" onClick=${() => onSort(column.key)}>${column.label}<span aria-hidden="true">${sort?.key === column.key ? (sort.down ? ' ↓' : ' ↑') : ''}</span></button>`
+                                    : column.label
+                            }
                         </th>
-                    `)}
+                    `,
+                    )}
                 </tr>
             </thead>
             <tbody role="rowgroup">
-                ${rows.map((row) => html`
+                ${rows.map(
+                    (row) => html`
                     <tr role="row" key=${rowKey(row)}>
-                        ${columns.map((column) => html`
+                        ${columns.map(
+                            (column) => html`
                             <${column.head ? 'th' : 'td'} role=${column.head ? 'rowheader' : 'cell'} scope=${column.head ? 'row' : undefined} class=${`${column.numeric ? 'numeric' : ''} ${column.head ? 'head' : ''}`} data-label=${column.label}>
                                 ${column.cell(row)}
                             <//>
-                        `)}
+                        `,
+                        )}
                     </tr>
-                `)}
+                `,
+                )}
             </tbody>
         </table>
     `;
