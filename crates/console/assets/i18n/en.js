@@ -88,7 +88,7 @@ export const en = {
     'confirm.counting': 'Counting: looked at {looked} of {of} tasks.',
     'confirm.job': 'Job {id} does the work. Its progress is on the page',
     'confirm.revoke': 'Also take leased tasks from their workers',
-    'confirm.type': 'These are {n} tasks. Type the name of the queue, {queue}, to go on.',
+    'confirm.type': 'Type the name of the queue, {queue}, to go on.',
     'dead.cancel_all': 'Cancel all dead…',
     'dead.cancel_group': 'Cancel this group…',
     'dead.cancel_text': 'Cancelled dead tasks are removed. This cannot be undone.',

@@ -1,7 +1,7 @@
 /** The horizon: what falls due when, from the next second to 100 years ahead. */
 
 import { html, useEffect, useRef, useState } from '../vendor/preact.js';
-import { instant, length, number, t } from '../i18n/index.js';
+import { clockTime, instant, instantShort, length, number, t } from '../i18n/index.js';
 import * as routes from '../api/routes.js';
 import { parseRate } from '../logic/duration.js';
 import { LABELS, ENDS, WINDOWS, barsOf, bucketFor, linearBars, logBarsOf, wallOf } from '../logic/horizon.js';
@@ -131,7 +131,7 @@ export function Horizon({ query }) {
             const at = now();
             const range = (/** @type {import('../logic/horizon.js').Bar} */ bar) =>
                 zoomed
-                    ? `${instant(bar.from)} – ${length(bar.to - bar.from)}`
+                    ? `${instantShort(bar.from)} – ${instantShort(bar.to).slice(0, 10) === instantShort(bar.from).slice(0, 10) ? clockTime(bar.to) : instantShort(bar.to)}`
                     : t('horizon.range', { from: length(bar.from - bars[0].from), to: length(bar.to - bars[0].from) });
             const words = (/** @type {import('../logic/horizon.js').Bar} */ bar) =>
                 `${range(bar)}: ${t('tasks.count', { n: bar.tasks })}${bar.expected > 0 ? `, ${t('horizon.expected', { n: bar.expected })}` : ''}`;

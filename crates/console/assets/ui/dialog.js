@@ -129,7 +129,7 @@ export function Confirm({ title, text, action, queue, count, known, offerRevoke,
                 mustType &&
                 html`
                 <div class="field">
-                    <label for="confirm-name">${t('confirm.type', { queue, n: matched })}</label>
+                    <label for="confirm-name">${t('confirm.type', { queue })}</label>
                     <input id="confirm-name" autocomplete="off" spellcheck="false" value=${typed} onInput=${(/** @type {any} */ e) => setTyped(e.target.value)} />
                 </div>`
             }

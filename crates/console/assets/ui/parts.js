@@ -166,6 +166,6 @@ export const Field = ({ id, label, note, wrong, children }) => html`
         <label for=${id}>${label}</label>
         ${children}
         ${note && html`<small class="dim">${note}</small>`}
-        ${wrong && html`<small class="wrong" id=${`${id}-wrong`} role="alert">${wrong}</small>`}
+        ${wrong && html`<small class="wrong" id=${`${id}-wrong`} role="alert"><${Marked} text=${wrong} /></small>`}
     </div>
 `;
