@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { match, path, rootOf } from '../assets/logic/route.js';
+import { match, path, rootOf, shellLine } from '../assets/logic/route.js';
 
 test('every name survives its way through the address', () => {
     for (const name of ['orders', 'team/blue', 'a b?c#d%', '长', '.', '..', '~..', '~~.', '%2F', 'x'.repeat(256)]) {
@@ -26,4 +26,12 @@ test('a query leaves out what is empty', () => {
 test('the root is found with and without a hash and below a prefix', () => {
     assert.equal(rootOf('http://h/console/main.js'), '/console/');
     assert.equal(rootOf('http://h/x/console/a/0123abcd/main.js'), '/x/console/');
+});
+
+test('a line for a shell runs nothing of a name', () => {
+    const line = shellLine('PUT', "http://h/v1/queues/a/tasks/';ls;(x)", '{"a":"it\'s"}', true);
+    assert.equal(
+        line,
+        `curl -X PUT 'http://h/v1/queues/a/tasks/'\\'';ls;(x)' -H "authorization: Bearer $TICKWHEEL_TOKEN" -H 'content-type: application/json' -d '{"a":"it'\\''s"}'`,
+    );
 });

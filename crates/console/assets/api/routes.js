@@ -1,5 +1,7 @@
 /** The calls that the pages make, one function for each, and which routes the server has. */
 
+import { shellLine } from '../logic/route.js';
+import { token } from '../state/session.js';
 import { Problem, address, call, stream } from './client.js';
 
 /**
@@ -200,5 +202,10 @@ export const preview = async (queue, name, count, signal) =>
 export const previewUnsaved = async (spec, count, signal) =>
     (await call('POST', ['v1', 'schedules', 'preview'], { body: spec, query: { count }, signal })).data;
 
-/** The address that a line of curl names. @param {string[]} segments */
-export const curlAddress = (segments) => address(segments).href;
+/**
+ * A line for a shell that makes a call. The token is not in it, since it would stay in the history of the shell.
+ * @param {string} method
+ * @param {string[]} segments
+ * @param {string} body JSON.
+ */
+export const curl = (method, segments, body) => shellLine(method, address(segments).href, body, token() !== null);

@@ -137,7 +137,7 @@ export const en = {
     'hold.title': 'What holds it up',
     'hold.workers': '{n} ready task waits for workers, which have {leased}.|{n} ready tasks wait for workers, which have {leased}.',
     'horizon.all': 'Whole horizon',
-    'horizon.capacity': 'what {rate} can deliver',
+    'horizon.capacity': 'What {rate} delivers',
     'horizon.choose': 'Choose a queue above: a token with a scope sees the horizon of one queue at a time.',
     'horizon.due': 'Due already',
     'horizon.expected': '{n} expected from schedules',

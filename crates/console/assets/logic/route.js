@@ -95,3 +95,16 @@ export function rootOf(module) {
     const { pathname } = new URL('./', module);
     return pathname.replace(/a\/[0-9a-f]{8,64}\/$/, '');
 }
+
+/**
+ * A line of curl, quoted so that a shell runs nothing of an address or a body.
+ * @param {string} method
+ * @param {string} address
+ * @param {string} body
+ * @param {boolean} withToken
+ */
+export function shellLine(method, address, body, withToken) {
+    const quote = (/** @type {string} */ text) => `'${text.replaceAll("'", "'\\''")}'`;
+    const authorization = withToken ? ' -H "authorization: Bearer $TICKWHEEL_TOKEN"' : '';
+    return `curl -X ${method} ${quote(address)}${authorization} -H 'content-type: application/json' -d ${quote(body)}`;
+}

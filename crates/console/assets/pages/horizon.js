@@ -174,6 +174,16 @@ export function Horizon({ query }) {
                             ? html`<a href=${bar.due ? href('search', { queue }, { state: 'ready' }) : list(bar.from, bar.to)}>${number(bar.tasks)}</a>`
                             : number(bar.tasks),
                 },
+                ...(wall
+                    ? [
+                          {
+                              key: 'capacity',
+                              label: t('horizon.capacity', { rate: data.rate }),
+                              numeric: true,
+                              cell: (/** @type {any} */ bar) => (bar.due ? '–' : number(Math.floor(wall.capacity[bars.indexOf(bar)]))),
+                          },
+                      ]
+                    : []),
                 ...(routes.HAS.forecastSchedules
                     ? [
                           {
@@ -202,7 +212,7 @@ export function Horizon({ query }) {
                 }
                 ${
                     sum + data.due === 0
-                        ? html`<${Empty} title=${t('horizon.none')} text=${t('horizon.none_text')} command=${`curl -X PUT ${routes.curlAddress(['v1', 'queues', queue || 'orders', 'tasks', 'order:1'])} -H 'content-type: application/json' -d '{"delay":"15d"}'`} />`
+                        ? html`<${Empty} title=${t('horizon.none')} text=${t('horizon.none_text')} command=${routes.curl('PUT', ['v1', 'queues', queue || 'orders', 'tasks', 'order:1'], '{"delay":"15d"}')} />`
                         : table
                           ? html`<${Table} caption=${t('horizon.title')} columns=${columns} rows=${rows} rowKey=${(/** @type {any} */ bar) => bar.from} />`
                           : html`

@@ -85,7 +85,7 @@ export function Jobs() {
         ${error && html`<${Failure} error=${error} />`}
         <${Loaded} live=${live}>${(/** @type {any} */ data) =>
             data.jobs.length === 0
-                ? html`<${Empty} title=${t('jobs.none')} text=${t('jobs.none_text')} command=${`curl -X POST ${routes.curlAddress(['v1', 'queues', 'orders', 'cancel'])} -H 'content-type: application/json' -d '{"filter":{"tag":"shop:7"},"dry_run":true}'`} />`
+                ? html`<${Empty} title=${t('jobs.none')} text=${t('jobs.none_text')} command=${routes.curl('POST', ['v1', 'queues', 'orders', 'cancel'], '{"filter":{"tag":"shop:7"},"dry_run":true}')} />`
                 : html`<${Table} caption=${t('jobs.title')} columns=${columns} rows=${data.jobs} rowKey=${(/** @type {any} */ job) => job.id} />`}<//>
         ${
             stopping &&

@@ -65,7 +65,7 @@ export function Leases({ query }) {
         <${Loaded} live=${live}>${(/** @type {any} */ data) => html`
             ${
                 data.leases.length === 0
-                    ? html`<${Empty} title=${t('leases.none')} text=${t('leases.none_text')} command=${`curl -X POST ${routes.curlAddress(['v1', 'queues', query.queue || 'orders', 'lease'])} -H 'content-type: application/json' -d '{"wait":"20s"}'`} />`
+                    ? html`<${Empty} title=${t('leases.none')} text=${t('leases.none_text')} command=${routes.curl('POST', ['v1', 'queues', query.queue || 'orders', 'lease'], '{"wait":"20s"}')} />`
                     : html`<${Table} caption=${t('leases.title')} columns=${columns} rows=${data.leases} rowKey=${(/** @type {any} */ lease) => `${lease.queue} ${lease.key}`} />`
             }
             ${(query.cursor || data.next_cursor) && html`<${Pager} first=${!query.cursor} more=${data.next_cursor !== null} onFirst=${() => setQuery({ cursor: '' }, false)} onNext=${() => setQuery({ cursor: data.next_cursor }, false)} text="" />`}

@@ -310,7 +310,7 @@ export function Overview({ query }) {
                         ? prefix !== ''
                             ? html`<${Empty} title=${t('overview.none_of_prefix', { prefix })} />`
                             : html`<${Empty} title=${t('overview.none')} text=${t('overview.none_text')}
-                            command=${`curl -X PUT ${routes.curlAddress(['v1', 'queues', 'orders', 'tasks', 'order:1'])} -H 'content-type: application/json' -d '{"delay":"1m","payload":{"order":1}}'`} />`
+                            command=${routes.curl('PUT', ['v1', 'queues', 'orders', 'tasks', 'order:1'], '{"delay":"1m","payload":{"order":1}}')} />`
                         : html`<${Table} caption=${t('overview.queues')} columns=${columns} rows=${rows.slice((page - 1) * PAGE, page * PAGE)} rowKey=${(/** @type {any} */ row) => row.queue}
                         sort=${key === 'worst' ? undefined : { key, down }} onSort=${sort} />`
                 }

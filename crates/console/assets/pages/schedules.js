@@ -103,7 +103,7 @@ export function Schedules({ query }) {
                 .filter((/** @type {any} */ s) => name === '' || s.name.includes(name) || s.queue.startsWith(name))
                 .sort(order);
             if (data.schedules.length === 0 && !query.cursor)
-                return html`<${Empty} title=${t('schedules.none')} text=${t('schedules.none_text')} command=${`curl -X PUT ${routes.curlAddress(['v1', 'queues', 'reports', 'schedules', 'nightly'])} -H 'content-type: application/json' -d '{"cron":"30 2 * * *","tz":"Europe/Berlin"}'`} />`;
+                return html`<${Empty} title=${t('schedules.none')} text=${t('schedules.none_text')} command=${routes.curl('PUT', ['v1', 'queues', 'reports', 'schedules', 'nightly'], '{"cron":"30 2 * * *","tz":"Europe/Berlin"}')} />`;
             return html`
                 ${rows.length === 0 ? html`<${Empty} title=${t('schedules.none_of', { name })} />` : html`<${Table} caption=${t('schedules.title')} columns=${columns} rows=${rows} rowKey=${(/** @type {any} */ s) => `${s.queue} ${s.name}`} sort=${{ key, down }} onSort=${(/** @type {string} */ k) => setQuery({ sort: k, order: k === key && !down ? 'down' : '' })} />`}
                 ${(query.cursor || data.next_cursor) && html`<${Pager} first=${!query.cursor} more=${data.next_cursor !== null} onFirst=${() => setQuery({ cursor: '' }, false)} onNext=${() => setQuery({ cursor: data.next_cursor }, false)} text=${t('schedules.page', { n: data.schedules.length })} />`}

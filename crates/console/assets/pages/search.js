@@ -142,7 +142,7 @@ export function Search({ queue, query }) {
                 ${
                     words.length > 0 || query.cursor
                         ? html`<${Empty} title=${t('search.none')} text=${t('search.none_text')} />`
-                        : html`<${Empty} title=${t('search.empty')} text=${t('search.empty_text')} command=${`curl -X PUT ${routes.curlAddress(['v1', 'queues', queue, 'tasks', 'order:1'])} -H 'content-type: application/json' -d '{"delay":"1m"}'`} />`
+                        : html`<${Empty} title=${t('search.empty')} text=${t('search.empty_text')} command=${routes.curl('PUT', ['v1', 'queues', queue, 'tasks', 'order:1'], '{"delay":"1m"}')} />`
                 }`
             }
             ${

@@ -192,7 +192,7 @@ function Move({ task, onClose, onDone }) {
 function Gone({ queue, key_, problem, onRetry }) {
     if (problem?.kind === 'done') return html`<${Empty} title=${t('task.done')} text=${t('task.done_text')} />`;
     if (problem?.kind === 'not-found') {
-        return html`<${Empty} title=${t('task.none')} text=${t('task.none_text')} command=${`curl -X PUT ${routes.curlAddress(['v1', 'queues', queue, 'tasks', key_])} -H 'content-type: application/json' -d '{"delay":"1m"}'`} />`;
+        return html`<${Empty} title=${t('task.none')} text=${t('task.none_text')} command=${routes.curl('PUT', ['v1', 'queues', queue, 'tasks', key_], '{"delay":"1m"}')} />`;
     }
     return html`<${Failure} error=${problem} onRetry=${onRetry} />`;
 }
