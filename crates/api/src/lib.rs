@@ -79,6 +79,7 @@ mod timeline;
 mod tokens;
 mod trace;
 mod value;
+mod whoami;
 
 pub use backup::{BackupBody, BackupPhase, BackupState, BackupsBody};
 pub use bad_request::{BadRequest, Location, TextError, shown, shown_bytes};
@@ -132,6 +133,7 @@ pub use terms::{GROUP_BYTES_MAX, PRIORITY_DEFAULT, TAG_BYTES_MAX, TAGS_MAX, Term
 pub use timeline::{MOMENTS_MAX, MomentBody};
 pub use tokens::{AckBody, ExtendBody, NackBody, TOKEN_CHARS, TOKENS_MAX, TokenResult, TokenResults};
 pub use trace::TraceContext;
+pub use whoami::WhoamiBody;
 
 /// The content type of the request and the answer of a batch: one JSON object on each line.
 pub const BATCH_CONTENT_TYPE: &str = "application/x-ndjson";

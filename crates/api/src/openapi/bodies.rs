@@ -74,6 +74,7 @@ fn answers() -> Vec<Schema> {
         DrainBody::schema(),
         AliveBody::schema(),
         ReadyBody::schema(),
+        WhoamiBody::schema(),
         ClockReport::schema(),
         Problem::schema(),
         ProblemPage::schema(),

@@ -309,6 +309,11 @@ operations! {
         refuses: NoBackup, NoBackupDir;
     }
 
+    /// Returns the rights of the caller, and its queues.
+    Whoami: GET "/v1/whoami", Token {
+        200 Json("Whoami"), "The rights and the queues of the caller.";
+    }
+
     /// Answers if the process is alive.
     IsAlive: GET "/healthz", Nothing {
         200 Json("Alive"), "The process is alive.";

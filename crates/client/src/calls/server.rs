@@ -1,6 +1,6 @@
 //! The server as a whole: its clock, its forecast, its drain, its metrics.
 
-use tickwheel_api::{AdvanceBody, DrainBody, ForecastBody, ForecastQuery, NowBody, ReadyBody};
+use tickwheel_api::{AdvanceBody, DrainBody, ForecastBody, ForecastQuery, NowBody, ReadyBody, WhoamiBody};
 
 use crate::call::{LONG_TIMEOUT, Request, calls};
 use crate::error::refusal;
@@ -46,6 +46,13 @@ calls! {
     ///
     /// As a problem: 403 for a token that has a scope; see [`ClientError`](crate::ClientError).
     fn metrics() -> String { Request::get("/metrics").read(|answer| answer.text()) }
+
+    /// The rights of the caller, and the queues of its token.
+    ///
+    /// # Errors
+    ///
+    /// As a problem: 401 without a token that the server knows; see [`ClientError`](crate::ClientError).
+    fn whoami() -> WhoamiBody { Request::get("/v1/whoami").answer() }
 
     /// Whether the server is ready for work, and if not, why. A server that is read-only or that stops says so in the answer.
     ///

@@ -11,7 +11,7 @@ import { Problem, address, call, stream } from './client.js';
  *
  * | route | answer |
  * |---|---|
- * | `GET /v1/whoami` | `{rights: ["read"], scopes: [], version, console: "on" or "read-only"}` |
+ * | `GET /v1/whoami` | `{anonymous, token, rights: ["read"], scopes: [], version}` |
  * | `GET /v1/events` | `stats`: see `streamedStats`; `queues`: `{queues: [row], removed: [name], more: false}`, where a row is one of `GET /v1/queues` with `oldest_due_ms` |
  * | `GET /v1/forecast?scale=log` | as today; `from` is now to the millisecond, `at` of each bucket is `from` plus the end of the range before; `expected` beside `tasks` |
  * | `GET .../tasks/{key}/story` | `{events: [{at, what, attempt, reason}], next: [...], why, complete}`; `what` is one of the words below `story.` |
@@ -22,7 +22,7 @@ import { Problem, address, call, stream } from './client.js';
  * | `POST /v1/schedules/preview` | the body of a schedule, `?count=`; answers as the preview of a stored one |
  */
 export const HAS = {
-    whoami: false,
+    whoami: true,
     events: false,
     forecastLog: false,
     forecastFrom: false,

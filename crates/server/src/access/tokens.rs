@@ -82,6 +82,15 @@ enum Scope {
     Namespace(String),
 }
 
+impl Scope {
+    fn as_str(&self) -> &str {
+        match self {
+            Self::Queue(name) => name.as_str(),
+            Self::Namespace(prefix) => prefix.as_str(),
+        }
+    }
+}
+
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 struct Rights(u8);
 
@@ -292,17 +301,16 @@ impl Grant {
         self.quota.clone()
     }
 
+    /// The scopes as they stand in the token file; none: all queues.
+    pub(crate) fn scopes(&self) -> impl Iterator<Item = &str> {
+        self.scopes.iter().flat_map(|scopes| scopes.iter()).map(Scope::as_str)
+    }
+
     /// The prefixes of the names of the queues in the scope. No queue has two of these prefixes, but a queue with one
     /// may still be outside of the scope.
     pub(crate) fn prefixes(&self) -> Vec<&str> {
         let Some(scopes) = &self.scopes else { return vec![""] };
-        let mut all: Vec<&str> = scopes
-            .iter()
-            .map(|scope| match scope {
-                Scope::Queue(name) => name.as_str(),
-                Scope::Namespace(prefix) => prefix.as_str(),
-            })
-            .collect();
+        let mut all: Vec<&str> = scopes.iter().map(Scope::as_str).collect();
         all.sort_unstable();
         // A prefix that begins with another prefix comes after it in the order, and is removed.
         all.dedup_by(|longer, shorter| longer.starts_with(*shorter));

@@ -22,6 +22,25 @@ fn call(served: &Served, token: &str, method: &str, target: &str, body: &str) ->
 }
 
 #[test]
+fn a_caller_is_told_what_it_may_do() {
+    let served = served();
+    assert_eq!(call(&served, "", "GET", "/v1/whoami", "").status, 401);
+    let told = |token| call(&served, token, "GET", "/v1/whoami", "").json();
+    let worker = told(WORKER);
+    assert_eq!(worker["rights"], json!(["read", "consume"]));
+    assert_eq!(worker["scopes"], json!(["shop/", "close"]));
+    assert_eq!((&worker["anonymous"], &worker["token"]), (&json!(false), &json!("line:2")));
+    let admin = told(ADMIN);
+    assert_eq!(
+        (&admin["rights"], &admin["scopes"]),
+        (&json!(["read", "produce", "consume", "admin"]), &json!([]))
+    );
+    let open = Served::memory().expect(200, "GET", "/v1/whoami", "");
+    assert_eq!((&open["anonymous"], &open["token"]), (&json!(true), &Value::Null));
+    assert_eq!(open["rights"], admin["rights"]);
+}
+
+#[test]
 fn without_a_token_only_health_is_shown() {
     let served = served();
     for target in ["/healthz", "/readyz"] {

@@ -39,4 +39,5 @@ pub(crate) mod rows;
 pub(crate) mod schedules;
 pub(crate) mod stream;
 pub(crate) mod tasks;
+pub(crate) mod whoami;
 pub(crate) mod wire;
