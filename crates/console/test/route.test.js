@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { match, path, rootOf, shellLine } from '../assets/logic/route.js';
 
 test('every name survives its way through the address', () => {
-    for (const name of ['orders', 'team/blue', 'a b?c#d%', '长', '.', '..', '~..', '~~.', '%2F', 'x'.repeat(256)]) {
+    for (const name of ['orders', 'order:1', 'team/blue', 'a b?c#d%', '长', '.', '..', '~..', '~~.', '%2F', 'x'.repeat(256)]) {
         const address = path('task', { queue: 'team/q', key: name });
         assert.deepEqual(match(address), { page: 'task', params: { queue: 'team/q', key: name } }, name);
         // A browser resolves dots in a path, also percent-encoded ones.

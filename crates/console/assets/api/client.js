@@ -3,6 +3,7 @@
 import { base } from '../state/location.js';
 import { token, unauthorized } from '../state/session.js';
 import { parseEvents } from '../logic/events.js';
+import { encodeSegment } from '../logic/route.js';
 import { store } from '../state/live.js';
 
 /** Whether the server answers, and when it did last. @type {import('../state/live.js').Store<{ok: boolean, lastAnswer: number | null}>} */
@@ -56,7 +57,7 @@ export class Problem extends Error {
  * @param {Options['query']} [query]
  */
 export function address(segments, query = {}) {
-    const url = new URL(`../${segments.map(encodeURIComponent).join('/')}`, base);
+    const url = new URL(`../${segments.map(encodeSegment).join('/')}`, base);
     for (const [name, value] of Object.entries(query)) {
         if (value !== null && value !== undefined && value !== '') url.searchParams.set(name, String(value));
     }

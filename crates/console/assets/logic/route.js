@@ -60,8 +60,11 @@ function decode(segment) {
     }
 }
 
+/** Percent-encodes a segment; a colon, which keys often have, stays readable. @param {string} text */
+export const encodeSegment = (text) => encodeURIComponent(text).replaceAll('%3A', ':');
+
 /** @param {string} text */
-export const encode = (text) => encodeURIComponent(/^~*\.{1,2}$/.test(text) ? `~${text}` : text);
+const encode = (text) => encodeSegment(/^~*\.{1,2}$/.test(text) ? `~${text}` : text);
 
 /**
  * The path of a page, relative to the root.

@@ -303,7 +303,7 @@ export function Overview({ query }) {
                 ${rows.length > 0 && html`<${Rates} />`}
                 <div class="bar-of-fields">
                     <h2>${t('overview.queues')} <small class="dim">${data.more ? t('overview.first', { n: rows.length }) : t('overview.count', { n: rows.length })}</small></h2>
-                    <input type="search" aria-label=${t('overview.prefix')} placeholder=${t('overview.prefix')} value=${typed} data-search onInput=${(/** @type {any} */ e) => filter(e.target.value)} />
+                    ${(prefix !== '' || rows.length > 0) && html`<input type="search" aria-label=${t('overview.prefix')} placeholder=${t('overview.prefix')} value=${typed} data-search onInput=${(/** @type {any} */ e) => filter(e.target.value)} />`}
                 </div>
                 ${
                     rows.length === 0
