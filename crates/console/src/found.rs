@@ -43,6 +43,9 @@ pub struct File {
     pub version: &'static str,
 }
 
+/// The largest number of `/` in the path of a page. A path of slashes alone would make a page that is long out of all proportion.
+const DEPTH_MAX: usize = 8;
+
 /// Finds the answer to a path below `/console/`, as it stands in the request. `None`: there is no such file, and the browser does
 /// not ask for a page.
 ///
@@ -61,7 +64,8 @@ pub fn find(path: &str, accepted: Accepted) -> Option<Found> {
         let media = asset.media();
         return Some(Found::File(File { bytes, is_gzip, media, keeps, version: &set.version }));
     }
-    accepted.html.then(|| Found::Page(page(path, &set.version)))
+    let is_page = accepted.html && path.matches('/').count() <= DEPTH_MAX;
+    is_page.then(|| Found::Page(page(path, &set.version)))
 }
 
 /// The hash of all files of this version, in hex.
@@ -145,6 +149,7 @@ mod tests {
             }
             assert!(addresses > 3 && !page.contains("\"./"), "{path}: {page}");
         }
+        assert_eq!(find(&"/".repeat(DEPTH_MAX + 1), BROWSER), None);
     }
 
     /// The policy lets the browser run and show files of this server only.

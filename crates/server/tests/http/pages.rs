@@ -90,6 +90,22 @@ fn a_browser_gets_the_console() {
             let again = get(&served, path, "localhost", &headers);
             assert_eq!((again.status, again.body.len()), (304, 0), "{headers}");
         }
+        for path in ["/console//etc/passwd", "/console/%2e%2e/v1/queues", "/console/a/0123456789abcdef/x"] {
+            let page = get(&served, path, "localhost", BROWSER);
+            assert_eq!(
+                (page.status, page.header("content-type")),
+                (200, Some("text/html; charset=utf-8")),
+                "{path}"
+            );
+        }
+        let mut connection = served.connect();
+        let head = "Host: localhost\r\nAuthorization: Bearer secret\r\nContent-Length: 0\r\n";
+        for (method, status) in [("HEAD", 200), ("OPTIONS", 404), ("POST", 404)] {
+            connection.send(format!("{method} /console/ HTTP/1.1\r\n{head}{BROWSER}\r\n").as_bytes());
+            // An answer to HEAD has no body, so the next answer on this connection follows its head.
+            let reply = if method == "HEAD" { connection.head() } else { connection.reply() };
+            assert_eq!(reply.status, status, "{method}");
+        }
         // A program that asks for a file that is not there gets no page in its place.
         let program = "Authorization: Bearer secret\r\nAccept: */*\r\n";
         get(&served, "/console/nothing.js", "localhost", program).assert_problem(404, "no-endpoint", "");

@@ -6,7 +6,7 @@ use axum::http::header::{
     IF_NONE_MATCH, LOCATION, REFERRER_POLICY, VARY,
 };
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use axum::response::Response;
 use tickwheel_console::{Accepted, File, Found, PAGE, POLICY, find, version};
 
@@ -17,15 +17,16 @@ pub(crate) const ROOT: &str = "/console/";
 
 /// The answer to a request for a page or a file of the console; `None`: it is none.
 pub(crate) fn answer(parts: &Parts) -> Option<Response> {
-    let path = parts.uri.path();
-    if !parts.method.is_safe() {
+    if parts.method != Method::GET && parts.method != Method::HEAD {
         return None;
     }
+    let path = parts.uri.path();
     if path == ROOT.trim_end_matches('/') {
         return Some(moved("console/"));
     }
+    let path = path.strip_prefix(ROOT)?;
     let accepted = Accepted { html: wants_html(&parts.headers), gzip: takes_gzip(&parts.headers) };
-    let mut response = match find(path.strip_prefix(ROOT)?, accepted)? {
+    let mut response = match find(path, accepted)? {
         Found::Page(page) => {
             let tag = format!("\"{}\"", version());
             let mut response = kept_as(&parts.headers, &tag, Bytes::from(page));
