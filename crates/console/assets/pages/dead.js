@@ -1,6 +1,6 @@
 /** Dead tasks: by the reason of their failure first, since one cause has killed many. */
 
-import { html, useState } from '../vendor/preact.js';
+import { html, useEffect, useState } from '../vendor/preact.js';
 import { number, t } from '../i18n/index.js';
 import * as routes from '../api/routes.js';
 import { groupsOf, isIn } from '../logic/failures.js';
@@ -114,9 +114,12 @@ export function Dead({ queue, query }) {
         },
         [queue, pages, query.cursor ?? ''],
     );
-    const [open, setOpen] = useState(/** @type {{what: string, group?: any} | null} */ (null));
+    const [opened, setOpen] = useState(/** @type {{what: string, of: string, group?: any, ids?: number[]} | null} */ (null));
     const [error, setError] = useState(/** @type {any} */ (null));
     const close = () => setOpen(null);
+    const at = JSON.stringify(query);
+    const open = opened?.of === at ? opened : null;
+    useEffect(close, [at]);
     const list = query.view === 'list';
     const one = (/** @type {any} */ task) =>
         routes.redrive(queue, { id: task.id }).then(() => {
@@ -125,6 +128,9 @@ export function Dead({ queue, query }) {
         }, setError);
     const idsOf = (/** @type {any} */ group) =>
         live.data?.tasks.filter((/** @type {any} */ task) => isIn(task, group.id)).map((/** @type {any} */ task) => task.id) ?? [];
+    // The list may be loaded again below a dialog, which counts and changes what was there when it opened.
+    const ask = (/** @type {string} */ what, /** @type {any} */ group = undefined) =>
+        setOpen({ what, of: at, group, ids: group && !routes.HAS.deadFilter ? idsOf(group) : [] });
     return html`
         <h1 tabindex="-1"><span class="name">${queue}</span> · ${t('dead.title')}</h1>
         <${QueueTabs} queue=${queue} page="dead" />
@@ -140,8 +146,8 @@ export function Dead({ queue, query }) {
                 <div class="actions">
                     <a class="button" aria-current=${list ? undefined : 'page'} href=${href('dead', { queue }, { pages: query.pages })}>${t('dead.groups')}</a>
                     <a class="button" aria-current=${list ? 'page' : undefined} href=${href('dead', { queue }, { view: 'list', pages: query.pages })}>${t('dead.list')}</a>
-                    ${may('admin') && html`<button type="button" class="primary" onClick=${() => setOpen({ what: 'redrive_all' })}>${t('dead.redrive_all')}</button>`}
-                    ${may('produce') && html`<button type="button" class="danger" onClick=${() => setOpen({ what: 'cancel_all' })}>${t('dead.cancel_all')}</button>`}
+                    ${may('admin') && html`<button type="button" class="primary" onClick=${() => ask('redrive_all')}>${t('dead.redrive_all')}</button>`}
+                    ${may('produce') && html`<button type="button" class="danger" onClick=${() => ask('cancel_all')}>${t('dead.cancel_all')}</button>`}
                     <button type="button" class="quiet" onClick=${live.reload}>${t('action.reload')}</button>
                 </div>
                 <p class="dim">${data.window >= data.dead ? t('dead.window_all', { n: data.dead }) : t('dead.window', { n: data.window, all: data.dead })}
@@ -155,7 +161,7 @@ export function Dead({ queue, query }) {
                         ${chosen.length > shown && html`<div class="pager"><button type="button" onClick=${() => setQuery({ shown: shown + SHOWN })}>${t('page.more')}</button></div>`}`
                         : html`<div class="groups">${data.groups.map(
                               (/** @type {any} */ group) => html`
-                        <${GroupCard} key=${group.id} queue=${queue} group=${group} onRedrive=${() => setOpen({ what: 'redrive', group })} onCancel=${() => setOpen({ what: 'cancel', group })} />`,
+                        <${GroupCard} key=${group.id} queue=${queue} group=${group} onRedrive=${() => ask('redrive', group)} onCancel=${() => ask('cancel', group)} />`,
                           )}</div>`
                 }
             `;
@@ -163,7 +169,7 @@ export function Dead({ queue, query }) {
         ${
             open?.what === 'redrive' &&
             html`<${Confirm} title=${t('dead.redrive_group')} text=${html`<p>${t('dead.redrive_text')}</p><pre class="reason">${open.group.failure}</pre>`} action=${t('action.redrive')} queue=${queue} onClose=${close}
-            count=${async () => (routes.HAS.deadFilter ? routes.redrive(queue, { filter: { group_id: open.group.id }, dry_run: true }) : { matched: idsOf(open.group).length })}
+            count=${async () => (routes.HAS.deadFilter ? routes.redrive(queue, { filter: { group_id: open.group.id }, dry_run: true }) : { matched: open.ids?.length ?? 0 })}
             run=${() =>
                 routes.HAS.deadFilter
                     ? routes.redrive(queue, { filter: { group_id: open.group.id }, dry_run: false }).then((job) =>
@@ -173,7 +179,7 @@ export function Dead({ queue, query }) {
                               () => false,
                           ),
                       )
-                    : redriveMany(queue, idsOf(open.group))}
+                    : redriveMany(queue, open.ids ?? [])}
             done=${(/** @type {any} */ answer) => t('dead.redriven', { n: answer.redriven ?? answer.done, matched: answer.matched })} onDone=${live.reload} />`
         }
         ${

@@ -100,7 +100,10 @@ export function Search({ queue, query }) {
             wrong.length > 0 ? Promise.resolve(null) : routes.tasks(queue, { ...filter, limit, cursor: query.cursor ?? '' }, signal),
         [queue, fieldKey, limit, query.cursor],
     );
-    const [open, setOpen] = useState(/** @type {string | null} */ (null));
+    // What a dialog counts and changes is what it showed when it opened, whatever the address says by then.
+    const [opened, setOpen] = useState(/** @type {{what: string, of: string, filter: any, text: any} | null} */ (null));
+    const open = opened?.of === fieldKey ? opened : null;
+    useEffect(() => setOpen(null), [fieldKey]);
     const [target, setTarget] = useState('');
     const bulk = bulkFilter(filter, routes.FILTER_MEMBERS);
     const close = () => setOpen(null);
@@ -127,7 +130,8 @@ export function Search({ queue, query }) {
     const words = Object.entries(filter).map(
         ([name, value]) => `${t(`search.${name}`)} ${name.startsWith('due_') ? instant(Number(value)) : value}`,
     );
-    const what = html`<p>${words.length > 0 ? t('bulk.filter', { filter: words.join(', ') }) : t('bulk.all')}</p>`;
+    const text = html`<p>${words.length > 0 ? t('bulk.filter', { filter: words.join(', ') }) : t('bulk.all')}</p>`;
+    const ask = (/** @type {string} */ what) => setOpen({ what, of: fieldKey, filter: bulk, text });
     return html`
         <h1 tabindex="-1"><span class="name">${queue}</span> · ${t('search.title')}</h1>
         <${QueueTabs} queue=${queue} page="search" />
@@ -159,10 +163,10 @@ export function Search({ queue, query }) {
                     ${
                         may('produce') &&
                         bulk &&
-                        html`<button type="button" class="danger" onClick=${() => setOpen('cancel')}>${t('bulk.cancel')}</button>
+                        html`<button type="button" class="danger" onClick=${() => ask('cancel')}>${t('bulk.cancel')}</button>
                     <button type="button" onClick=${() => {
                         setTarget('');
-                        setOpen('move');
+                        ask('move');
                     }}>${t('bulk.move')}</button>`
                     }
                     <button type="button" class="quiet" onClick=${live.reload}>${t('action.reload')}</button>
@@ -182,22 +186,20 @@ export function Search({ queue, query }) {
         `}<//>`
         }
         ${
-            open === 'cancel' &&
-            bulk &&
-            html`<${Confirm} title=${t('bulk.cancel_title', { queue })} text=${what} action=${t('action.cancel')} queue=${queue} offerRevoke onClose=${close}
-            count=${() => routes.bulkCancel(queue, { filter: bulk, dry_run: true, revoke: true })}
-            run=${(/** @type {any} */ { revoke }) => routes.bulkCancel(queue, { filter: bulk, dry_run: false, revoke })}
+            open?.what === 'cancel' &&
+            html`<${Confirm} title=${t('bulk.cancel_title', { queue })} text=${open.text} action=${t('action.cancel')} queue=${queue} offerRevoke onClose=${close}
+            count=${() => routes.bulkCancel(queue, { filter: open.filter, dry_run: true, revoke: true })}
+            run=${(/** @type {any} */ { revoke }) => routes.bulkCancel(queue, { filter: open.filter, dry_run: false, revoke })}
             done=${(/** @type {any} */ answer) => t('cancel.done', { n: answer.cancelled, matched: answer.matched })} onDone=${live.reload} />`
         }
         ${
-            open === 'move' &&
-            bulk &&
+            open?.what === 'move' &&
             html`<${Confirm} title=${t('bulk.move_title', { queue })} action=${t('action.move')} queue=${queue} offerRevoke onClose=${close}
-            text=${html`${what}<${MoveField} value=${target} onChange=${setTarget} />${target !== '' && !move && html`<${Failure} error=${{ message: t('move.wrong') }} />`}`}
-            count=${() => routes.bulkMove(queue, { filter: bulk, delay: '0s', dry_run: true, revoke: true })}
+            text=${html`${open.text}<${MoveField} value=${target} onChange=${setTarget} />${target !== '' && !move && html`<${Failure} error=${{ message: t('move.wrong') }} />`}`}
+            count=${() => routes.bulkMove(queue, { filter: open.filter, delay: '0s', dry_run: true, revoke: true })}
             run=${async (/** @type {any} */ { revoke }) => {
                 if (!move) throw new Error(t('move.wrong'));
-                return routes.bulkMove(queue, { filter: bulk, ...move, dry_run: false, revoke });
+                return routes.bulkMove(queue, { filter: open.filter, ...move, dry_run: false, revoke });
             }}
             done=${(/** @type {any} */ answer) => t('move.done', { n: answer.moved, matched: answer.matched })} onDone=${live.reload} />`
         }
