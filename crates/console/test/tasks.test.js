@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { groupsOf, isIn, shape } from '../assets/logic/failures.js';
-import { bulkFilter, parameters, parseDue } from '../assets/logic/filter.js';
+import { bulkFilter, endedBadly, parameters, parseDue } from '../assets/logic/filter.js';
 import { repeatsWithinAnHour, tasksAYear, yearStrip } from '../assets/logic/recurrence.js';
 import { eventsOf, holdUps, whyNot } from '../assets/logic/story.js';
 
@@ -101,4 +101,9 @@ test('a schedule says what it costs', () => {
     assert.equal(tasksAYear({ cron: '0 0 1 1 *' }, [0]), null);
     assert.deepEqual(yearStrip([0, 1, 86_400_000, 400 * 86_400_000], 0).slice(0, 3), [2, 1, 0]);
     assert.deepEqual(['*/15 * * * *', '0 */15 * * * *', '30 2 * * *', undefined].map(repeatsWithinAnHour), [true, true, false, false]);
+});
+
+test('only a job that is done has the number of all tasks', () => {
+    for (const state of ['failed', 'stopped', 'lost']) assert.equal(endedBadly({ id: 1, state, matched: 5 }), true, state);
+    for (const answer of [{ id: 1, state: 'done' }, { id: 1, state: 'running' }, { matched: 5 }, undefined]) assert.equal(endedBadly(answer), false);
 });

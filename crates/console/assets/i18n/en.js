@@ -87,6 +87,7 @@ export const en = {
     'confirm.count': '{n} task matches.|{n} tasks match.',
     'confirm.counting': 'Counting: looked at {looked} of {of} tasks.',
     'confirm.job': 'Job {id} does the work. Its progress is on the page',
+    'confirm.job_ended': 'Job {id} ended before it was done',
     'confirm.revoke': 'Also take leased tasks from their workers',
     'confirm.type': 'Type the name of the queue, {queue}, to go on.',
     'dead.cancel_all': 'Cancel all dead…',

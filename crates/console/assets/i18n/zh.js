@@ -86,6 +86,7 @@ export const zh = {
     'confirm.count': '符合条件的任务：{n} 个。',
     'confirm.counting': '正在计数：{of} 个任务中已看 {looked} 个。',
     'confirm.job': '由后台作业 {id} 完成，进度见',
+    'confirm.job_ended': '后台作业 {id} 未完成就已结束',
     'confirm.revoke': '已领取（租约中）的任务也从 worker 收回',
     'confirm.type': '请输入队列名 {queue} 以继续。',
     'dead.cancel_all': '取消全部死信…',

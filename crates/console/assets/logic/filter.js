@@ -1,4 +1,4 @@
-/** The filter of a search: from the fields of the page to the parameters of a list and the filter of a bulk change. */
+/** The filter of a search: from the fields of the page to the parameters of a list and the filter of a bulk change; and how such a change ends. */
 
 import { parseDuration } from './duration.js';
 import { parseInstant } from './instant.js';
@@ -79,3 +79,7 @@ export function bulkFilter(parameters, known) {
     }
     return filter;
 }
+
+/** Whether an answer is a job that ended before it was done, so that its numbers are of a part. @param {any} answer */
+export const endedBadly = (answer) =>
+    answer?.id !== undefined && answer.state !== undefined && answer.state !== 'running' && answer.state !== 'done';

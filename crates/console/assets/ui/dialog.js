@@ -4,6 +4,7 @@ import { html, useEffect, useRef, useState } from '../vendor/preact.js';
 import { number, t } from '../i18n/index.js';
 import { href } from '../state/location.js';
 import * as routes from '../api/routes.js';
+import { endedBadly } from '../logic/filter.js';
 import { Failure, Loading } from './parts.js';
 
 /** From this number of tasks on, the queue's name is typed. */
@@ -39,7 +40,8 @@ export function Dialog({ title, onClose, children }) {
 }
 
 /**
- * Waits for a job that was begun by a call. An answer that is no job passes.
+ * Waits for a job that was begun by a call. An answer that is no job passes. A job that did not get to its end is an error: its numbers
+ * are of a part.
  * @param {any} answer
  * @param {(job: any) => void} onProgress
  * @param {() => boolean} stopped
@@ -51,6 +53,7 @@ export async function ended(answer, onProgress, stopped) {
         await new Promise((done) => setTimeout(done, 500));
         job = await routes.job(job.id);
     }
+    if (endedBadly(job)) throw Object.assign(new Error(), { status: 0, title: t('confirm.job_ended', { id: String(job.id) }), detail: job.error ?? job.detail ?? t(`jobs.state_${job.state}`), hint: '' });
     return job;
 }
 
@@ -83,9 +86,11 @@ export function Confirm({ title, text, action, queue, count, known, offerRevoke,
             count()
                 .then((first) => ended(first, setJob, () => closed.current))
                 .then((result) => {
+                    if (closed.current) return;
                     setJob(null);
                     setMatched(result.matched);
-                }, setError);
+                })
+                .catch(setError);
         }
         return () => {
             closed.current = true;
