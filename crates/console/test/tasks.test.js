@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { groupsOf, isIn, shape } from '../assets/logic/failures.js';
+import { groupsOf, isIn, redriveMany, shape } from '../assets/logic/failures.js';
 import { bulkFilter, endedBadly, parameters, parseDue } from '../assets/logic/filter.js';
 import { repeatsWithinAnHour, tasksAYear, yearStrip } from '../assets/logic/recurrence.js';
 import { eventsOf, holdUps, whyNot } from '../assets/logic/story.js';
@@ -105,5 +105,27 @@ test('a schedule says what it costs', () => {
 
 test('only a job that is done has the number of all tasks', () => {
     for (const state of ['failed', 'stopped', 'lost']) assert.equal(endedBadly({ id: 1, state, matched: 5 }), true, state);
-    for (const answer of [{ id: 1, state: 'done' }, { id: 1, state: 'running' }, { matched: 5 }, undefined]) assert.equal(endedBadly(answer), false);
+    for (const answer of [{ id: 1, state: 'done' }, { id: 1, state: 'running' }, { matched: 5 }, undefined])
+        assert.equal(endedBadly(answer), false);
+});
+
+test('a redrive of all stops at the number that was confirmed, and when its dialog is closed', async () => {
+    /** @type {any[]} */
+    let sent = [];
+    const calls = {
+        redrive: async (/** @type {any} */ body) => {
+            sent.push(body.ids?.length ?? 'all');
+            const n = body.ids?.length ?? 1000;
+            return { matched: n, redriven: n, more: true };
+        },
+        list: async (/** @type {number} */ limit) => Array.from({ length: limit }, (_, i) => i + 1),
+    };
+    assert.deepEqual(await redriveMany(calls, { most: 2300, stopped: () => false }), { matched: 2300, redriven: 2300 });
+    assert.deepEqual(sent, ['all', 'all', 300]);
+    sent = [];
+    assert.equal((await redriveMany(calls, { most: 5000, stopped: () => sent.length === 2 })).redriven, 2000);
+    sent = [];
+    const ids = Array.from({ length: 1500 }, (_, i) => i);
+    assert.equal((await redriveMany(calls, { ids, stopped: () => false })).redriven, 1500);
+    assert.deepEqual(sent, [1000, 500]);
 });

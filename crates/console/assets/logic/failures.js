@@ -65,3 +65,30 @@ export function isIn(task, id) {
     const last = task.failures?.[task.failures.length - 1];
     return JSON.stringify([task.reason, last?.how ?? '', shape(last?.reason ?? '')]) === id;
 }
+
+/** The tasks that one call redrives at most. */
+const REDRIVE_MAX = 1000;
+
+/**
+ * Redrives some dead tasks, up to 1,000 in a call, where the server has no filter for them.
+ * @param {{redrive: (body: any) => Promise<any>, list: (limit: number) => Promise<number[]>}} calls `list` has the ids of the first dead tasks.
+ * @param {{ids?: number[], most?: number, stopped: () => boolean}} which Tasks by their ids, or of the whole queue at most so many: others
+ * may have died since they were counted.
+ */
+export async function redriveMany({ redrive, list }, { ids, most = 0, stopped }) {
+    let matched = 0;
+    let redriven = 0;
+    let left = ids ? ids.length : most;
+    while (left > 0 && !stopped()) {
+        // A call without ids takes 1,000 tasks, so the last ones are named.
+        const named = ids ? ids.slice(ids.length - left, ids.length - left + REDRIVE_MAX) : left < REDRIVE_MAX ? await list(left) : null;
+        if (stopped() || named?.length === 0) break;
+        const answer = await redrive(named ? { ids: named } : {});
+        matched += answer.matched;
+        redriven += answer.redriven;
+        left -= named ? named.length : answer.matched;
+        // A call that changed nothing would be answered the same again.
+        if (!ids && (!answer.more || answer.redriven === 0)) break;
+    }
+    return { matched, redriven };
+}

@@ -3,7 +3,7 @@
 import { html, useEffect, useState } from '../vendor/preact.js';
 import { number, t } from '../i18n/index.js';
 import * as routes from '../api/routes.js';
-import { groupsOf, isIn } from '../logic/failures.js';
+import { groupsOf, isIn, redriveMany } from '../logic/failures.js';
 import { href, setQuery } from '../state/location.js';
 import { useLive } from '../state/live.js';
 import { may } from '../state/session.js';
@@ -19,24 +19,6 @@ const SHOWN = 100;
 
 /** @param {any} task */
 const lastFailure = (task) => task.failures?.[task.failures.length - 1];
-
-/**
- * Redrives all of some dead tasks, up to 1,000 in a call, where the server has no filter for them.
- * @param {string} queue
- * @param {number[] | null} ids Null for all of the queue.
- */
-async function redriveMany(queue, ids) {
-    let matched = 0;
-    let redriven = 0;
-    for (let at = 0; ;) {
-        const answer = await routes.redrive(queue, ids ? { ids: ids.slice(at, at + 1000) } : {});
-        matched += answer.matched;
-        redriven += answer.redriven;
-        at += 1000;
-        // A call that changed nothing would be answered the same again.
-        if (ids ? at >= ids.length : !answer.more || answer.redriven === 0) return { matched, redriven };
-    }
-}
 
 /** @param {{queue: string, group: import('../logic/failures.js').Group, onRedrive: () => void, onCancel: () => void}} props */
 const GroupCard = ({ queue, group, onRedrive, onCancel }) => html`
@@ -128,6 +110,11 @@ export function Dead({ queue, query }) {
         }, setError);
     const idsOf = (/** @type {any} */ group) =>
         live.data?.tasks.filter((/** @type {any} */ task) => isIn(task, group.id)).map((/** @type {any} */ task) => task.id) ?? [];
+    const calls = {
+        redrive: (/** @type {any} */ body) => routes.redrive(queue, body),
+        list: async (/** @type {number} */ limit) =>
+            (await routes.dead(queue, { limit: String(limit) }, undefined)).tasks.map((/** @type {any} */ task) => task.id),
+    };
     // The list may be loaded again below a dialog, which counts and changes what was there when it opened.
     const ask = (/** @type {string} */ what, /** @type {any} */ group = undefined) =>
         setOpen({ what, of: at, group, ids: group && !routes.HAS.deadFilter ? idsOf(group) : [] });
@@ -170,23 +157,19 @@ export function Dead({ queue, query }) {
             open?.what === 'redrive' &&
             html`<${Confirm} title=${t('dead.redrive_group')} text=${html`<p>${t('dead.redrive_text')}</p><pre class="reason">${open.group.failure}</pre>`} action=${t('action.redrive')} queue=${queue} onClose=${close}
             count=${async () => (routes.HAS.deadFilter ? routes.redrive(queue, { filter: { group_id: open.group.id }, dry_run: true }) : { matched: open.ids?.length ?? 0 })}
-            run=${() =>
+            run=${(/** @type {any} */ { stopped }) =>
                 routes.HAS.deadFilter
-                    ? routes.redrive(queue, { filter: { group_id: open.group.id }, dry_run: false }).then((job) =>
-                          ended(
-                              job,
-                              () => {},
-                              () => false,
-                          ),
-                      )
-                    : redriveMany(queue, open.ids ?? [])}
+                    ? routes
+                          .redrive(queue, { filter: { group_id: open.group.id }, dry_run: false })
+                          .then((job) => ended(job, () => {}, stopped))
+                    : redriveMany(calls, { ids: open.ids ?? [], stopped })}
             done=${(/** @type {any} */ answer) => t('dead.redriven', { n: answer.redriven ?? answer.done, matched: answer.matched })} onDone=${live.reload} />`
         }
         ${
             open?.what === 'redrive_all' &&
             html`<${Confirm} title=${t('dead.redrive_all')} text=${html`<p>${t('dead.redrive_text')}</p>`} action=${t('action.redrive')} queue=${queue} onClose=${close}
             count=${async () => (routes.HAS.deadFilter ? routes.redrive(queue, { filter: {}, dry_run: true }) : { matched: (await routes.queue(queue, undefined)).dead })}
-            run=${() => (routes.HAS.deadFilter ? routes.redrive(queue, { filter: {}, dry_run: false }) : redriveMany(queue, null))}
+            run=${(/** @type {any} */ { matched, stopped }) => (routes.HAS.deadFilter ? routes.redrive(queue, { filter: {}, dry_run: false }) : redriveMany(calls, { most: matched, stopped }))}
             done=${(/** @type {any} */ answer) => t('dead.redriven', { n: answer.redriven ?? answer.done, matched: answer.matched })} onDone=${live.reload} />`
         }
         ${

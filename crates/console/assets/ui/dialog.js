@@ -53,7 +53,13 @@ export async function ended(answer, onProgress, stopped) {
         await new Promise((done) => setTimeout(done, 500));
         job = await routes.job(job.id);
     }
-    if (endedBadly(job)) throw Object.assign(new Error(), { status: 0, title: t('confirm.job_ended', { id: String(job.id) }), detail: job.error ?? job.detail ?? t(`jobs.state_${job.state}`), hint: '' });
+    if (endedBadly(job))
+        throw Object.assign(new Error(), {
+            status: 0,
+            title: t('confirm.job_ended', { id: String(job.id) }),
+            detail: job.error ?? job.detail ?? t(`jobs.state_${job.state}`),
+            hint: '',
+        });
     return job;
 }
 
@@ -67,7 +73,7 @@ export async function ended(answer, onProgress, stopped) {
  * @param {() => Promise<any>} [props.count] A dry run; answers `matched` or a job that has it.
  * @param {number} [props.known] The number of tasks, if there is no dry run.
  * @param {boolean} [props.offerRevoke] Whether leased tasks may be included.
- * @param {(options: {revoke: boolean}) => Promise<any>} props.run
+ * @param {(options: {revoke: boolean, matched: number, stopped: () => boolean}) => Promise<any>} props.run What is done. `matched` is the number that was shown, and `stopped` says whether the dialog was closed.
  * @param {(answer: any) => any} [props.done] The words for the answer.
  * @param {() => void} props.onClose
  * @param {() => void} [props.onDone]
@@ -102,7 +108,7 @@ export function Confirm({ title, text, action, queue, count, known, offerRevoke,
         setBusy(true);
         setError(null);
         try {
-            const result = await run({ revoke });
+            const result = await run({ revoke, matched: matched ?? 0, stopped: () => closed.current });
             setAnswer(result ?? {});
             onDone?.();
             if (!done) onClose();
