@@ -200,7 +200,9 @@ function Gone({ queue, key_, problem, onRetry }) {
 /** @param {{queue: string, task: any, text: string, told: any, reload: () => void}} props */
 function Whole({ queue, task, text, told, reload }) {
     const around = useLive((signal) => routes.queue(queue, signal), [queue], 5000);
-    const [open, setOpen] = useState(/** @type {string | null} */ (null));
+    // The page loads the task again below an open dialog, which changes the version that it showed, and that only.
+    const [open, setOpen] = useState(/** @type {{what: string, task: any, text: string, leased: boolean} | null} */ (null));
+    const ask = (/** @type {string} */ what) => setOpen({ what, task, text, leased: task.state === 'leased' });
     const [error, setError] = useState(/** @type {any} */ (null));
     const close = () => setOpen(null);
     const why = whyNot(task, around.data, now());
@@ -216,6 +218,10 @@ function Whole({ queue, task, text, told, reload }) {
             },
         );
     const isDead = task.state === 'dead';
+    // A dead task is cancelled without its version, so a dialog about it must not outlive its death.
+    useEffect(() => {
+        if (!isDead && open?.task.state === 'dead') close();
+    }, [isDead]);
     const isLeased = task.state === 'leased';
     const hasTimeline = (task.timeline ?? []).length > 0;
     // A megabyte is decoded once, and not each time that something else of the page changes.
@@ -247,12 +253,12 @@ function Whole({ queue, task, text, told, reload }) {
                 !isDead &&
                 html`
                 ${task.state === 'scheduled' && !hasTimeline && html`<button type="button" class="primary" onClick=${() => act(routes.run(queue, task.key, task.version))}>${t('action.run')}</button>`}
-                ${!isLeased && !hasTimeline && html`<button type="button" onClick=${() => setOpen('move')}>${t('action.move_to')}</button>`}
-                ${!isLeased && !hasTimeline && payload.kind !== 'binary' && html`<button type="button" onClick=${() => setOpen('payload')}>${t('payload.edit')}</button>`}
+                ${!isLeased && !hasTimeline && html`<button type="button" onClick=${() => ask('move')}>${t('action.move_to')}</button>`}
+                ${!isLeased && !hasTimeline && payload.kind !== 'binary' && html`<button type="button" onClick=${() => ask('payload')}>${t('payload.edit')}</button>`}
                 ${isLeased && routes.HAS.release && html`<button type="button" onClick=${() => act(routes.releaseTask(queue, task.key))}>${t('action.release')}</button>`}`
             }
             ${isDead && may('admin') && html`<button type="button" class="primary" onClick=${() => act(routes.redrive(queue, { id: task.id }))}>${t('action.redrive')}</button>`}
-            ${may('produce') && html`<button type="button" class="danger" onClick=${() => setOpen('cancel')}>${isLeased ? t('action.revoke_task') : t('action.cancel_task')}</button>`}
+            ${may('produce') && html`<button type="button" class="danger" onClick=${() => ask('cancel')}>${isLeased ? t('action.revoke_task') : t('action.cancel_task')}</button>`}
         </div>
         <div class="halves">
             <section>
@@ -266,13 +272,13 @@ function Whole({ queue, task, text, told, reload }) {
             </section>
         </div>
         <${Payload} task=${task} payload=${payload} />
-        ${open === 'move' && html`<${Move} task=${task} onClose=${close} onDone=${reload} />`}
-        ${open === 'payload' && html`<${EditPayload} loaded=${{ task, text }} onClose=${close} onDone=${reload} />`}
+        ${open?.what === 'move' && html`<${Move} task=${open.task} onClose=${close} onDone=${reload} />`}
+        ${open?.what === 'payload' && html`<${EditPayload} loaded=${open} onClose=${close} onDone=${reload} />`}
         ${
-            open === 'cancel' &&
-            html`<${Confirm} title=${isLeased ? t('cancel.title_leased') : t('cancel.title_one')} text=${html`<p class="name">${task.key}</p><p>${isLeased ? t('cancel.text_leased') : t('cancel.text_one')}</p>`}
-            action=${isLeased ? t('action.revoke') : t('action.cancel')} queue=${queue} onClose=${close}
-            run=${() => routes.cancel(queue, task.key, { version: isDead ? undefined : task.version, revoke: isLeased })} onDone=${reload} />`
+            open?.what === 'cancel' &&
+            html`<${Confirm} title=${open.leased ? t('cancel.title_leased') : t('cancel.title_one')} text=${html`<p class="name">${open.task.key}</p><p>${open.leased ? t('cancel.text_leased') : t('cancel.text_one')}</p>`}
+            action=${open.leased ? t('action.revoke') : t('action.cancel')} queue=${queue} onClose=${close}
+            run=${() => routes.cancel(queue, open.task.key, { version: open.task.state === 'dead' ? undefined : open.task.version, revoke: open.leased })} onDone=${reload} />`
         }
     `;
 }
