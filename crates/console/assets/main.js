@@ -89,6 +89,14 @@ function Watch() {
         [],
         5000,
     );
+    const needed = useStore(login) !== null;
+    const asked = useLive(async (signal) => (needed ? null : routes.HAS.whoami ? routes.whoami(signal) : {}), [needed], 60_000);
+    useEffect(() => {
+        // A server without the route decides by each call. Any other failure is asked again.
+        const missing = /** @type {any} */ (asked.error)?.status === 404;
+        const answer = missing ? {} : asked.error ? null : asked.data;
+        if (answer && JSON.stringify(answer) !== JSON.stringify(caller.get())) caller.set(answer);
+    }, [asked.data, asked.error]);
     useEffect(() => {
         if (live.data && JSON.stringify(live.data) !== JSON.stringify(server.get())) server.set(live.data);
     }, [live.data]);
@@ -124,21 +132,12 @@ function App() {
     `;
 }
 
-async function start() {
+function start() {
     showTheme();
     showLanguage();
-    if (routes.HAS.whoami)
-        await routes.whoami(undefined).then(
-            (known) => caller.set(known),
-            () => {},
-        );
     // A changed token may have other rights.
     login.watch((problem) => {
-        if (!problem && routes.HAS.whoami)
-            routes.whoami(undefined).then(
-                (known) => caller.set(known),
-                () => {},
-            );
+        if (!problem) caller.set(null);
     });
     const root = document.getElementById('console');
     if (root) render(html`<${App} />`, root);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { FIELDS, check, difference, patchOf, valuesOf } from '../assets/logic/settings.js';
+import { FIELDS, allows, check, difference, patchOf, valuesOf } from '../assets/logic/settings.js';
 
 const field = (/** @type {string} */ name) => /** @type {any} */ (FIELDS.find((f) => f.name === name));
 
@@ -32,4 +32,13 @@ test('fields are checked with the limits of the server', () => {
         burst: '1e3',
     };
     for (const [name, text] of Object.entries(wrong)) assert.notEqual(check(field(name), text), null, `${name} ${text}`);
+});
+
+test('no action is drawn before it is known who calls', () => {
+    assert.equal(allows(null, 'admin'), false);
+    assert.equal(allows(null, 'read'), true);
+    assert.equal(allows({}, 'admin'), true);
+    assert.equal(allows({ rights: ['read'] }, 'produce'), false);
+    assert.equal(allows({ rights: ['read', 'produce'] }, 'produce'), true);
+    assert.equal(allows({ rights: ['admin'], console: 'read-only' }, 'admin'), false);
 });

@@ -1,6 +1,7 @@
 /** Who calls, what the server is, and how the reader wants to see it. */
 
 import { browserZone } from '../logic/instant.js';
+import { allows } from '../logic/settings.js';
 import { store } from './live.js';
 
 const TOKEN = 'tickwheel.token';
@@ -54,14 +55,12 @@ export function logOut() {
 
 /** The last answer of `GET /readyz`. @type {import('./live.js').Store<any>} */
 export const server = store(/** @type {any} */ (null));
-/** The answer of `GET /v1/whoami`; null on a server without it, which then decides by each call. @type {import('./live.js').Store<any>} */
+/** The answer of `GET /v1/whoami`; null until it is known, and `{}` on a server without it, which then decides by each call. @type {import('./live.js').Store<any>} */
 export const caller = store(/** @type {any} */ (null));
 
 /** Whether the caller may do what needs a right. Actions that it may not do are not drawn. @param {'read' | 'produce' | 'consume' | 'admin'} right */
 export function may(right) {
-    const known = caller.get();
-    if (known?.console === 'read-only' && right !== 'read') return false;
-    return !known?.rights || known.rights.includes(right);
+    return allows(caller.get(), right);
 }
 
 /** The instant of a virtual clock; null while the server's clock runs. @type {import('./live.js').Store<number | null>} */
