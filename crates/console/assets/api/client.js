@@ -45,6 +45,7 @@ export class Problem extends Error {
  * @property {unknown} [body] Sent as JSON; a string is sent as it is.
  * @property {Record<string, string>} [headers]
  * @property {AbortSignal} [signal]
+ * @property {boolean} [long] Whether the server may take minutes for it.
  * @property {boolean} [text] Whether the answer is text and not JSON.
  * @property {number[]} [accept] Statuses that are answers and not problems, beside 2xx.
  */
@@ -64,8 +65,26 @@ export function address(segments, query = {}) {
     return url;
 }
 
-/** @param {string[]} segments @param {Options} options @param {string} method */
-async function send(method, segments, options) {
+/** A call without an answer is given up after so many milliseconds. */
+const LIMIT_MS = 15_000;
+const LONG_LIMIT_MS = 180_000;
+
+/** The proxy in front of a stopped server answers for it. @param {number} status */
+const isGateway = (status) => status === 502 || status === 504;
+
+/**
+ * The caller's own signal and a limit of time. A stream has no limit: it lives until it is stopped.
+ * @param {Options} options
+ * @param {boolean} endless
+ */
+function signalOf({ signal, long }, endless) {
+    if (endless) return signal;
+    const limit = AbortSignal.timeout(long ? LONG_LIMIT_MS : LIMIT_MS);
+    return signal ? AbortSignal.any([signal, limit]) : limit;
+}
+
+/** @param {string} method @param {string[]} segments @param {Options} options @param {boolean} [endless] */
+async function send(method, segments, options, endless = false) {
     if (segments.some((s) => s === '.' || s === '..')) {
         // A browser resolves such a segment even if it is percent-encoded.
         throw new Problem({
@@ -90,12 +109,12 @@ async function send(method, segments, options) {
             method,
             headers,
             body,
-            signal: options.signal,
+            signal: signalOf(options, endless),
             cache: 'no-store',
             credentials: 'omit',
             redirect: 'error',
         });
-        observe(true);
+        observe(!isGateway(response.status));
         return response;
     } catch (error) {
         if (/** @type {Error} */ (error).name === 'AbortError') throw error;
@@ -139,8 +158,6 @@ export async function call(method, segments, options = {}) {
         throw new Problem({ type: 'offline', status: 0 });
     }
     if (!response.ok && !options.accept?.includes(response.status)) {
-        // The proxy in front of a stopped server answers for it.
-        if (response.status === 502 || response.status === 504) observe(false);
         const problem = problemOf(response, text);
         if (response.status === 401) unauthorized(problem);
         throw problem;
@@ -164,7 +181,12 @@ export function stream(segments, query, onEvent, onProblem) {
         let wait = 500;
         while (!stop.signal.aborted) {
             try {
-                const response = await send('GET', segments, { query, signal: stop.signal, headers: { accept: 'text/event-stream' } });
+                const response = await send(
+                    'GET',
+                    segments,
+                    { query, signal: stop.signal, headers: { accept: 'text/event-stream' } },
+                    true,
+                );
                 if (!response.ok || !response.body) {
                     const problem = problemOf(response, await response.text());
                     if (response.status === 401) unauthorized(problem);

@@ -61,7 +61,7 @@ export const metrics = async (signal) => (await call('GET', ['metrics'], { signa
 /** The release is in the description of the API, for a server without `whoami`. @param {Signal} signal */
 export const release = async (signal) => (await call('GET', ['openapi.json'], { signal })).data.info.version;
 /** @param {string} by */
-export const advance = async (by) => (await call('POST', ['v1', 'clock', 'advance'], { body: { by } })).data;
+export const advance = async (by) => (await call('POST', ['v1', 'clock', 'advance'], { body: { by }, long: true })).data;
 /**
  * @param {Record<string, string>} query
  * @param {(event: string, data: any) => void} onEvent
@@ -107,11 +107,11 @@ export const drain = async (queue) => (await call('POST', queuePath(queue, 'drai
 /** @param {string} queue */
 export const resume = async (queue) => (await call('POST', queuePath(queue, 'resume'), { body: {} })).data;
 /** @param {string} queue */
-export const deleteQueue = async (queue) => (await call('DELETE', queuePath(queue))).data;
+export const deleteQueue = async (queue) => (await call('DELETE', queuePath(queue), { long: true })).data;
 /** @param {string} queue @param {{filter: Record<string, any>, dry_run: boolean, revoke: boolean}} body */
-export const bulkCancel = async (queue, body) => (await call('POST', queuePath(queue, 'cancel'), { body })).data;
+export const bulkCancel = async (queue, body) => (await call('POST', queuePath(queue, 'cancel'), { body, long: true })).data;
 /** @param {string} queue @param {Record<string, any>} body */
-export const bulkMove = async (queue, body) => (await call('POST', queuePath(queue, 'move'), { body })).data;
+export const bulkMove = async (queue, body) => (await call('POST', queuePath(queue, 'move'), { body, long: true })).data;
 /** The forecasts of this page, one after the other: the server makes one at a time, and answers `busy` to a second one. */
 let lastForecast = Promise.resolve(/** @type {any} */ (null));
 
@@ -120,7 +120,7 @@ export function forecast(query, signal) {
     const mine = lastForecast.then(async () => {
         for (let turn = 1; ; turn += 1) {
             try {
-                return (await call('GET', ['v1', 'forecast'], { query, signal })).data;
+                return (await call('GET', ['v1', 'forecast'], { query, signal, long: true })).data;
             } catch (error) {
                 if (!(error instanceof Problem) || error.kind !== 'busy' || turn === 5) throw error;
                 await new Promise((done) => setTimeout(done, 200 * turn));
@@ -167,9 +167,9 @@ export const leases = async (query, signal) => (await call('GET', ['v1', 'leases
 /** @param {string} queue @param {Record<string, string>} query @param {Signal} signal */
 export const dead = async (queue, query, signal) => (await call('GET', queuePath(queue, 'dead'), { query, signal })).data;
 /** @param {string} queue @param {Signal} signal */
-export const deadGroups = async (queue, signal) => (await call('GET', queuePath(queue, 'dead', 'groups'), { signal })).data;
+export const deadGroups = async (queue, signal) => (await call('GET', queuePath(queue, 'dead', 'groups'), { signal, long: true })).data;
 /** @param {string} queue @param {Record<string, any>} body One of `key id keys ids`, or `filter` where the server has it. */
-export const redrive = async (queue, body) => (await call('POST', queuePath(queue, 'dead', 'redrive'), { body })).data;
+export const redrive = async (queue, body) => (await call('POST', queuePath(queue, 'dead', 'redrive'), { body, long: true })).data;
 
 // Jobs
 
