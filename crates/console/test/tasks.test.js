@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { groupsOf, isIn, redriveMany, shape } from '../assets/logic/failures.js';
 import { bulkFilter, endedBadly, parameters, parseDue } from '../assets/logic/filter.js';
-import { repeatsWithinAnHour, tasksAYear, yearStrip } from '../assets/logic/recurrence.js';
+import { readTags, repeatsWithinAnHour, writeTags, tasksAYear, yearStrip } from '../assets/logic/recurrence.js';
 import { eventsOf, holdUps, whyNot } from '../assets/logic/story.js';
 
 test('failures that differ in numbers and names are one group', () => {
@@ -128,4 +128,13 @@ test('a redrive of all stops at the number that was confirmed, and when its dial
     const ids = Array.from({ length: 1500 }, (_, i) => i);
     assert.equal((await redriveMany(calls, { ids, stopped: () => false })).redriven, 1500);
     assert.deepEqual(sent, [1000, 500]);
+});
+
+test('a tag with a comma survives the form of a schedule', () => {
+    const stored = ['a, b', 'c', 'x,y,z'];
+    assert.deepEqual(readTags(writeTags(stored), stored), stored);
+    assert.deepEqual(readTags(`${writeTags(stored)}, d`, stored), [...stored, 'd']);
+    assert.deepEqual(readTags('c, x,y,z', stored), ['c', 'x,y,z']);
+    assert.deepEqual(readTags(' report,  nightly ,', []), ['report', 'nightly']);
+    assert.deepEqual(readTags(' , ', stored), []);
 });

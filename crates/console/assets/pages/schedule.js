@@ -7,7 +7,7 @@ import { Problem } from '../api/client.js';
 import { parseDuration } from '../logic/duration.js';
 import { clockChanges } from '../logic/instant.js';
 import { rawMember } from '../logic/payload.js';
-import { repeatsWithinAnHour, tasksAYear, yearStrip } from '../logic/recurrence.js';
+import { readTags, repeatsWithinAnHour, tasksAYear, writeTags, yearStrip } from '../logic/recurrence.js';
 import { go, href } from '../state/location.js';
 import { useLive } from '../state/live.js';
 import { may, now } from '../state/session.js';
@@ -45,7 +45,7 @@ function formOf(spec, payload) {
     /** @type {Record<string, string>} */
     const form = {
         kind: spec.every ? 'every' : spec.fixed_delay ? 'fixed_delay' : 'cron',
-        tags: (spec.tags ?? []).join(', '),
+        tags: writeTags(spec.tags ?? []),
         payload: payload ?? 'null',
     };
     for (const name of TEXTS) form[name] = spec[name] === undefined || spec[name] === null ? '' : String(spec[name]);
@@ -65,10 +65,7 @@ function bodyOf(form, stored) {
         const other = KINDS.includes(name) ? name !== form.kind : name === 'tz' && form.kind !== 'cron';
         if (text !== '' && !other) spec[name] = name === 'count' || name === 'priority' ? Number(text) : text;
     }
-    const tags = form.tags
-        .split(',')
-        .map((s) => s.trim())
-        .filter((s) => s !== '');
+    const tags = readTags(form.tags, stored?.tags ?? []);
     if (tags.length > 0) spec.tags = tags;
     for (const name of KEPT) if (stored?.[name] !== undefined) spec[name] = stored[name];
     const body = JSON.stringify(spec);
