@@ -1,6 +1,18 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ENDS, LABELS, WINDOWS, barsOf, bucketFor, gridLines, height, linearBars, logBarsOf, wallOf } from '../assets/logic/horizon.js';
+import {
+    ENDS,
+    LABELS,
+    WINDOWS,
+    barsOf,
+    bucketFor,
+    gridLines,
+    height,
+    linearBars,
+    logBarsOf,
+    wallOf,
+    clockWithin,
+} from '../assets/logic/horizon.js';
 
 const NOW = Date.parse('2030-06-15T12:34:56.700Z');
 
@@ -83,4 +95,11 @@ test('one task can be seen beside a million', () => {
     assert.equal(height(0, 10), 0);
     assert.equal(height(1e6, 1e6), 1);
     assert.deepEqual(gridLines(5000), [1, 10, 100, 1000]);
+});
+
+test('a clock that is known is kept while it is in the bucket of now', () => {
+    assert.equal(clockWithin(5000, 1000, 5400), 5400);
+    assert.equal(clockWithin(5000, 1000, 6000), 5000);
+    assert.equal(clockWithin(5000, 1000, 4999), 5000);
+    assert.equal(clockWithin(5000, 1000, null), 5000);
 });

@@ -189,3 +189,11 @@ export function gridLines(most) {
     while (lines[lines.length - 1] * 10 <= Math.max(most, 9)) lines.push(lines[lines.length - 1] * 10);
     return lines;
 }
+
+/**
+ * The instant of a clock of which a bucket is known that contains it, and an instant that was true before.
+ * @param {number} from The begin of the bucket.
+ * @param {number} length
+ * @param {number | null} known
+ */
+export const clockWithin = (from, length, known) => (known !== null && known >= from && known < from + length ? known : from);

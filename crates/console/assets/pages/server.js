@@ -4,6 +4,7 @@ import { html, useState } from '../vendor/preact.js';
 import { instant, length, number, t } from '../i18n/index.js';
 import * as routes from '../api/routes.js';
 import { parseDuration } from '../logic/duration.js';
+import { clockWithin } from '../logic/horizon.js';
 import { base } from '../state/location.js';
 import { useLive, useStore } from '../state/live.js';
 import { caller, may, server, virtualNow } from '../state/session.js';
@@ -50,7 +51,8 @@ export function Clock() {
                         scheduled: row.scheduled - old.scheduled,
                     });
             }
-            setFell({ by: length((virtualNow.get() ?? 0) - (first ?? 0)), rows });
+            const last = virtualNow.get() ?? 0;
+            setFell({ by: length(last - (first ?? last)), rows });
         } catch (failure) {
             setError(failure);
         }
@@ -63,9 +65,13 @@ export function Clock() {
     // The begin of the first bucket with tasks is never behind the next event, so each finer search begins there.
     const toNext = () =>
         move(async function* finer() {
+            // Another caller may have moved the clock, so the server is asked for it. Its buckets begin at whole seconds.
+            const { from } = await routes.forecast({ bucket: '1s', span: '1s' }, undefined);
+            virtualNow.set(clockWithin(Date.parse(from), 1000, virtualNow.get()));
             for (const window of [COARSE, { bucket: '1h', span: '240h' }, { bucket: '1s', span: '3600s' }]) {
                 const found = (await routes.forecast(window, undefined)).buckets[0];
-                const away = found ? Date.parse(found.at) - (virtualNow.get() ?? 0) + (window.bucket === '1s' ? 1000 : 0) : 0;
+                const here = virtualNow.get();
+                const away = found && here !== null ? Date.parse(found.at) - here + (window.bucket === '1s' ? 1000 : 0) : 0;
                 if (away > 0) yield `${away}ms`;
             }
         });
@@ -80,15 +86,15 @@ export function Clock() {
             may('admin') &&
             html`
             <div class="actions">
-                ${['1s', '1m', '1h', '1d', '15d'].map((by_) => html`<button type="button" disabled=${busy} onClick=${() => step(by_)}>+${by_}</button>`)}
-                <button type="button" class="primary" disabled=${busy || !ahead.data?.buckets?.length} onClick=${toNext}>${t('clock.next')}</button>
+                ${['1s', '1m', '1h', '1d', '15d'].map((by_) => html`<button type="button" disabled=${busy || time === null} onClick=${() => step(by_)}>+${by_}</button>`)}
+                <button type="button" class="primary" disabled=${busy || time === null || !ahead.data?.buckets?.length} onClick=${toNext}>${t('clock.next')}</button>
             </div>
             <form class="inline" onSubmit=${(/** @type {Event} */ e) => {
                 e.preventDefault();
-                if (by && !wrong) step(by.trim());
+                if (by && !wrong && !busy && time !== null) step(by.trim());
             }}>
                 <${Field} id="clock-by" label=${t('clock.by')} wrong=${wrong}><input id="clock-by" autocomplete="off" placeholder="1h30m" value=${by} aria-invalid=${wrong ? 'true' : undefined} onInput=${(/** @type {any} */ e) => setBy(e.target.value)} /><//>
-                <button type="submit" disabled=${busy || by === '' || wrong !== null}>${t('clock.advance')}</button>
+                <button type="submit" disabled=${busy || time === null || by === '' || wrong !== null}>${t('clock.advance')}</button>
             </form>`
         }
         <div role="status">
