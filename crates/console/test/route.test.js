@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { match, path, rootOf, shellLine } from '../assets/logic/route.js';
+import { isToken, match, path, rootOf, shellLine } from '../assets/logic/route.js';
 
 test('every name survives its way through the address', () => {
     for (const name of ['orders', 'order:1', 'team/blue', 'a b?c#d%', '长', '.', '..', '~..', '~~.', '%2F', 'x'.repeat(256)]) {
@@ -34,4 +34,9 @@ test('a line for a shell runs nothing of a name', () => {
         line,
         `curl -X PUT 'http://h/v1/queues/a/tasks/'\\'';ls;(x)' -H "authorization: Bearer $TICKWHEEL_TOKEN" -H 'content-type: application/json' -d '{"a":"it'\\''s"}'`,
     );
+});
+
+test('a token is what a header can carry', () => {
+    assert.ok(isToken('tw_abc-123.XYZ~/+='));
+    for (const text of ['', 'a b', 'tokén', '令牌', 'a\u200b', 'a\n']) assert.equal(isToken(text), false, text);
 });

@@ -83,8 +83,8 @@ function signalOf({ signal, long }, endless) {
     return signal ? AbortSignal.any([signal, limit]) : limit;
 }
 
-/** @param {string} method @param {string[]} segments @param {Options} options @param {boolean} [endless] */
-async function send(method, segments, options, endless = false) {
+/** @param {string | null} secret @param {string} method @param {string[]} segments @param {Options} options @param {boolean} [endless] */
+async function send(secret, method, segments, options, endless = false) {
     if (segments.some((s) => s === '.' || s === '..')) {
         // A browser resolves such a segment even if it is percent-encoded.
         throw new Problem({
@@ -97,7 +97,6 @@ async function send(method, segments, options, endless = false) {
     }
     /** @type {Record<string, string>} */
     const headers = { accept: 'application/json', ...options.headers };
-    const secret = token();
     if (secret) headers.authorization = `Bearer ${secret}`;
     let body;
     if (options.body !== undefined) {
@@ -148,7 +147,8 @@ function problemOf(response, text) {
  * @throws {Problem}
  */
 export async function call(method, segments, options = {}) {
-    const response = await send(method, segments, options);
+    const secret = token();
+    const response = await send(secret, method, segments, options);
     let text;
     try {
         text = await response.text();
@@ -159,7 +159,7 @@ export async function call(method, segments, options = {}) {
     }
     if (!response.ok && !options.accept?.includes(response.status)) {
         const problem = problemOf(response, text);
-        if (response.status === 401) unauthorized(problem);
+        if (response.status === 401) unauthorized(problem, secret);
         throw problem;
     }
     const data = options.text ? null : JSON.parse(text || 'null');
@@ -181,7 +181,9 @@ export function stream(segments, query, onEvent, onProblem) {
         let wait = 500;
         while (!stop.signal.aborted) {
             try {
+                const secret = token();
                 const response = await send(
+                    secret,
                     'GET',
                     segments,
                     { query, signal: stop.signal, headers: { accept: 'text/event-stream' } },
@@ -189,7 +191,7 @@ export function stream(segments, query, onEvent, onProblem) {
                 );
                 if (!response.ok || !response.body) {
                     const problem = problemOf(response, await response.text());
-                    if (response.status === 401) unauthorized(problem);
+                    if (response.status === 401) unauthorized(problem, secret);
                     throw problem;
                 }
                 const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();

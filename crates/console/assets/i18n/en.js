@@ -221,6 +221,7 @@ export const en = {
     'login.text': 'This server asks for a token.',
     'login.title': 'Log in',
     'login.token': 'Token',
+    'login.wrong': 'A token has only letters, digits and signs of ASCII, without blanks.',
     'missing.text': 'The address names no page of the console. Go on at',
     'missing.title': 'There is no such page',
     'move.anyway': 'Move all the same',

@@ -218,6 +218,7 @@ export const zh = {
     'login.text': '这台服务器需要访问令牌。',
     'login.title': '登录',
     'login.token': '访问令牌',
+    'login.wrong': '访问令牌只含 ASCII 字母、数字和符号，不含空格。',
     'missing.text': '控制台没有这个地址的页面。请到',
     'missing.title': '没有这个页面',
     'move.anyway': '仍然改期',

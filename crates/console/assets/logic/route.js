@@ -111,3 +111,6 @@ export function shellLine(method, address, body, withToken) {
     const authorization = withToken ? ' -H "authorization: Bearer $TICKWHEEL_TOKEN"' : '';
     return `curl -X ${method} ${quote(address)}${authorization} -H 'content-type: application/json' -d ${quote(body)}`;
 }
+
+/** Whether a text can be sent as a token: visible ASCII. `fetch` throws at what a header cannot carry. @param {string} text */
+export const isToken = (text) => /^[\x21-\x7e]+$/.test(text);

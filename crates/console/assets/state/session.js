@@ -1,6 +1,7 @@
 /** Who calls, what the server is, and how the reader wants to see it. */
 
 import { browserZone } from '../logic/instant.js';
+import { isToken } from '../logic/route.js';
 import { allows } from '../logic/settings.js';
 import { store } from './live.js';
 
@@ -18,6 +19,8 @@ function quietly(read) {
 // The token
 
 let secret = quietly(() => window.sessionStorage.getItem(TOKEN));
+// Another release may have kept what no header can carry.
+if (secret !== null && !isToken(secret)) secret = null;
 
 /** The problem that asks for a token, or null while none is needed. @type {import('./live.js').Store<import('../api/client.js').Problem | null>} */
 export const login = store(/** @type {any} */ (null));
@@ -26,8 +29,14 @@ export const hasToken = store(secret !== null);
 
 export const token = () => secret;
 
-/** @param {import('../api/client.js').Problem} problem */
-export const unauthorized = (problem) => login.set(problem);
+/**
+ * Asks for a token, unless the refused call was sent with one that has been replaced since.
+ * @param {import('../api/client.js').Problem} problem
+ * @param {string | null} sent
+ */
+export function unauthorized(problem, sent) {
+    if (sent === secret) login.set(problem);
+}
 
 /** @param {string} text @param {boolean} keep For this tab, until it is closed. */
 export function logIn(text, keep) {

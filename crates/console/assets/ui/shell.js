@@ -20,6 +20,7 @@ import {
     zone,
 } from '../state/session.js';
 import { browserZone } from '../logic/instant.js';
+import { isToken } from '../logic/route.js';
 import { useStore } from '../state/live.js';
 import { Dialog } from './dialog.js';
 import { Marked, wordsOf } from './parts.js';
@@ -110,9 +111,10 @@ export function Login() {
         document.title = `${t('login.title')} · Tickwheel`;
     });
     const { detail, hint } = wordsOf(problem);
+    const wrong = text.trim() !== '' && !isToken(text.trim());
     const submit = (/** @type {Event} */ event) => {
         event.preventDefault();
-        if (text.trim() !== '') logIn(text.trim(), keep);
+        if (text.trim() !== '' && !wrong) logIn(text.trim(), keep);
     };
     return html`
         <main id="main" class="login">
@@ -122,10 +124,11 @@ export function Login() {
             <form onSubmit=${submit}>
                 <div class="field">
                     <label for="token">${t('login.token')}</label>
-                    <input id="token" type="password" autocomplete="off" spellcheck="false" value=${text} onInput=${(/** @type {any} */ e) => setText(e.target.value)} data-search />
+                    <input id="token" type="password" autocomplete="off" spellcheck="false" value=${text} aria-invalid=${wrong ? 'true' : undefined} aria-describedby=${wrong ? 'token-wrong' : undefined} onInput=${(/** @type {any} */ e) => setText(e.target.value)} data-search />
+                    ${wrong && html`<small id="token-wrong" class="wrong" role="alert">${t('login.wrong')}</small>`}
                 </div>
                 <label class="check"><input type="checkbox" checked=${keep} onChange=${(/** @type {any} */ e) => setKeep(e.target.checked)} />${t('login.keep')}</label>
-                <div class="buttons"><button type="submit" class="primary" disabled=${text.trim() === ''}>${t('login.go')}</button></div>
+                <div class="buttons"><button type="submit" class="primary" disabled=${text.trim() === '' || wrong}>${t('login.go')}</button></div>
             </form>
             <p class="dim"><${Marked} text=${t('login.note')} /></p>
         </main>
