@@ -25,3 +25,27 @@ test('both changes of the clocks in a year are found to the minute', () => {
     ]);
     assert.deepEqual(clockChanges('UTC', at('2030-01-01T00:00:00Z'), at('2031-01-01T00:00:00Z')), []);
 });
+
+test('a day that no month has is no instant', () => {
+    for (const text of ['2030-02-31', '2030-02-29 10:00', '2030-04-31T00:00:00Z', '2030-02-30T00:00:00+02:00', '2030-01-31 24:00'])
+        assert.equal(parseInstant(text, 'Europe/Berlin'), null, text);
+    assert.equal(parseInstant('2028-02-29', 'UTC'), at('2028-02-29T00:00:00Z'));
+});
+
+test('a wall time that is skipped or comes twice is the later instant in every zone', () => {
+    for (const [text, zone, instant] of [
+        ['2030-03-31 01:59', 'Europe/Berlin', '2030-03-31T00:59:00Z'],
+        ['2030-03-31 02:30', 'Europe/Berlin', '2030-03-31T01:30:00Z'],
+        ['2030-03-31 03:00', 'Europe/Berlin', '2030-03-31T01:00:00Z'],
+        ['2030-10-27 01:59', 'Europe/Berlin', '2030-10-26T23:59:00Z'],
+        ['2030-10-27 02:30', 'Europe/Berlin', '2030-10-27T01:30:00Z'],
+        ['2030-10-27 03:00', 'Europe/Berlin', '2030-10-27T02:00:00Z'],
+        ['2030-03-10 01:59', 'America/New_York', '2030-03-10T06:59:00Z'],
+        ['2030-03-10 02:30', 'America/New_York', '2030-03-10T07:30:00Z'],
+        ['2030-03-10 03:00', 'America/New_York', '2030-03-10T07:00:00Z'],
+        ['2030-11-03 00:59', 'America/New_York', '2030-11-03T04:59:00Z'],
+        ['2030-11-03 01:30', 'America/New_York', '2030-11-03T06:30:00Z'],
+        ['2030-11-03 02:00', 'America/New_York', '2030-11-03T07:00:00Z'],
+    ])
+        assert.equal(parseInstant(text, zone), at(instant), `${text} ${zone}`);
+});

@@ -18,6 +18,8 @@ function formatter(zone, options, language) {
     return found;
 }
 
+const DAY = 86_400_000;
+
 /** The zone of the browser. */
 export const browserZone = () => Intl.DateTimeFormat().resolvedOptions().timeZone || 'UTC';
 
@@ -85,7 +87,8 @@ export function short(ms, zone) {
 }
 
 /**
- * Reads an instant that a person typed: RFC 3339, or a date with or without a time in the chosen zone.
+ * Reads an instant that a person typed: RFC 3339, or a date with or without a time in the chosen zone. A wall time that comes twice, or
+ * that the clocks skip, is the later of its two instants, so that nothing runs too early.
  * @param {string} text
  * @param {string} zone
  * @returns {number | null} Milliseconds since 1970.
@@ -95,12 +98,13 @@ export function parseInstant(text, zone) {
     const parts = /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2})(:\d{2}(?:\.\d{1,9})?)?)?(Z|[+-]\d{2}:\d{2})?$/i.exec(typed);
     if (!parts) return null;
     const local = `${parts[1]}T${parts[2] ?? '00:00'}${parts[3] ?? ':00'}`;
-    if (parts[4]) return finite(Date.parse(local + parts[4].toUpperCase()));
     const asUtc = finite(Date.parse(`${local}Z`));
-    if (asUtc === null) return null;
-    // The offset at the result counts; one correction finds it except inside a gap, where the later side is taken.
-    const guess = asUtc - offsetMinutes(asUtc, zone) * 60_000;
-    return asUtc - offsetMinutes(guess, zone) * 60_000;
+    // 31 February is read as a day of March.
+    if (asUtc === null || !new Date(asUtc).toISOString().startsWith(parts[1])) return null;
+    if (parts[4]) return finite(Date.parse(local + parts[4].toUpperCase()));
+    const found = [-DAY, DAY].map((away) => asUtc - offsetMinutes(asUtc + away, zone) * 60_000);
+    const real = found.filter((ms) => ms + offsetMinutes(ms, zone) * 60_000 === asUtc);
+    return Math.max(...(real.length > 0 ? real : found));
 }
 
 /** @param {number} ms */
