@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { absolute, clockChanges, offsetMinutes, parseInstant } from '../assets/logic/instant.js';
+import { absolute, clockChanges, offsetMinutes, parseInstant, wallsOf } from '../assets/logic/instant.js';
 
 const at = (/** @type {string} */ text) => Date.parse(text);
 
@@ -48,4 +48,14 @@ test('a wall time that is skipped or comes twice is the later instant in every z
         ['2030-11-03 02:00', 'America/New_York', '2030-11-03T07:00:00Z'],
     ])
         assert.equal(parseInstant(text, zone), at(instant), `${text} ${zone}`);
+});
+
+test('the repeated hour may end at midnight', () => {
+    const walls = (/** @type {string} */ zone) => clockChanges(zone, at('2030-01-01T00:00:00Z'), at('2031-01-01T00:00:00Z')).map(wallsOf);
+    assert.deepEqual(walls('America/Santiago'), [
+        { date: '2030-04-06', from: '23:00', to: '00:00' },
+        { date: '2030-09-08', from: '00:00', to: '01:00' },
+    ]);
+    assert.deepEqual(walls('Africa/Cairo')[1], { date: '2030-10-31', from: '23:00', to: '00:00' });
+    assert.deepEqual(walls('Europe/Berlin')[0], { date: '2030-03-31', from: '02:00', to: '03:00' });
 });

@@ -141,3 +141,13 @@ export function clockChanges(zone, from, to) {
     }
     return found;
 }
+
+/**
+ * The wall times that a change of the clocks skips, or shows twice: from one to another, and the date of the first.
+ * @param {{at: number, before: number, after: number}} change
+ */
+export function wallsOf({ at, before, after }) {
+    const wallAt = (/** @type {number} */ minutes) => new Date(at + minutes * 60_000).toISOString();
+    const first = wallAt(Math.min(before, after));
+    return { date: first.slice(0, 10), from: first.slice(11, 16), to: wallAt(Math.max(before, after)).slice(11, 16) };
+}

@@ -5,7 +5,7 @@ import { instant, number, t } from '../i18n/index.js';
 import * as routes from '../api/routes.js';
 import { Problem } from '../api/client.js';
 import { parseDuration } from '../logic/duration.js';
-import { clockChanges } from '../logic/instant.js';
+import { clockChanges, wallsOf } from '../logic/instant.js';
 import { rawMember } from '../logic/payload.js';
 import { readTags, repeatsWithinAnHour, tasksAYear, writeTags, yearStrip } from '../logic/recurrence.js';
 import { go, href } from '../state/location.js';
@@ -114,10 +114,7 @@ function Preview({ spec, live }) {
             spec.cron &&
             changes.length > 0 &&
             html`<ul class="changes">${changes.map((change) => {
-                // The wall shows one time just before the change and another one just after it; the hours between do not exist, or come twice.
-                const shows = [change.before, change.after].map((minutes) => new Date(change.at + minutes * 60_000).toISOString());
-                const [from, to] = shows.map((text) => text.slice(11, 16)).sort();
-                return html`<li>${t(change.after > change.before ? 'schedule.forward' : 'schedule.back', { zone, date: shows[0].slice(0, 10), from, to })}</li>`;
+                return html`<li>${t(change.after > change.before ? 'schedule.forward' : 'schedule.back', { zone, ...wallsOf(change) })}</li>`;
             })}</ul>`
         }
         ${repeatsWithinAnHour(spec.cron) && changes.some((c) => c.after < c.before) && html`<p class="note">${t('schedule.twice')}</p>`}
