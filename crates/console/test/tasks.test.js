@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { groupsOf, isIn, redriveMany, shape } from '../assets/logic/failures.js';
-import { bulkFilter, endedBadly, parameters, parseDue } from '../assets/logic/filter.js';
+import { bulkFilter, endedBadly, moveOf, moveTo, parameters, parseDue, withZone } from '../assets/logic/filter.js';
 import { readTags, repeatsWithinAnHour, writeTags, tasksAYear, yearStrip } from '../assets/logic/recurrence.js';
 import { eventsOf, holdUps, whyNot } from '../assets/logic/story.js';
 
@@ -137,4 +137,24 @@ test('a tag with a comma survives the form of a schedule', () => {
     assert.deepEqual(readTags('c, x,y,z', stored), ['c', 'x,y,z']);
     assert.deepEqual(readTags(' report,  nightly ,', []), ['report', 'nightly']);
     assert.deepEqual(readTags(' , ', stored), []);
+});
+
+test('a length of a move counts from the clock of the server', () => {
+    const now = Date.parse('2030-01-01T00:00:00Z');
+    assert.deepEqual(moveTo(' +2h', now, 'UTC'), { delay: '2h' });
+    assert.deepEqual(moveTo('now', now, 'UTC'), { delay: '0s' });
+    assert.deepEqual(moveTo('2030-01-01 01:00', now, 'Europe/Berlin'), { at_ms: now });
+    assert.equal(moveTo('soon', now, 'UTC'), null);
+    assert.deepEqual(moveOf('by -1h', now, 'UTC'), { by: '-1h' });
+    assert.equal(moveOf('by soon', now, 'UTC'), null);
+    assert.deepEqual(moveOf('+2h', now, 'UTC'), { delay: '2h' });
+});
+
+test('a due time in an address means the same in each zone', () => {
+    assert.equal(withZone('2030-01-31 09:00', 'Europe/Berlin'), '2030-01-31T09:00:00+01:00');
+    assert.equal(withZone('2030-11-03 01:30', 'America/New_York'), '2030-11-03T01:30:00-05:00');
+    assert.equal(withZone('2030-01-31', 'UTC'), '2030-01-31T00:00:00Z');
+    for (const text of ['now', '+2h', '-1d', 'soon', '', '2030-01-31T09:00:00Z', '2030-01-31T09:00:00+05:30'])
+        assert.equal(withZone(text, 'Asia/Kolkata'), text);
+    assert.equal(Date.parse(withZone('2030-01-31 09:00', 'Asia/Kolkata')), Date.parse('2030-01-31T03:30:00Z'));
 });

@@ -1,7 +1,7 @@
 /** The filter of a search: from the fields of the page to the parameters of a list and the filter of a bulk change; and how such a change ends. */
 
 import { parseDuration } from './duration.js';
-import { parseInstant } from './instant.js';
+import { parseInstant, rfc3339 } from './instant.js';
 
 /**
  * @typedef {{key?: string, key_contains?: string, tag?: string, state?: string, group?: string, due_from?: string, due_to?: string}} Fields
@@ -83,3 +83,37 @@ export function bulkFilter(parameters, known) {
 /** Whether an answer is a job that ended before it was done, so that its numbers are of a part. @param {any} answer */
 export const endedBadly = (answer) =>
     answer?.id !== undefined && answer.state !== undefined && answer.state !== 'running' && answer.state !== 'done';
+
+/**
+ * The members of a move to a due time that was typed. A length counts from the server's clock, not from that of the browser.
+ * @param {string} text
+ * @param {number} now
+ * @param {string} zone
+ * @returns {Record<string, string | number> | null}
+ */
+export function moveTo(text, now, zone) {
+    const typed = text.trim();
+    const at = parseDue(typed, now, zone);
+    if (at === null) return null;
+    if (typed === 'now') return { delay: '0s' };
+    return typed.startsWith('+') ? { delay: typed.slice(1).trim() } : { at_ms: Math.max(0, at) };
+}
+
+/** The members of a bulk move: `by 1h` and `by -1h` too. @param {string} text @param {number} now @param {string} zone */
+export function moveOf(text, now, zone) {
+    const by = /^by\s+(-?)(\S+)$/.exec(text.trim());
+    if (by) return parseDuration(by[2]) === null ? null : { by: by[1] + by[2] };
+    return moveTo(text, now, zone);
+}
+
+/**
+ * A due time as it stands in an address: an instant is written with its offset, so that a reader in another zone sees the same tasks.
+ * What is no instant stays as it is.
+ * @param {string} text
+ * @param {string} zone
+ */
+export function withZone(text, zone) {
+    const typed = text.trim();
+    const ms = parseInstant(typed, zone);
+    return ms === null || /(Z|[+-]\d{2}:\d{2})$/i.test(typed) ? typed : rfc3339(ms, zone);
+}

@@ -151,3 +151,15 @@ export function wallsOf({ at, before, after }) {
     const first = wallAt(Math.min(before, after));
     return { date: first.slice(0, 10), from: first.slice(11, 16), to: wallAt(Math.max(before, after)).slice(11, 16) };
 }
+
+/** An instant by RFC 3339, with the offset of a zone. @param {number} ms @param {string} zone */
+export function rfc3339(ms, zone) {
+    const offset = offsetMinutes(ms, zone);
+    const local = new Date(ms + offset * 60_000)
+        .toISOString()
+        .slice(0, -1)
+        .replace(/\.000$/, '');
+    const two = (/** @type {number} */ n) => String(n).padStart(2, '0');
+    const size = Math.abs(offset);
+    return offset === 0 ? `${local}Z` : `${local}${offset < 0 ? '-' : '+'}${two(Math.floor(size / 60))}:${two(size % 60)}`;
+}

@@ -3,8 +3,7 @@
 import { html, useEffect, useMemo, useState } from '../vendor/preact.js';
 import { instant, number, t } from '../i18n/index.js';
 import * as routes from '../api/routes.js';
-import { FIELDS, RANGES, STATES, bulkFilter, parameters, parseDue } from '../logic/filter.js';
-import { parseDuration } from '../logic/duration.js';
+import { FIELDS, RANGES, STATES, bulkFilter, moveOf, parameters, withZone } from '../logic/filter.js';
 import { go, href, setQuery } from '../state/location.js';
 import { useLive } from '../state/live.js';
 import { may, now, zone } from '../state/session.js';
@@ -27,7 +26,16 @@ function Form({ queue, query, wrong }) {
             go(href('task', { queue, key }));
             return;
         }
-        setQuery({ ...Object.fromEntries(FIELDS.map((name) => [name, fields[name] ?? ''])), cursor: '', looked: '' }, false);
+        setQuery(
+            {
+                ...Object.fromEntries(
+                    FIELDS.map((name) => [name, name.startsWith('due_') ? withZone(fields[name] ?? '', zone.get()) : (fields[name] ?? '')]),
+                ),
+                cursor: '',
+                looked: '',
+            },
+            false,
+        );
     };
     const change = (/** @type {string} */ name, /** @type {string} */ value) => setFields({ ...fields, [name]: value });
     const range = RANGES.find(([, from, to]) => (fields.due_from ?? '') === from && (fields.due_to ?? '') === to)?.[0] ?? '';
@@ -81,14 +89,6 @@ const MoveField = ({ value, onChange }) => html`
         <input id="move-to" autocomplete="off" value=${value} placeholder="by 1h" onInput=${(/** @type {any} */ e) => onChange(e.target.value)} />
     <//>`;
 
-/** The members of a bulk move for what was typed: `by 1h`, `by -1h`, an instant, or `+2h` from now. @param {string} text */
-function moveOf(text) {
-    const by = /^by\s+(-?)(\S+)$/.exec(text.trim());
-    if (by) return parseDuration(by[2]) === null ? null : { by: by[1] + by[2] };
-    const at = parseDue(text, now(), zone.get());
-    return at === null ? null : { at_ms: Math.max(0, at) };
-}
-
 /** @param {{queue: string, query: Record<string, string>}} props */
 export function Search({ queue, query }) {
     const limit = LIMITS.includes(query.limit) ? query.limit : '50';
@@ -107,7 +107,7 @@ export function Search({ queue, query }) {
     const [target, setTarget] = useState('');
     const bulk = bulkFilter(filter, routes.FILTER_MEMBERS);
     const close = () => setOpen(null);
-    const move = moveOf(target);
+    const move = moveOf(target, now(), zone.get());
     const columns = [
         {
             key: 'key',

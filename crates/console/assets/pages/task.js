@@ -4,7 +4,7 @@ import { html, useEffect, useMemo, useState } from '../vendor/preact.js';
 import { instant, length, number, relative, size, t } from '../i18n/index.js';
 import * as routes from '../api/routes.js';
 import { Problem } from '../api/client.js';
-import { parseDue } from '../logic/filter.js';
+import { moveTo, parseDue } from '../logic/filter.js';
 import { base64Of, describePayload, pretty, rawMember } from '../logic/payload.js';
 import { eventsOf, whyNot } from '../logic/story.js';
 import { href } from '../state/location.js';
@@ -156,8 +156,7 @@ function Move({ task, onClose, onDone }) {
     const submit = async (/** @type {Event} */ event) => {
         event.preventDefault();
         if (at === null) return;
-        // A length counts from the server's clock, not from that of the browser.
-        const body = /^\+/.test(text.trim()) ? { delay: text.trim().slice(1) } : { at_ms: Math.max(0, at) };
+        const body = moveTo(text, now(), zone.get());
         try {
             await routes.patchTask(task.queue, task.key, body, { version });
             onDone();
