@@ -271,6 +271,7 @@ export const en = {
     'pause.text': 'Nothing of the queue is delivered. New tasks are taken, and those that workers have stay theirs.',
     'pause.title': 'Pause {queue}',
     'payload.binary': 'The payload is no text. Its bytes are shown.',
+    'payload.binary_theirs': 'Their payload is no text.',
     'payload.changed': 'Another caller changed the task meanwhile',
     'payload.changed_text': 'Both versions are below. Saving yours replaces version {version}.',
     'payload.copy_base64': 'Copy as base64',

@@ -87,10 +87,11 @@ function isJson(text) {
 /** @param {{loaded: {task: any, text: string}, onClose: () => void, onDone: () => void}} props */
 function EditPayload({ loaded, onClose, onDone }) {
     const { task } = loaded;
-    const first = useMemo(() => editable(task, loaded.text), [loaded.text]);
+    // What is edited: the type of the payload goes with its text.
+    const [first, setFirst] = useState(() => editable(task, loaded.text));
     const [text, setText] = useState(first?.text ?? '');
     const [version, setVersion] = useState(task.version);
-    const [theirs, setTheirs] = useState(/** @type {string | null} */ (null));
+    const [theirs, setTheirs] = useState(/** @type {{payload: ReturnType<typeof editable>} | null} */ (null));
     const [error, setError] = useState(/** @type {any} */ (null));
     const [busy, setBusy] = useState(false);
     if (!first) return null;
@@ -114,7 +115,7 @@ function EditPayload({ loaded, onClose, onDone }) {
                     return null;
                 });
                 if (now_) {
-                    setTheirs(editable(now_.task, now_.text)?.text ?? t('payload.binary'));
+                    setTheirs({ payload: editable(now_.task, now_.text) });
                     setVersion(now_.task.version);
                 }
             } else setError(failure);
@@ -128,15 +129,17 @@ function EditPayload({ loaded, onClose, onDone }) {
                 <${Field} id="payload-text" label=${theirs === null ? t('task.payload') : t('payload.mine')} wrong=${wrong}>
                     <textarea id="payload-text" data-first rows="14" spellcheck="false" value=${text} aria-invalid=${wrong ? 'true' : undefined} onInput=${(/** @type {any} */ e) => setText(e.target.value)}></textarea>
                 <//>
-                ${theirs !== null && html`<${Field} id="payload-theirs" label=${t('payload.theirs', { version: String(version) })}><textarea id="payload-theirs" rows="14" readonly value=${theirs}></textarea><//>`}
+                ${theirs?.payload && html`<${Field} id="payload-theirs" label=${t('payload.theirs', { version: String(version) })}><textarea id="payload-theirs" rows="14" readonly value=${theirs.payload.text}></textarea><//>`}
+                ${theirs !== null && !theirs.payload && html`<p>${t('payload.binary_theirs')}</p>`}
             </div>
             ${error && html`<${Failure} error=${error} />`}
             <div class="buttons">
                 <button type="button" onClick=${onClose}>${t('action.keep')}</button>
                 ${
-                    theirs !== null &&
+                    theirs?.payload &&
                     html`<button type="button" onClick=${() => {
-                        setText(theirs);
+                        setFirst(theirs.payload);
+                        setText(theirs.payload?.text ?? '');
                         setTheirs(null);
                     }}>${t('payload.take_theirs')}</button>`
                 }
