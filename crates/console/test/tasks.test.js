@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { groupsOf, isIn, redriveMany, shape } from '../assets/logic/failures.js';
-import { bulkFilter, endedBadly, moveOf, moveTo, parameters, parseDue, withZone } from '../assets/logic/filter.js';
+import { bulkFilter, dueBetween, endedBadly, moveOf, moveTo, parameters, parseDue, withZone } from '../assets/logic/filter.js';
 import { readTags, repeatsWithinAnHour, writeTags, tasksAYear, yearStrip } from '../assets/logic/recurrence.js';
 import { eventsOf, holdUps, whyNot } from '../assets/logic/story.js';
 
@@ -157,4 +157,10 @@ test('a due time in an address means the same in each zone', () => {
     for (const text of ['now', '+2h', '-1d', 'soon', '', '2030-01-31T09:00:00Z', '2030-01-31T09:00:00+05:30'])
         assert.equal(withZone(text, 'Asia/Kolkata'), text);
     assert.equal(Date.parse(withZone('2030-01-31 09:00', 'Asia/Kolkata')), Date.parse('2030-01-31T03:30:00Z'));
+});
+
+test('the tasks of two bars are not counted twice', () => {
+    assert.deepEqual(dueBetween(1000, 2000), { due_from: '1970-01-01T00:00:01.000Z', due_to: '1970-01-01T00:00:01.999Z' });
+    assert.equal(dueBetween(2000, 3000).due_from, '1970-01-01T00:00:02.000Z');
+    assert.equal(dueBetween(5, 5).due_to, '1970-01-01T00:00:00.005Z');
 });

@@ -117,3 +117,9 @@ export function withZone(text, zone) {
     const ms = parseInstant(typed, zone);
     return ms === null || /(Z|[+-]\d{2}:\d{2})$/i.test(typed) ? typed : rfc3339(ms, zone);
 }
+
+/** The fields of a search for what is due in a bar. A bar ends before its end, and `due_to` is inclusive. @param {number} from @param {number} to */
+export const dueBetween = (from, to) => ({
+    due_from: new Date(from).toISOString(),
+    due_to: new Date(Math.max(from, Math.ceil(to) - 1)).toISOString(),
+});

@@ -5,6 +5,7 @@ import { clockTime, instant, instantShort, length, number, t } from '../i18n/ind
 import * as routes from '../api/routes.js';
 import { parseRate } from '../logic/duration.js';
 import { LABELS, ENDS, WINDOWS, barsOf, bucketFor, linearBars, logBarsOf, wallOf } from '../logic/horizon.js';
+import { dueBetween } from '../logic/filter.js';
 import { go, href, setQuery } from '../state/location.js';
 import { useLive } from '../state/live.js';
 import { now } from '../state/session.js';
@@ -107,8 +108,7 @@ export function Horizon({ query }) {
         document.addEventListener('keydown', onKey);
         return () => document.removeEventListener('keydown', onKey);
     }, []);
-    const list = (/** @type {number} */ a, /** @type {number} */ b) =>
-        href('search', { queue }, { due_from: new Date(a).toISOString(), due_to: new Date(b).toISOString() });
+    const list = (/** @type {number} */ a, /** @type {number} */ b) => href('search', { queue }, dueBetween(a, b));
     const zoom = (/** @type {number} */ a, /** @type {number} */ b) => setQuery({ from: Math.floor(a), to: Math.ceil(b) }, false);
     return html`
         <div class="bar-of-fields">

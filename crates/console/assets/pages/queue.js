@@ -7,6 +7,7 @@ import { parseDuration } from '../logic/duration.js';
 import { ENDS, LABELS } from '../logic/horizon.js';
 import { holdUps } from '../logic/story.js';
 import { FIELDS, valuesOf } from '../logic/settings.js';
+import { dueBetween } from '../logic/filter.js';
 import { go, href } from '../state/location.js';
 import { useLive } from '../state/live.js';
 import { may } from '../state/session.js';
@@ -66,7 +67,7 @@ function QueueHorizon({ queue }) {
             title: `${t('horizon.range', { from: length(bar.from - from), to: length(bar.to - from) })}: ${t('tasks.count', { n: bar.tasks })}`,
         }));
         return html`<${BarChart} bars=${views} capacity=${null} summary=${t('tasks.count', { n: sum })}
-            onPick=${(/** @type {number} */ i) => go(href('search', { queue }, { due_from: new Date(bars[i].from).toISOString(), due_to: new Date(bars[i].to).toISOString() }))}
+            onPick=${(/** @type {number} */ i) => go(href('search', { queue }, dueBetween(bars[i].from, bars[i].to)))}
             onBrush=${(/** @type {number} */ a, /** @type {number} */ b) => go(href('horizon', {}, { queue, from: Math.floor(bars[a].from), to: Math.ceil(bars[b].to) }))} />
             <p class="dim">${t('horizon.help_queue')} <a href=${href('horizon', {}, { queue, view: 'table' })}>${t('horizon.table')}</a></p>`;
     }}<//>`;

@@ -195,10 +195,10 @@ export function Search({ queue, query }) {
         ${
             open?.what === 'move' &&
             html`<${Confirm} title=${t('bulk.move_title', { queue })} action=${t('action.move')} queue=${queue} offerRevoke onClose=${close}
-            text=${html`${open.text}<${MoveField} value=${target} onChange=${setTarget} />${target !== '' && !move && html`<${Failure} error=${{ message: t('move.wrong') }} />`}`}
+            text=${html`${open.text}<${MoveField} value=${target} onChange=${setTarget} />${target !== '' && !move && html`<${Failure} error=${{ status: 0, title: t('move.wrong'), detail: '', hint: '' }} />`}`}
             count=${() => routes.bulkMove(queue, { filter: open.filter, delay: '0s', dry_run: true, revoke: true })}
             run=${async (/** @type {any} */ { revoke }) => {
-                if (!move) throw new Error(t('move.wrong'));
+                if (!move) throw { status: 0, title: t('move.wrong'), detail: '', hint: '' };
                 return routes.bulkMove(queue, { filter: open.filter, ...move, dry_run: false, revoke });
             }}
             done=${(/** @type {any} */ answer) => t('move.done', { n: answer.moved, matched: answer.matched })} onDone=${live.reload} />`

@@ -112,6 +112,8 @@ export function useLive(load, deps, intervalMs = 0) {
             shown.current = key;
             setState({ data: null, error: null, at: null, loading: true });
         }
+        // A page that is opened in a background tab has something to show when it is looked at.
+        let never = true;
         let failures = 0;
         let refused = false;
         const next = () => {
@@ -121,10 +123,11 @@ export function useLive(load, deps, intervalMs = 0) {
             if (wait > 0) timer = window.setTimeout(turn, wait);
         };
         const turn = async () => {
-            if (document.hidden && failures === 0 && intervalMs > 0) {
+            if (document.hidden && !never && failures === 0 && intervalMs > 0) {
                 next();
                 return;
             }
+            never = false;
             try {
                 const data = await current.current(stop.signal);
                 if (stop.signal.aborted) return;
