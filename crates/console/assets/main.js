@@ -90,13 +90,23 @@ function Watch() {
         5000,
     );
     const needed = useStore(login) !== null;
-    const asked = useLive(async (signal) => (needed ? null : routes.HAS.whoami ? routes.whoami(signal) : {}), [needed], 60_000);
+    const asked = useLive(
+        async (signal) => {
+            if (needed) return null;
+            // A server without the route decides by each call, and is not asked again. Any other failure is.
+            const known = caller.get();
+            if (!routes.HAS.whoami || (known && !known.rights)) return {};
+            return routes.whoami(signal).catch((error) => {
+                if (error.status === 404) return {};
+                throw error;
+            });
+        },
+        [needed],
+        60_000,
+    );
     useEffect(() => {
-        // A server without the route decides by each call. Any other failure is asked again.
-        const missing = /** @type {any} */ (asked.error)?.status === 404;
-        const answer = missing ? {} : asked.error ? null : asked.data;
-        if (answer && JSON.stringify(answer) !== JSON.stringify(caller.get())) caller.set(answer);
-    }, [asked.data, asked.error]);
+        if (asked.data && JSON.stringify(asked.data) !== JSON.stringify(caller.get())) caller.set(asked.data);
+    }, [asked.data]);
     useEffect(() => {
         if (live.data && JSON.stringify(live.data) !== JSON.stringify(server.get())) server.set(live.data);
     }, [live.data]);
