@@ -1,38 +1,28 @@
 //! The answer to a path.
 
+use std::borrow::Cow;
+
 use crate::assets::{ASSETS, INDEX};
 use crate::media::Media;
 use crate::set::set;
 
-/// The media type of [`Found::Page`].
-pub const PAGE: Media = Media::PAGE;
-
 /// The policy of the content of each answer: nothing from another host, no inline script or style, no text that becomes HTML.
 pub const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'";
 
-/// The forms that the browser takes.
+/// The forms that the browser accepts.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub struct Accepted {
-    /// It asks for a page, as a browser does for what a person opens.
+    /// The browser accepts HTML: it asks for an address that a person opens.
     pub html: bool,
-    /// It takes gzip.
+    /// The browser accepts gzip.
     pub gzip: bool,
 }
 
-/// The answer to a path.
+/// A file of the console, or the page that loads the files.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Found {
-    /// A file.
-    File(File),
-    /// The page that loads the files.
-    Page(Vec<u8>),
-}
-
-/// A file of the console.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct File {
     /// The contents.
-    pub bytes: &'static [u8],
+    pub bytes: Cow<'static, [u8]>,
     /// The contents are compressed by gzip.
     pub is_gzip: bool,
     /// The media type.
@@ -51,7 +41,7 @@ const DEPTH_MAX: usize = 8;
 ///
 /// The first call compresses all files, which takes some milliseconds.
 #[must_use]
-pub fn find(path: &str, accepted: Accepted) -> Option<Found> {
+pub fn find(path: &str, accepted: Accepted) -> Option<File> {
     let set = set();
     let (keeps, name) = match path.strip_prefix("a/").and_then(|rest| rest.split_once('/')) {
         Some((hash, name)) if is_hash(hash) => (hash == set.version, name),
@@ -60,18 +50,17 @@ pub fn find(path: &str, accepted: Accepted) -> Option<Found> {
     if let Ok(at) = ASSETS.binary_search_by(|asset| asset.path.cmp(name)) {
         let (asset, zipped) = (&ASSETS[at], &set.zipped[at]);
         let is_gzip = accepted.gzip && zipped.len() < asset.bytes.len();
-        let bytes = if is_gzip { zipped } else { asset.bytes };
-        let media = asset.media();
-        return Some(Found::File(File { bytes, is_gzip, media, keeps, version: &set.version }));
+        let bytes = Cow::Borrowed(if is_gzip { &zipped[..] } else { asset.bytes });
+        return Some(File { bytes, is_gzip, media: asset.media(), keeps, version: &set.version });
     }
     let is_page = accepted.html && path.matches('/').count() <= DEPTH_MAX;
-    is_page.then(|| Found::Page(page(path, &set.version)))
-}
-
-/// The hash of all files of this version, in hex.
-#[must_use]
-pub fn version() -> &'static str {
-    &set().version
+    is_page.then(|| File {
+        bytes: Cow::Owned(page(path, &set.version)),
+        is_gzip: false,
+        media: Media::PAGE,
+        keeps: false,
+        version: &set.version,
+    })
 }
 
 /// Whether a segment of a path can be the hash of some version.
@@ -97,23 +86,24 @@ mod tests {
     const PROGRAM: Accepted = Accepted { html: false, gzip: false };
 
     fn file(path: &str, accepted: Accepted) -> Option<File> {
-        match find(path, accepted) {
-            Some(Found::File(file)) => Some(file),
-            _ => None,
-        }
+        find(path, accepted).filter(|file| file.media != Media::PAGE)
+    }
+
+    fn found_page(path: &str) -> Option<Cow<'static, [u8]>> {
+        find(path, BROWSER).filter(|file| file.media == Media::PAGE && !file.keeps).map(|file| file.bytes)
     }
 
     #[test]
     fn each_file_is_found_with_and_without_gzip() {
         for asset in ASSETS {
-            let path = format!("a/{}/{}", version(), asset.path);
+            let path = format!("a/{}/{}", set().version, asset.path);
             let plain = file(&path, PROGRAM).expect("a file");
             assert!(plain.bytes == asset.bytes && plain.keeps && !plain.is_gzip, "{path}");
             let zipped = file(&path, BROWSER).expect("a file");
             let mut bytes = Vec::new();
             match zipped.is_gzip {
-                true => drop(GzDecoder::new(zipped.bytes).read_to_end(&mut bytes).expect("gzip")),
-                false => bytes.extend_from_slice(zipped.bytes),
+                true => drop(GzDecoder::new(&*zipped.bytes).read_to_end(&mut bytes).expect("gzip")),
+                false => bytes.extend_from_slice(&zipped.bytes),
             }
             assert!(bytes == asset.bytes && zipped.bytes.len() <= asset.bytes.len(), "{path}");
         }
@@ -129,7 +119,7 @@ mod tests {
             ["a/main.js", "a/xyz/main.js", "a/0123456789abcdef/", "main.jsx", "../main.js", "", "index.html"]
         {
             assert_eq!(find(path, PROGRAM), None, "{path}");
-            assert!(matches!(find(path, BROWSER), Some(Found::Page(_))), "{path}");
+            assert!(found_page(path).is_some(), "{path}");
         }
     }
 
@@ -138,12 +128,12 @@ mod tests {
         for (path, up) in
             [("", ""), ("horizon", ""), ("q/shop%2Fclose/t/order:1", "../../../"), ("q/", "../")]
         {
-            let Some(Found::Page(page)) = find(path, BROWSER) else { panic!("a page") };
+            let page = found_page(path).expect("a page").into_owned();
             let page = String::from_utf8(page).expect("UTF-8");
             let mut addresses = 0;
             for part in page.split("=\"").skip(1) {
                 let address = part.split('"').next().expect("a value");
-                let Some(name) = address.strip_prefix(&format!("{up}a/{}/", version())) else { continue };
+                let Some(name) = address.strip_prefix(&format!("{up}a/{}/", set().version)) else { continue };
                 assert!(file(name, PROGRAM).is_some(), "{name}");
                 addresses += 1;
             }

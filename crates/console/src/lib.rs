@@ -4,14 +4,14 @@
 //! browser may keep it for ever. The page, `index.html`, has no such path, and its addresses lead to the files of this version.
 //!
 //! ```
-//! use tickwheel_console::{Accepted, Found, find};
+//! use tickwheel_console::{Accepted, find};
 //!
 //! let browser = Accepted { html: true, gzip: true };
-//! let Some(Found::Page(page)) = find("q/orders/tasks", browser) else { panic!("each path has the page") };
-//! let text = String::from_utf8(page)?;
+//! let page = find("q/orders/tasks", browser).expect("each path has the page");
+//! let text = String::from_utf8(page.bytes.into_owned())?;
 //! let at = text.find("../../a/").expect("its addresses go up to the root of the console");
 //! let (hash, _) = text[at + 8..].split_once('/').expect("a path");
-//! let Some(Found::File(file)) = find(&format!("a/{hash}/main.js"), browser) else { panic!("a file") };
+//! let file = find(&format!("a/{hash}/main.js"), browser).expect("a file");
 //! assert!(file.is_gzip && file.keeps);
 //! # Ok::<(), std::string::FromUtf8Error>(())
 //! ```
@@ -21,5 +21,5 @@ mod found;
 mod media;
 mod set;
 
-pub use crate::found::{Accepted, File, Found, PAGE, POLICY, find, version};
+pub use crate::found::{Accepted, File, POLICY, find};
 pub use crate::media::Media;

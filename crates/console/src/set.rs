@@ -1,4 +1,4 @@
-//! What is made of the files once: the hash of the version, and the compressed forms.
+//! The values that are computed from the files once: the hash of the version, and the compressed forms.
 
 use std::io::Write;
 use std::sync::OnceLock;
@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 
 use crate::assets::{ASSETS, Asset, INDEX};
 
-/// What is made of the files once.
+/// The values that are computed from the files.
 pub(crate) struct Set {
     /// The hash of all files, in hex.
     pub(crate) version: String,

@@ -55,7 +55,10 @@ impl Authorizer {
         };
         let file = path.clone().map(watch).transpose()?;
         // A token of the file has the rights that the file gives it, and none once it leaves the file.
-        let fixed = file.as_ref().map_or(fixed.clone(), |file| fixed.without(&file.last()));
+        let fixed = match &file {
+            Some(file) => fixed.without(&file.last()),
+            None => fixed,
+        };
         if let Some(file) = path.filter(|_| !fixed.is_empty()) {
             let (file, tokens) = (file.display(), fixed.names());
             tracing::warn!(event = events::DOUBTFUL, %file, ?tokens, "these tokens are valid and are not in the token file; a server that is started in the shell of a client has the token of the client, with all rights: start it without TICKWHEEL_TOKEN");

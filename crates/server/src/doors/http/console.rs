@@ -1,16 +1,19 @@
 //! The console: pages and files for a browser, which talks to the API with them. They contain no secrets and need no token.
 
-use axum::body::{Body, Bytes};
+use std::borrow::Cow;
+
+use axum::body::Body;
 use axum::http::header::{
-    ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG,
-    IF_NONE_MATCH, LOCATION, REFERRER_POLICY, VARY,
+    ACCEPT, ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, ETAG, IF_NONE_MATCH,
+    LOCATION, REFERRER_POLICY, VARY,
 };
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use axum::response::Response;
-use tickwheel_console::{Accepted, File, Found, PAGE, POLICY, find, version};
+use tickwheel_console::{Accepted, File, POLICY, find};
 
-use crate::doors::http::pages::wants_html;
+use crate::doors::http::answer;
+use crate::doors::http::pages::accepts;
 
 /// The path of the first page.
 pub(crate) const ROOT: &str = "/console/";
@@ -25,17 +28,12 @@ pub(crate) fn answer(parts: &Parts) -> Option<Response> {
         return Some(moved("console/"));
     }
     let path = path.strip_prefix(ROOT)?;
-    let accepted = Accepted { html: wants_html(&parts.headers), gzip: takes_gzip(&parts.headers) };
-    let mut response = match find(path, accepted)? {
-        Found::Page(page) => {
-            let tag = format!("\"{}\"", version());
-            let mut response = kept_as(&parts.headers, &tag, Bytes::from(page));
-            set(&mut response, CONTENT_TYPE, PAGE.as_str());
-            set(&mut response, CACHE_CONTROL, "no-cache");
-            response
-        }
-        Found::File(file) => of_file(&parts.headers, file),
+    let headers = &parts.headers;
+    let accepted = Accepted {
+        html: accepts(headers, ACCEPT, "text/html"),
+        gzip: accepts(headers, ACCEPT_ENCODING, "gzip"),
     };
+    let mut response = of_file(headers, find(path, accepted)?);
     for (name, value) in [
         (CONTENT_SECURITY_POLICY, POLICY),
         (REFERRER_POLICY, "no-referrer"),
@@ -57,45 +55,31 @@ pub(crate) fn moved(to: &'static str) -> Response {
     response
 }
 
+/// The file, or 304 if the browser has it already.
 fn of_file(asked: &HeaderMap, file: File) -> Response {
     let form = if file.is_gzip { "-gzip" } else { "" };
     let tag = format!("\"{}{form}\"", file.version);
-    let mut response = kept_as(asked, &tag, Bytes::from_static(file.bytes));
-    set(&mut response, CONTENT_TYPE, file.media.as_str());
-    set(
-        &mut response,
-        CACHE_CONTROL,
-        if file.keeps { "public, max-age=31536000, immutable" } else { "no-cache" },
-    );
+    let tags = asked.get_all(IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
+    let has = tags.flat_map(|text| text.split(',')).any(|known| known.trim().trim_start_matches("W/") == tag);
+    let body = match file.bytes {
+        _ if has => Body::empty(),
+        Cow::Borrowed(bytes) => Body::from(bytes),
+        Cow::Owned(bytes) => Body::from(bytes),
+    };
+    let mut response = answer::of(body, file.media.as_str());
+    if has {
+        *response.status_mut() = StatusCode::NOT_MODIFIED;
+    }
+    let tag = HeaderValue::try_from(tag).expect("hex and quotes are a header value");
+    response.headers_mut().insert(ETAG, tag);
+    let kept = if file.keeps { "public, max-age=31536000, immutable" } else { "no-cache" };
+    set(&mut response, CACHE_CONTROL, kept);
     if file.is_gzip {
         set(&mut response, CONTENT_ENCODING, "gzip");
     }
     response
 }
 
-/// The contents, or 304 if the browser has them already.
-fn kept_as(asked: &HeaderMap, tag: &str, bytes: Bytes) -> Response {
-    let tags = asked.get_all(IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
-    let has = tags.flat_map(|text| text.split(',')).any(|known| known.trim().trim_start_matches("W/") == tag);
-    let mut response = Response::new(if has { Body::empty() } else { Body::from(bytes) });
-    if has {
-        *response.status_mut() = StatusCode::NOT_MODIFIED;
-    }
-    let tag = HeaderValue::try_from(tag).expect("hex and quotes are a header value");
-    response.headers_mut().insert(ETAG, tag);
-    response
-}
-
 fn set(response: &mut Response, name: HeaderName, value: &'static str) {
     response.headers_mut().insert(name, HeaderValue::from_static(value));
-}
-
-/// Whether the browser takes gzip.
-fn takes_gzip(headers: &HeaderMap) -> bool {
-    let forms = headers.get_all(ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok());
-    forms.flat_map(|text| text.split(',')).any(|form| {
-        let (name, weight) = form.split_once(';').unwrap_or((form, ""));
-        name.trim().eq_ignore_ascii_case("gzip")
-            && weight.trim().trim_start_matches("q=").parse() != Ok(0.0_f32)
-    })
 }

@@ -107,10 +107,10 @@ async fn all(caller: &Caller, queue: &QueueName) -> Result<(Vec<Option<u64>>, bo
     for _ in 0..PAGES_MAX {
         let page =
             caller.app.queue.list(translate::list(queue, &dead, REDRIVE_MAX - ids.len(), after)).await?;
-        let found = ids.len() + page.tasks.len();
-        let keyed = page.tasks.iter().filter(|task| task.dead.is_some_and(|dead| !dead.keyless));
-        ids.extend(keyed.map(|task| Some(task.id)));
-        keyless += found - ids.len();
+        let has_key = |task: &&TaskView| task.dead.is_some_and(|dead| !dead.keyless);
+        let (keyed, others): (Vec<_>, Vec<_>) = page.tasks.iter().partition(has_key);
+        ids.extend(keyed.iter().map(|task| Some(task.id)));
+        keyless += others.len();
         after = page.next;
         if after.is_none() || ids.len() >= REDRIVE_MAX {
             break;

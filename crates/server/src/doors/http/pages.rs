@@ -22,7 +22,7 @@ pub(crate) fn page(parts: &Parts, has_console: bool) -> Option<Response> {
     if has_console && let Some(answer) = console::answer(parts) {
         return Some(answer);
     }
-    if !parts.method.is_safe() || !wants_html(&parts.headers) {
+    if !parts.method.is_safe() || !accepts(&parts.headers, ACCEPT, "text/html") {
         return None;
     }
     let path = parts.uri.path();
@@ -43,21 +43,22 @@ pub(crate) fn page(parts: &Parts, has_console: bool) -> Option<Response> {
     Some(response)
 }
 
-/// Whether the client names HTML in `Accept`, as browsers do. Programs send `*/*`.
-pub(crate) fn wants_html(headers: &HeaderMap) -> bool {
+/// Whether the client names this form in the header, and not with the weight 0. Browsers name HTML in `Accept`; programs
+/// send `*/*`.
+pub(crate) fn accepts(headers: &HeaderMap, header: HeaderName, form: &str) -> bool {
     let forms = headers
-        .get_all(ACCEPT)
+        .get_all(header)
         .iter()
         .filter_map(|value| value.to_str().ok())
         .flat_map(|text| text.split(','));
-    forms.into_iter().any(|form| {
-        let mut parts = form.split(';').map(str::trim);
-        let is_html = parts.next().is_some_and(|name| name.eq_ignore_ascii_case("text/html"));
+    forms.into_iter().any(|named| {
+        let mut parts = named.split(';').map(str::trim);
+        let is_named = parts.next().is_some_and(|name| name.eq_ignore_ascii_case(form));
         let is_unwanted = |part: &str| {
             let weight = part.strip_prefix("q=").or_else(|| part.strip_prefix("Q="));
             weight.is_some_and(|weight| weight.parse() == Ok(0.0_f32))
         };
-        is_html && !parts.any(is_unwanted)
+        is_named && !parts.any(is_unwanted)
     })
 }
 
