@@ -94,6 +94,7 @@ const CALLS: &[(&str, Sends)] = &[
     ("schedules", |client| client.schedules("q", &SchedulesQuery::default()).map(drop)),
     ("stop_backup", |client| client.stop_backup(1).map(drop)),
     ("stop_job", |client| client.stop_job(1).map(drop)),
+    ("whoami", |client| client.whoami().map(drop)),
 ];
 
 /// A server that reads each request and closes its connection. Returns the number of requests.
