@@ -5,8 +5,11 @@ import { absolute, clockChanges, offsetMinutes, parseInstant, wallsOf } from '..
 const at = (/** @type {string} */ text) => Date.parse(text);
 
 test('an instant is shown in its zone', () => {
-    assert.equal(absolute(at('2030-03-31T01:00:00Z'), 'Europe/Berlin'), '2030-03-31 03:00:00 Europe/Berlin');
+    assert.equal(absolute(at('2030-03-31T01:00:00Z'), 'Europe/Berlin'), '2030-03-31 03:00:00 +02:00 Europe/Berlin');
     assert.equal(absolute(at('2030-03-31T00:00:00.007Z'), 'UTC', true), '2030-03-31 00:00:00.007 UTC');
+    assert.equal(absolute(at('2030-10-27T00:30:00Z'), 'Europe/Berlin'), '2030-10-27 02:30:00 +02:00 Europe/Berlin');
+    assert.equal(absolute(at('2030-10-27T01:30:00Z'), 'Europe/Berlin'), '2030-10-27 02:30:00 +01:00 Europe/Berlin');
+    assert.equal(absolute(at('2030-01-01T12:00:00Z'), 'America/St_Johns'), '2030-01-01 08:30:00 -03:30 America/St_Johns');
     assert.equal(offsetMinutes(at('2030-07-01T00:00:00Z'), 'Asia/Kolkata'), 330);
 });
 

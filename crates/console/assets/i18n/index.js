@@ -1,6 +1,6 @@
 /** Words of the reader's language, and numbers, lengths and times as that language writes them. */
 
-import { absolute, short } from '../logic/instant.js';
+import { absolute, short, zoneAt } from '../logic/instant.js';
 import { largestParts } from '../logic/duration.js';
 import { language, now, zone } from '../state/session.js';
 import { en } from './en.js';
@@ -86,12 +86,17 @@ export function relative(ms) {
     return t(away > 0 ? 'time.in' : 'time.ago', { length: length(away) });
 }
 
-/** An absolute time in the chosen zone, with the zone's name. @param {number} ms @param {boolean} [precise] */
+/** An absolute time in the chosen zone, with the zone's offset and name. @param {number} ms @param {boolean} [precise] */
 export const instant = (ms, precise = false) => absolute(ms, zone.get(), precise);
-/** The same without the zone's name. @param {number} ms */
-export const instantShort = (ms) => short(ms, zone.get());
-/** The time of the day. @param {number} ms */
-export const clockTime = (ms) => short(ms, zone.get()).slice(11);
+/** The time of the day, with the zone. @param {number} ms */
+export const clockTime = (ms) => instant(ms).slice(11);
+
+/** Two instants; the date and the zone are written once if both have the same. @param {number} from @param {number} to */
+export function span(from, to) {
+    const [a, b] = [short(from, zone.get()), short(to, zone.get())];
+    const [before, after] = [zoneAt(from, zone.get()), zoneAt(to, zone.get())];
+    return `${a}${before === after ? '' : ` ${before}`} – ${a.slice(0, 10) === b.slice(0, 10) ? b.slice(11) : b} ${after}`;
+}
 
 /** Words for a state of a task. @param {string} state */
 export const stateWord = (state) => t(`state.${state}`);

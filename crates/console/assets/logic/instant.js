@@ -65,19 +65,33 @@ export function offsetMinutes(ms, zone) {
     return Math.round((asUtc - Math.floor(ms / 1000) * 1000) / 60_000);
 }
 
+/** An offset from UTC as RFC 3339 writes it. @param {number} minutes */
+function offsetText(minutes) {
+    const two = (/** @type {number} */ n) => String(n).padStart(2, '0');
+    const size = Math.abs(minutes);
+    return `${minutes < 0 ? '-' : '+'}${two(Math.floor(size / 60))}:${two(size % 60)}`;
+}
+
 /**
- * An absolute time with its zone: `2030-03-31 03:00:00 Europe/Berlin`.
+ * The zone of an instant: `UTC`, or its offset and name. The offset tells the two instants of a repeated hour apart.
+ * @param {number} ms
+ * @param {string} zone
+ */
+export const zoneAt = (ms, zone) => (zone === 'UTC' ? zone : `${offsetText(offsetMinutes(ms, zone))} ${zone}`);
+
+/**
+ * An absolute time with its zone: `2030-03-31 03:00:00 +02:00 Europe/Berlin`.
  * @param {number} ms
  * @param {string} zone
  * @param {boolean} [precise] Whether milliseconds are shown.
  */
 export function absolute(ms, zone, precise = false) {
     const here = wall(ms, zone);
-    return `${here.date} ${here.time}${precise ? `.${here.millis}` : ''} ${zone}`;
+    return `${here.date} ${here.time}${precise ? `.${here.millis}` : ''} ${zoneAt(ms, zone)}`;
 }
 
 /**
- * An absolute time without the name of its zone, for columns whose heading or tooltip names it.
+ * An absolute time without the name of its zone, for columns whose text names it elsewhere.
  * @param {number} ms
  * @param {string} zone
  */
@@ -159,7 +173,5 @@ export function rfc3339(ms, zone) {
         .toISOString()
         .slice(0, -1)
         .replace(/\.000$/, '');
-    const two = (/** @type {number} */ n) => String(n).padStart(2, '0');
-    const size = Math.abs(offset);
-    return offset === 0 ? `${local}Z` : `${local}${offset < 0 ? '-' : '+'}${two(Math.floor(size / 60))}:${two(size % 60)}`;
+    return offset === 0 ? `${local}Z` : local + offsetText(offset);
 }

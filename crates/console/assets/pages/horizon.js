@@ -1,7 +1,7 @@
 /** The horizon: what falls due when, from the next second to 100 years ahead. */
 
 import { html, useEffect, useRef, useState } from '../vendor/preact.js';
-import { clockTime, instant, instantShort, length, number, t } from '../i18n/index.js';
+import { instant, length, number, span, t } from '../i18n/index.js';
 import * as routes from '../api/routes.js';
 import { parseRate } from '../logic/duration.js';
 import { LABELS, ENDS, WINDOWS, barsOf, bucketFor, linearBars, logBarsOf, wallOf } from '../logic/horizon.js';
@@ -131,7 +131,7 @@ export function Horizon({ query }) {
             const at = now();
             const range = (/** @type {import('../logic/horizon.js').Bar} */ bar) =>
                 zoomed
-                    ? `${instantShort(bar.from)} – ${instantShort(bar.to).slice(0, 10) === instantShort(bar.from).slice(0, 10) ? clockTime(bar.to) : instantShort(bar.to)}`
+                    ? span(bar.from, bar.to)
                     : t('horizon.range', { from: length(bar.from - bars[0].from), to: length(bar.to - bars[0].from) });
             const words = (/** @type {import('../logic/horizon.js').Bar} */ bar) =>
                 `${range(bar)}: ${t('tasks.count', { n: bar.tasks })}${bar.expected > 0 ? `, ${t('horizon.expected', { n: bar.expected })}` : ''}`;
@@ -203,7 +203,7 @@ export function Horizon({ query }) {
                 },
             ];
             return html`
-                <p>${summary}${zoomed ? html` <span class="dim">${instant(from)} – ${instant(to)}</span>` : ''}</p>
+                <p>${summary}${zoomed ? html` <span class="dim">${span(from, to)}</span>` : ''}</p>
                 ${
                     rate &&
                     (hits
@@ -236,9 +236,9 @@ export function Horizon({ query }) {
     `;
 }
 
-/** @param {number} ms @param {number} span */
-function label(ms, span) {
+/** @param {number} ms @param {number} reach */
+function label(ms, reach) {
     const text = instant(ms);
-    if (span <= 86_400_000) return text.slice(11, 16);
-    return span <= 31_536_000_000 ? text.slice(5, 10) : text.slice(0, 7);
+    if (reach <= 86_400_000) return text.slice(11, 16);
+    return reach <= 31_536_000_000 ? text.slice(5, 10) : text.slice(0, 7);
 }

@@ -1,7 +1,7 @@
 /** Small parts of all pages: states, times, errors, empty and loading views, and things to copy. */
 
-import { html, useState } from '../vendor/preact.js';
-import { instant, instantShort, number, relative, stateWord, t } from '../i18n/index.js';
+import { html, useEffect, useRef, useState } from '../vendor/preact.js';
+import { instant, number, relative, stateWord, t } from '../i18n/index.js';
 import { useClock } from '../state/live.js';
 import { href } from '../state/location.js';
 
