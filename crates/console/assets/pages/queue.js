@@ -35,7 +35,7 @@ function Pause({ queue, onClose, onDone }) {
         <form onSubmit=${submit}>
             <p>${t('pause.text')}</p>
             <${Field} id="pause-for" label=${t('pause.for')} note=${t('pause.note')} wrong=${wrong}>
-                <input id="pause-for" data-first autocomplete="off" placeholder="1h30m" value=${typed} aria-invalid=${wrong ? 'true' : undefined} onInput=${(/** @type {any} */ e) => setTyped(e.target.value)} />
+                <input id="pause-for" data-first autocomplete="off" placeholder="1h30m" value=${typed} onInput=${(/** @type {any} */ e) => setTyped(e.target.value)} />
             <//>
             ${error && html`<${Failure} error=${error} />`}
             <div class="buttons">

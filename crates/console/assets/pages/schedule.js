@@ -194,8 +194,7 @@ function Editor({ queue, name, stored, text, reload }) {
     };
     const field = (/** @type {string} */ member, /** @type {string} */ placeholder = '') => html`
         <${Field} id=${`schedule-${member}`} label=${t(`schedule.${member}`)} note=${routesNote(member)} wrong=${wrong[member] ?? (error?.member === member ? error.detail : null)}>
-            <input id=${`schedule-${member}`} autocomplete="off" spellcheck="false" placeholder=${placeholder} value=${form[member]} disabled=${!may('produce')}
-                aria-invalid=${wrong[member] ? 'true' : undefined} onInput=${(/** @type {any} */ e) => set(member, e.target.value)} />
+            <input id=${`schedule-${member}`} autocomplete="off" spellcheck="false" placeholder=${placeholder} value=${form[member]} disabled=${!may('produce')} onInput=${(/** @type {any} */ e) => set(member, e.target.value)} />
         <//>`;
     const choice = (/** @type {string} */ member, /** @type {string[]} */ choices, /** @type {string} */ preset) => html`
         <${Field} id=${`schedule-${member}`} label=${t(`schedule.${member}`)} note=${t(`schedule.${member}.note`)}>

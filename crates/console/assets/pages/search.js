@@ -7,7 +7,7 @@ import { FIELDS, RANGES, STATES, bulkFilter, moveOf, parameters, withZone } from
 import { go, href, setQuery } from '../state/location.js';
 import { useLive } from '../state/live.js';
 import { may, now, zone } from '../state/session.js';
-import { Empty, Failure, Field, Loaded, QueueTabs, StateChip, TaskLink, Time } from '../ui/parts.js';
+import { Empty, Field, Loaded, QueueTabs, StateChip, TaskLink, Time } from '../ui/parts.js';
 import { Pager, Table } from '../ui/table.js';
 import { Confirm } from '../ui/dialog.js';
 
@@ -41,8 +41,7 @@ function Form({ queue, query, wrong }) {
     const range = RANGES.find(([, from, to]) => (fields.due_from ?? '') === from && (fields.due_to ?? '') === to)?.[0] ?? '';
     const text = (/** @type {string} */ name, /** @type {string} */ placeholder = '') => html`
         <${Field} id=${`search-${name}`} label=${t(`search.${name}`)} wrong=${wrong.includes(name) ? t('search.wrong_due') : null}>
-            <input id=${`search-${name}`} autocomplete="off" spellcheck="false" placeholder=${placeholder} value=${fields[name] ?? ''} aria-invalid=${wrong.includes(name) ? 'true' : undefined}
-                onInput=${(/** @type {any} */ e) => change(name, e.target.value)} />
+            <input id=${`search-${name}`} autocomplete="off" spellcheck="false" placeholder=${placeholder} value=${fields[name] ?? ''} onInput=${(/** @type {any} */ e) => change(name, e.target.value)} />
         <//>`;
     return html`
         <form class="search" role="search" onSubmit=${submit}>
@@ -83,9 +82,9 @@ function Form({ queue, query, wrong }) {
     `;
 }
 
-/** The field for the new due time of many tasks. @param {{value: string, onChange: (text: string) => void}} props */
-const MoveField = ({ value, onChange }) => html`
-    <${Field} id="move-to" label=${t('move.many_to')} note=${t('move.many_note')}>
+/** The field for the new due time of many tasks. @param {{value: string, wrong: boolean, onChange: (text: string) => void}} props */
+const MoveField = ({ value, wrong, onChange }) => html`
+    <${Field} id="move-to" label=${t('move.many_to')} note=${t('move.many_note')} wrong=${wrong ? t('move.wrong') : null}>
         <input id="move-to" autocomplete="off" value=${value} placeholder="by 1h" onInput=${(/** @type {any} */ e) => onChange(e.target.value)} />
     <//>`;
 
@@ -195,7 +194,7 @@ export function Search({ queue, query }) {
         ${
             open?.what === 'move' &&
             html`<${Confirm} title=${t('bulk.move_title', { queue })} action=${t('action.move')} queue=${queue} offerRevoke onClose=${close}
-            text=${html`${open.text}<${MoveField} value=${target} onChange=${setTarget} />${target !== '' && !move && html`<${Failure} error=${{ status: 0, title: t('move.wrong'), detail: '', hint: '' }} />`}`}
+            text=${html`${open.text}<${MoveField} value=${target} wrong=${target !== '' && !move} onChange=${setTarget} />`}
             count=${() => routes.bulkMove(queue, { filter: open.filter, delay: '0s', dry_run: true, revoke: true })}
             run=${async (/** @type {any} */ { revoke }) => {
                 if (!move) throw { status: 0, title: t('move.wrong'), detail: '', hint: '' };

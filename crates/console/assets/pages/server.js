@@ -93,7 +93,7 @@ export function Clock() {
                 e.preventDefault();
                 if (by && !wrong && !busy && time !== null) step(by.trim());
             }}>
-                <${Field} id="clock-by" label=${t('clock.by')} wrong=${wrong}><input id="clock-by" autocomplete="off" placeholder="1h30m" value=${by} aria-invalid=${wrong ? 'true' : undefined} onInput=${(/** @type {any} */ e) => setBy(e.target.value)} /><//>
+                <${Field} id="clock-by" label=${t('clock.by')} wrong=${wrong}><input id="clock-by" autocomplete="off" placeholder="1h30m" value=${by} onInput=${(/** @type {any} */ e) => setBy(e.target.value)} /><//>
                 <button type="submit" disabled=${busy || time === null || by === '' || wrong !== null}>${t('clock.advance')}</button>
             </form>`
         }

@@ -27,7 +27,6 @@ function Setting({ field, value, server, disabled, onChange }) {
     const refused = server?.member === field.name ? server.detail : null;
     const wrong = problem ? t(problem, limits(field)) : refused;
     const preset = field.preset ?? t('settings.no_limit');
-    const described = wrong ? `${id}-wrong` : undefined;
     return html`
         <${Field} id=${id} label=${settingWord(field.name)} note=${t(`setting.${field.name}.note`)} wrong=${wrong}>
             <div class="with-button">
@@ -36,8 +35,7 @@ function Setting({ field, value, server, disabled, onChange }) {
                         ? html`<select id=${id} value=${value} disabled=${disabled} onChange=${(/** @type {any} */ e) => onChange(e.target.value)}>
                         <option value="">${preset}</option>${field.choices?.map((c) => html`<option value=${c} selected=${c === value}>${c}</option>`)}
                     </select>`
-                        : html`<input id=${id} value=${value} placeholder=${preset} disabled=${disabled} autocomplete="off" spellcheck="false" inputmode=${field.kind === 'integer' ? 'numeric' : 'text'}
-                        aria-invalid=${wrong ? 'true' : undefined} aria-describedby=${described} onInput=${(/** @type {any} */ e) => onChange(e.target.value)} />`
+                        : html`<input id=${id} value=${value} placeholder=${preset} disabled=${disabled} autocomplete="off" spellcheck="false" inputmode=${field.kind === 'integer' ? 'numeric' : 'text'} onInput=${(/** @type {any} */ e) => onChange(e.target.value)} />`
                 }
                 ${may('admin') && html`<button type="button" class="quiet" disabled=${disabled || value === ''} onClick=${() => onChange('')} aria-label=${t('settings.reset_of', { name: settingWord(field.name) })}>${t('settings.reset')}</button>`}
             </div>

@@ -20,7 +20,7 @@ export const QueueChips = ({ queue }) => html`
 /** A time, relative with the absolute one as its tooltip, or both. @param {{ms: number, both?: boolean}} props */
 export function Time({ ms, both }) {
     useClock();
-    return html`<time datetime=${new Date(ms).toISOString()} title=${instant(ms, true)}>${both ? html`${instantShort(ms)} <span class="dim">${relative(ms)}</span>` : relative(ms)}</time>`;
+    return html`<time datetime=${new Date(ms).toISOString()} title=${instant(ms, true)}>${both ? html`${instant(ms)} <span class="dim">${relative(ms)}</span>` : relative(ms)}</time>`;
 }
 
 /** @param {{queue: string}} props */
@@ -160,12 +160,45 @@ export const QueueTabs = ({ queue, page }) => html`
     </nav>
 `;
 
-/** A field with its label, a note and what is wrong with it. @param {{id: string, label: string, note?: any, wrong?: string | null, children: any}} props */
-export const Field = ({ id, label, note, wrong, children }) => html`
-    <div class=${`field ${wrong ? 'field-wrong' : ''}`}>
-        <label for=${id}>${label}</label>
-        ${children}
-        ${note && html`<small class="dim">${note}</small>`}
-        ${wrong && html`<small class="wrong" id=${`${id}-wrong`} role="alert"><${Marked} text=${wrong} /></small>`}
-    </div>
-`;
+/** The fault of a field is shown after a pause in the typing, or when the field is left. */
+const PAUSE_MS = 800;
+
+/**
+ * A field with its label, a note and what is wrong with it. The input that has the id is described by both.
+ * @param {{id: string, label: string, note?: any, wrong?: string | null, children: any}} props
+ */
+export function Field({ id, label, note, wrong, children }) {
+    const [shown, setShown] = useState(wrong ?? '');
+    const timer = useRef(0);
+    const latest = useRef(wrong);
+    latest.current = wrong;
+    const show = () => {
+        window.clearTimeout(timer.current);
+        setShown(latest.current ?? '');
+    };
+    const showSoon = () => {
+        window.clearTimeout(timer.current);
+        timer.current = window.setTimeout(show, PAUSE_MS);
+    };
+    useEffect(() => {
+        // A fault that is repaired goes at once.
+        if (!wrong || document.activeElement?.id !== id) show();
+        else showSoon();
+        return () => window.clearTimeout(timer.current);
+    }, [wrong]);
+    useEffect(() => {
+        const field = document.getElementById(id);
+        const put = (/** @type {string} */ name, /** @type {string} */ value) =>
+            value ? field?.setAttribute(name, value) : field?.removeAttribute(name);
+        put('aria-describedby', `${note ? `${id}-note ` : ''}${shown ? `${id}-wrong` : ''}`.trim());
+        put('aria-invalid', shown ? 'true' : '');
+    });
+    return html`
+        <div class=${`field ${shown ? 'field-wrong' : ''}`} onInput=${() => wrong && showSoon()} onfocusout=${show}>
+            <label for=${id}>${label}</label>
+            ${children}
+            ${note && html`<small class="dim" id=${`${id}-note`}>${note}</small>`}
+            <small class="wrong" id=${`${id}-wrong`} role="status">${shown && html`<${Marked} text=${shown} />`}</small>
+        </div>
+    `;
+}

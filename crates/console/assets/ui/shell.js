@@ -23,7 +23,7 @@ import { browserZone } from '../logic/instant.js';
 import { isToken } from '../logic/route.js';
 import { useStore } from '../state/live.js';
 import { Dialog } from './dialog.js';
-import { Marked, wordsOf } from './parts.js';
+import { Field, Marked, wordsOf } from './parts.js';
 import * as routes from '../api/routes.js';
 
 /** @type {[string, string][]} */
@@ -122,11 +122,9 @@ export function Login() {
             <p>${t('login.text')}</p>
             ${hasToken.get() && html`<div class="box failure" role="alert"><strong>${t('login.refused')}</strong><p><${Marked} text=${detail} /></p><p class="dim"><${Marked} text=${hint} /></p></div>`}
             <form onSubmit=${submit}>
-                <div class="field">
-                    <label for="token">${t('login.token')}</label>
-                    <input id="token" type="password" autocomplete="off" spellcheck="false" value=${text} aria-invalid=${wrong ? 'true' : undefined} aria-describedby=${wrong ? 'token-wrong' : undefined} onInput=${(/** @type {any} */ e) => setText(e.target.value)} data-search />
-                    ${wrong && html`<small id="token-wrong" class="wrong" role="alert">${t('login.wrong')}</small>`}
-                </div>
+                <${Field} id="token" label=${t('login.token')} wrong=${wrong ? t('login.wrong') : null}>
+                    <input id="token" type="password" autocomplete="off" spellcheck="false" value=${text} onInput=${(/** @type {any} */ e) => setText(e.target.value)} data-search />
+                <//>
                 <label class="check"><input type="checkbox" checked=${keep} onChange=${(/** @type {any} */ e) => setKeep(e.target.checked)} />${t('login.keep')}</label>
                 <div class="buttons"><button type="submit" class="primary" disabled=${text.trim() === '' || wrong}>${t('login.go')}</button></div>
             </form>
