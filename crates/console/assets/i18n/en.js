@@ -198,6 +198,7 @@ export const en = {
     'jobs.stop_title': 'Stop job {id}',
     'jobs.text': 'The jobs under way and the last 100 that ended, the newest first.',
     'jobs.title': 'Jobs',
+    'key.act': 'Keys without Ctrl, Alt or Meta act',
     'key.close': 'Close, leave a field',
     'key.help': 'These keys',
     'key.queues': 'Queues',

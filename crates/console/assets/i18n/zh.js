@@ -196,6 +196,7 @@ export const zh = {
     'jobs.stop_title': '停止后台作业 {id}',
     'jobs.text': '进行中的后台作业和最近结束的 100 个，最新的在前。',
     'jobs.title': '后台作业',
+    'key.act': '单键快捷键有效',
     'key.close': '关闭，离开输入框',
     'key.help': '这些按键',
     'key.queues': '队列',

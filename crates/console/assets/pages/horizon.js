@@ -8,7 +8,7 @@ import { LABELS, ENDS, WINDOWS, barsOf, bucketFor, linearBars, logBarsOf, wallOf
 import { dueBetween } from '../logic/filter.js';
 import { go, href, setQuery } from '../state/location.js';
 import { useLive } from '../state/live.js';
-import { now } from '../state/session.js';
+import { keysAct, now } from '../state/session.js';
 import { Empty, Loaded } from '../ui/parts.js';
 import { Table } from '../ui/table.js';
 import { BarChart } from '../ui/chart.js';
@@ -99,6 +99,7 @@ export function Horizon({ query }) {
                 event.ctrlKey ||
                 event.metaKey ||
                 event.altKey ||
+                !keysAct.get() ||
                 /^(input|textarea|select)$/i.test(target.tagName) ||
                 document.querySelector('dialog[open]')
             )

@@ -96,6 +96,15 @@ export const zone = store(kept('zone') === 'UTC' ? 'UTC' : browserZone());
 /** `en` or `zh`. */
 export const language = store(kept('language') ?? (window.navigator.language.toLowerCase().startsWith('zh') ? 'zh' : 'en'));
 
+/** Whether single keys such as `/` act. A reader who speaks to the browser switches them off. */
+export const keysAct = store(kept('keys') !== 'off');
+
+/** @param {boolean} value */
+export function setKeysAct(value) {
+    keysAct.set(value);
+    keep('keys', value ? 'on' : 'off');
+}
+
 /** @param {string} value */
 export function setTheme(value) {
     theme.set(value);

@@ -7,11 +7,13 @@ import { connection } from '../api/client.js';
 import {
     caller,
     hasToken,
+    keysAct,
     language,
     logIn,
     logOut,
     login,
     server,
+    setKeysAct,
     setLanguage,
     setTheme,
     setZone,
@@ -21,7 +23,7 @@ import {
 } from '../state/session.js';
 import { browserZone } from '../logic/instant.js';
 import { isToken } from '../logic/route.js';
-import { useStore } from '../state/live.js';
+import { store, useStore } from '../state/live.js';
 import { Dialog } from './dialog.js';
 import { Field, Marked, wordsOf } from './parts.js';
 import * as routes from '../api/routes.js';
@@ -72,6 +74,7 @@ export function Header({ page }) {
                 <select aria-label=${t('shell.theme')} value=${chosenTheme} onChange=${(/** @type {any} */ e) => setTheme(e.target.value)}>
                     ${['system', 'light', 'dark'].map((name) => html`<option value=${name} selected=${name === chosenTheme}>${t(`shell.theme_${name}`)}</option>`)}
                 </select>
+                <button type="button" class="quiet" aria-label=${t('key.title')} title=${t('key.title')} onClick=${() => help.set(true)}>?</button>
                 ${known && html`<button type="button" class="quiet" onClick=${logOut}>${t('shell.logout')}</button>`}
             </div>
         </header>
@@ -161,15 +164,19 @@ function focusSoon(turns = 40) {
     if (turns > 0) window.setTimeout(() => focusSearch() || focusSoon(turns - 1), 50);
 }
 
+/** Whether the list of the keys is open. */
+const help = store(false);
+
 /** The keys that work on every page, and their list. */
 export function Keyboard() {
-    const [help, setHelp] = useState(false);
+    const open = useStore(help);
+    const act = useStore(keysAct);
     useEffect(() => {
         let gAt = 0;
         const onKey = (/** @type {KeyboardEvent} */ event) => {
             if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector('dialog[open]')) return;
             if (event.key === 'Escape' && typing(event)) /** @type {HTMLElement} */ (event.target).blur();
-            if (typing(event)) return;
+            if (typing(event) || !keysAct.get()) return;
             const page = Date.now() - gAt < 1500 && GO.find(([key]) => key === event.key);
             gAt = 0;
             if (page) {
@@ -177,7 +184,7 @@ export function Keyboard() {
                 go(href(page[1]));
                 if (event.key === 'q') focusSoon();
             } else if (event.key === 'g') gAt = Date.now();
-            else if (event.key === '?') setHelp(true);
+            else if (event.key === '?') help.set(true);
             else if (event.key === '/') {
                 event.preventDefault();
                 if (!focusSearch()) {
@@ -189,7 +196,7 @@ export function Keyboard() {
         document.addEventListener('keydown', onKey);
         return () => document.removeEventListener('keydown', onKey);
     }, []);
-    if (!help) return null;
+    if (!open) return null;
     const keys = [
         ['/', 'key.search'],
         ['g o', 'overview.title'],
@@ -201,8 +208,9 @@ export function Keyboard() {
         ['?', 'key.help'],
         ['Esc', 'key.close'],
     ];
-    return html`<${Dialog} title=${t('key.title')} onClose=${() => setHelp(false)}>
+    return html`<${Dialog} title=${t('key.title')} onClose=${() => help.set(false)}>
         <dl class="keys">${keys.map(([key, word]) => html`<div><dt>${key.split(' ').map((k) => html`<kbd>${k}</kbd> `)}</dt><dd>${t(word)}</dd></div>`)}</dl>
-        <div class="buttons"><button type="button" data-first onClick=${() => setHelp(false)}>${t('action.close')}</button></div>
+        <label class="check"><input type="checkbox" checked=${act} onChange=${(/** @type {any} */ e) => setKeysAct(e.target.checked)} />${t('key.act')}</label>
+        <div class="buttons"><button type="button" data-first onClick=${() => help.set(false)}>${t('action.close')}</button></div>
     <//>`;
 }
