@@ -145,6 +145,7 @@ export const en = {
     'horizon.from_schedules': 'Expected from schedules',
     'horizon.help': 'Click a bar or drag over several to look closer. Choose a queue to list its tasks.',
     'horizon.help_queue': 'Click a bar for its tasks, or drag over several to look closer.',
+    'horizon.left': '{n} task is left over from before this range.|{n} tasks are left over from before this range.',
     'horizon.next': 'Next {length}',
     'horizon.no_schedules': 'Tasks that schedules will put, and later instants of timelines, are not counted.',
     'horizon.no_wall': 'The rate {rate} suffices for every range.',

@@ -144,6 +144,7 @@ export const zh = {
     'horizon.from_schedules': '调度规则预计',
     'horizon.help': '点一根柱子或拖过几根，可以放大。选定队列后可以列出任务。',
     'horizon.help_queue': '点一根柱子列出任务，拖过几根可以放大。',
+    'horizon.left': '这一段之前有 {n} 个任务顺延到这里。',
     'horizon.next': '今后 {length}',
     'horizon.no_schedules': '调度规则将要产生的任务和时间线后面的时刻不计在内。',
     'horizon.no_wall': '速率 {rate} 在每一段都够用。',

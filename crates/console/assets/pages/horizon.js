@@ -4,7 +4,7 @@ import { html, useEffect, useRef, useState } from '../vendor/preact.js';
 import { instant, length, number, span, t } from '../i18n/index.js';
 import * as routes from '../api/routes.js';
 import { parseRate } from '../logic/duration.js';
-import { LABELS, ENDS, WINDOWS, barsOf, bucketFor, linearBars, logBarsOf, wallOf } from '../logic/horizon.js';
+import { LABELS, ENDS, WINDOWS, barsOf, bucketFor, leftAt, linearBars, logBarsOf, wallOf } from '../logic/horizon.js';
 import { dueBetween } from '../logic/filter.js';
 import { go, href, setQuery } from '../state/location.js';
 import { useLive } from '../state/live.js';
@@ -83,7 +83,11 @@ export function Horizon({ query }) {
                 zoomed ? zoomBars(signal, queue, from, to) : logBars(signal, queue),
                 dueNow(signal, queue),
             ]);
-            return { bars, ...due };
+            const rate = due.rate ? parseRate(due.rate) : null;
+            // A range that begins later begins with what the rate has left over by then.
+            const begin = zoomed && bars.length > 0 ? bars[0].from : 0;
+            const left = rate && begin > now() ? leftAt(await logBars(signal, queue), rate, due.due, begin) : due.due;
+            return { bars, ...due, left, later: begin > now() };
         },
         [queue, from, to],
         10_000,
@@ -127,7 +131,7 @@ export function Horizon({ query }) {
             const bars = data.bars;
             const sum = bars.reduce((all, bar) => all + bar.tasks + bar.expected, 0);
             const rate = data.rate ? parseRate(data.rate) : null;
-            const wall = rate ? wallOf(bars, rate, data.due) : null;
+            const wall = rate ? wallOf(bars, rate, data.left) : null;
             const hits = wall && wall.wall >= 0 ? bars[wall.wall] : null;
             const at = now();
             const range = (/** @type {import('../logic/horizon.js').Bar} */ bar) =>
@@ -205,6 +209,7 @@ export function Horizon({ query }) {
             ];
             return html`
                 <p>${summary}${zoomed ? html` <span class="dim">${span(from, to)}</span>` : ''}</p>
+                ${rate && data.later && html`<p class="dim">${t('horizon.left', { n: data.left })}</p>`}
                 ${
                     rate &&
                     (hits
