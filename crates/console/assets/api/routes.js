@@ -58,8 +58,10 @@ export const ready = async (signal) => (await call('GET', ['readyz'], { signal, 
 export const whoami = async (signal) => (await call('GET', ['v1', 'whoami'], { signal })).data;
 /** @param {Signal} signal */
 export const metrics = async (signal) => (await call('GET', ['metrics'], { signal, text: true, headers: { accept: 'text/plain' } })).text;
+/** @param {Signal} signal */
+export const openapi = async (signal) => (await call('GET', ['openapi.json'], { signal, text: true })).text;
 /** The release is in the description of the API, for a server without `whoami`. @param {Signal} signal */
-export const release = async (signal) => (await call('GET', ['openapi.json'], { signal })).data.info.version;
+export const release = async (signal) => JSON.parse(await openapi(signal)).info.version;
 /** @param {string} by */
 export const advance = async (by) => (await call('POST', ['v1', 'clock', 'advance'], { body: { by }, long: true })).data;
 /**

@@ -1,14 +1,15 @@
 /** The server itself: what it is, and its virtual clock. */
 
 import { html, useState } from '../vendor/preact.js';
-import { instant, length, number, t } from '../i18n/index.js';
+import { instant, length, number, size, t } from '../i18n/index.js';
 import * as routes from '../api/routes.js';
 import { parseDuration } from '../logic/duration.js';
 import { clockWithin } from '../logic/horizon.js';
+import { SHOWN_MAX } from '../logic/payload.js';
 import { base } from '../state/location.js';
 import { useLive, useStore } from '../state/live.js';
-import { caller, may, server, virtualNow } from '../state/session.js';
-import { Empty, Failure, Field, Loading, QueueLink } from '../ui/parts.js';
+import { caller, hasToken, may, server, virtualNow } from '../state/session.js';
+import { Copy, Empty, Failure, Field, Loaded, Loading, QueueLink, download } from '../ui/parts.js';
 import { Table } from '../ui/table.js';
 
 /** The number of ready and dead tasks of each queue. @returns {Promise<Map<string, any>>} */
@@ -124,6 +125,27 @@ export function Clock() {
     `;
 }
 
+/** The address of what the server has beside the console. @param {string} path */
+const outside = (path) => new URL(`../${path}`, base).href;
+
+/** A text of the server: a link, or with a token, which a link does not send, the text itself. @param {{path: string, label: string, load: (signal: AbortSignal | undefined) => Promise<string>}} props */
+function Document({ path, label, load }) {
+    const known = useStore(hasToken);
+    const [open, setOpen] = useState(false);
+    const live = useLive(async (signal) => (open ? load(signal) : ''), [open]);
+    if (!known) return html`<li><a href=${outside(path)}>${label}</a></li>`;
+    return html`<li>
+        <button type="button" class="quiet" aria-expanded=${open ? 'true' : 'false'} onClick=${() => setOpen(!open)}>${label}</button>
+        ${
+            open &&
+            html`<${Loaded} live=${live}>${(/** @type {string} */ text) => html`
+                <div class="buttons"><${Copy} text=${text} /><button type="button" class="quiet" onClick=${() => download(path, new TextEncoder().encode(text), 'text/plain')}>${t('payload.download')}</button></div>
+                <pre class="payload" tabindex="0" role="region" aria-label=${label}>${text.slice(0, SHOWN_MAX)}</pre>
+                ${text.length > SHOWN_MAX && html`<p class="note">${t('payload.cut', { size: size(text.length) })}</p>`}`}<//>`
+        }
+    </li>`;
+}
+
 export function About() {
     const state = useStore(server);
     const known = useStore(caller);
@@ -143,7 +165,6 @@ export function About() {
         ['about.scopes', known?.scopes?.join(', ')],
         ['about.address', new URL('../', base).href],
     ];
-    const at = (/** @type {string} */ path) => new URL(`../${path}`, base).href;
     const module = (/** @type {string} */ path) => new URL(`../${path}`, import.meta.url).href;
     return html`
         <h1 tabindex="-1">${t('about.title')}</h1>
@@ -152,9 +173,9 @@ export function About() {
         ${facts && html`<dl class="facts">${facts.filter(([, value]) => value).map(([word, value]) => html`<div><dt>${t(word)}</dt><dd>${value}</dd></div>`)}</dl>`}
         <h2>${t('about.more')}</h2>
         <ul class="links">
-            <li><a href=${at('openapi.json')}>${t('about.openapi')}</a></li>
-            <li><a href=${at('metrics')}>${t('about.metrics')}</a></li>
-            <li><a href=${at('readyz')}>${t('about.ready')}</a></li>
+            <${Document} path="openapi.json" label=${t('about.openapi')} load=${routes.openapi} />
+            <${Document} path="metrics" label=${t('about.metrics')} load=${routes.metrics} />
+            <li><a href=${outside('readyz')}>${t('about.ready')}</a></li>
         </ul>
         <h2>${t('about.licences')}</h2>
         <p>${t('about.licences_text')} <a href=${module('vendor/LICENSE-preact.txt')} data-outside>Preact (MIT)</a>, <a href=${module('vendor/LICENSE-htm.txt')} data-outside>htm (Apache-2.0)</a>.</p>
