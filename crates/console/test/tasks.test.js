@@ -130,13 +130,12 @@ test('a redrive of all stops at the number that was confirmed, and when its dial
     assert.deepEqual(sent, [1000, 500]);
 });
 
-test('a tag with a comma survives the form of a schedule', () => {
-    const stored = ['a, b', 'c', 'x,y,z'];
+test('each line of the form of a schedule is a tag, with its commas', () => {
+    const stored = ['a, b', ' c', 'x,y,z'];
     assert.deepEqual(readTags(writeTags(stored), stored), stored);
-    assert.deepEqual(readTags(`${writeTags(stored)}, d`, stored), [...stored, 'd']);
-    assert.deepEqual(readTags('c, x,y,z', stored), ['c', 'x,y,z']);
-    assert.deepEqual(readTags(' report,  nightly ,', []), ['report', 'nightly']);
-    assert.deepEqual(readTags(' , ', stored), []);
+    assert.deepEqual(readTags(`${writeTags(stored)}\nd, e`, stored), [...stored, 'd, e']);
+    assert.deepEqual(readTags(' report \n\n nightly\n', []), ['report', 'nightly']);
+    assert.deepEqual(readTags(' \n', stored), []);
 });
 
 test('a length of a move counts from the clock of the server', () => {

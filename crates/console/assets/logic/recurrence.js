@@ -41,26 +41,18 @@ export function repeatsWithinAnHour(cron) {
     return fields.length >= 5 && (/[*/,-]/.test(minute) || minute === '*') && /^\*/.test(hour ?? '');
 }
 
-/** Tags as a person edits them. @param {string[]} tags */
-export const writeTags = (tags) => tags.join(', ');
+/** Tags as a person edits them: one on each line, since a tag may contain a comma. @param {string[]} tags */
+export const writeTags = (tags) => tags.join('\n');
 
 /**
- * The tags that were typed. The stored ones stay as they are while their text is unchanged, since a tag may contain a comma.
+ * The tags that were typed. Blanks around a tag go, except for those of a stored one.
  * @param {string} text
  * @param {string[]} stored
  */
-export function readTags(text, stored) {
-    if (text === writeTags(stored)) return stored;
-    // A stored tag with a comma is found whole, the longest first, so that an edit of another tag leaves it.
-    const whole = stored.filter((tag) => tag.includes(',')).sort((a, b) => b.length - a.length);
-    const found = [];
-    for (let rest = text; rest.trim() !== '';) {
-        rest = rest.replace(/^[\s,]+/, '');
-        const tag = whole.find((name) => rest.startsWith(name.trimStart()) && /^\s*(,|$)/.test(rest.slice(name.trimStart().length)));
-        const length = tag ? tag.trimStart().length : (rest + ',').indexOf(',');
-        const text_ = tag ?? rest.slice(0, length).trim();
-        if (text_ !== '') found.push(text_);
-        rest = rest.slice(length);
-    }
-    return found;
-}
+export const readTags = (text, stored) =>
+    text === writeTags(stored)
+        ? stored
+        : text
+              .split('\n')
+              .map((line) => (stored.includes(line) ? line : line.trim()))
+              .filter((tag) => tag !== '');

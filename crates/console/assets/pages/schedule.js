@@ -91,6 +91,16 @@ function wrongOf(form) {
     return wrong;
 }
 
+/** @param {string} queue @param {string} name */
+const exists = (queue, name) =>
+    routes.schedule(queue, name, undefined).then(
+        () => true,
+        (error) => {
+            if (error.kind === 'no-schedule') return false;
+            throw error;
+        },
+    );
+
 /** The next instants, and what the zone's clocks do. @param {{spec: any, live: import('../state/live.js').Live<any>}} props */
 function Preview({ spec, live }) {
     const zone = spec.tz || 'UTC';
@@ -182,18 +192,22 @@ function Editor({ queue, name, stored, text, reload }) {
         event.preventDefault();
         if (body === '') return;
         setBusy(true);
-        routes
-            .putSchedule(queue, name, body, stored?.version ?? null)
-            .then(() => {
-                setError(null);
-                setSaved(true);
-                if (!stored) go(href('schedule', { queue, name }), true);
-                reload();
-            }, setError)
+        const put = async () => {
+            // The API has no condition for a schedule that must be new, so the page looks before it puts one.
+            if (!stored && (await exists(queue, name)))
+                throw new Problem({ status: 412, title: t('schedule.exists'), detail: t('schedule.exists_text') });
+            await routes.putSchedule(queue, name, body, stored?.version ?? null);
+            setError(null);
+            setSaved(true);
+            if (!stored) go(href('schedule', { queue, name }), true);
+            reload();
+        };
+        put()
+            .catch(setError)
             .finally(() => setBusy(false));
     };
     const field = (/** @type {string} */ member, /** @type {string} */ placeholder = '') => html`
-        <${Field} id=${`schedule-${member}`} label=${t(`schedule.${member}`)} note=${routesNote(member)} wrong=${wrong[member] ?? (error?.member === member ? error.detail : null)}>
+        <${Field} id=${`schedule-${member}`} label=${t(`schedule.${member}`)} note=${routesNote(member)} wrong=${(stored || changed ? wrong[member] : null) ?? (error?.member === member ? error.detail : null)}>
             <input id=${`schedule-${member}`} autocomplete="off" spellcheck="false" placeholder=${placeholder} value=${form[member]} disabled=${!may('produce')} onInput=${(/** @type {any} */ e) => set(member, e.target.value)} />
         <//>`;
     const choice = (/** @type {string} */ member, /** @type {string[]} */ choices, /** @type {string} */ preset) => html`
@@ -223,7 +237,10 @@ function Editor({ queue, name, stored, text, reload }) {
                     <summary>${t('schedule.more')}</summary>
                     ${field('start', '2030-01-01T00:00:00Z')}${field('end', '2031-01-01T00:00:00Z')}${field('count')}${field('jitter', '30s')}
                     ${choice('catch_up', ['skip', 'once', 'all'], 'once')}${choice('overlap', ['skip', 'queue', 'allow'], 'allow')}
-                    ${field('tags', 'report, nightly')}${field('priority', '1024')}${field('group')}${field('expire_after', '1h')}
+                    <${Field} id="schedule-tags" label=${t('schedule.tags')}>
+                        <textarea id="schedule-tags" rows="2" spellcheck="false" placeholder="nightly" value=${form.tags} disabled=${!may('produce')} onInput=${(/** @type {any} */ e) => set('tags', e.target.value)}></textarea>
+                    <//>
+                    ${field('priority', '1024')}${field('group')}${field('expire_after', '1h')}
                 </details>
                 ${
                     stored?.payload_base64 === undefined &&
