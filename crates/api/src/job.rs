@@ -80,7 +80,7 @@ pub struct JobBody {
 body! {
     /// A change of many tasks that goes on after its call was answered, also after a restart of the server. If the server was killed, the counts may lack the page of up to 1,000 tasks that the job was at.
     ///
-    /// A job has one of the members `cancelled`, `moved` and `purged`: the one of its action.
+    /// `done` counts the changed tasks of every job. A job also has one of the members `cancelled`, `moved` and `purged`, with the same number: the one of its action.
     pub(crate) struct JobMembers: group "Job" {
         /// The number of the job.
         id: u64 = has(count());
@@ -88,6 +88,8 @@ body! {
         queue: String = has(text(200, ""));
         /// The action of the job.
         action: JobAction = shown(JobAction::Cancel, choice());
+        /// The kind of the job. It is the same word as `action`.
+        kind: JobAction = shown(JobAction::Cancel, choice());
         /// The state of the job. A job that waits for its turn is `running`, too.
         state: JobState = has(choice());
         /// Whether the job only counts tasks and changes nothing.
@@ -98,6 +100,8 @@ body! {
         looked_at: u64 = has(count());
         /// Number of tasks that the job found. A task that is postponed or dies while the job runs may be counted twice.
         matched: u64 = has(count());
+        /// Number of tasks that the job has changed so far. A job that only counts tasks changes none.
+        done: u64 = shown(0, count());
         /// Number of tasks that a job with the action `cancel` has cancelled.
         cancelled: Option<u64> = may(count());
         /// Number of tasks that a job with the action `move` has moved.
@@ -122,7 +126,8 @@ impl Meaning for JobBody {
             JobAction::Move => members.moved,
             JobAction::Purge => members.purged,
         };
-        let done = counted.unwrap_or_default();
+        // Stored jobs and answers of earlier releases have the count of the action only.
+        let done = counted.unwrap_or(members.done);
         Ok(Self { id, queue, action, state, dry_run, of, looked_at, matched, done, skipped, error })
     }
 
@@ -136,11 +141,13 @@ impl Meaning for JobBody {
             id,
             queue,
             action,
+            kind: action,
             state,
             dry_run,
             of,
             looked_at,
             matched,
+            done,
             cancelled,
             moved,
             purged,
@@ -170,7 +177,7 @@ mod tests {
     fn a_job_counts_under_the_name_of_its_action() {
         for action in JobAction::ALL {
             let text = format!(
-                r#"{{"id":1,"queue":"q","action":"{}","state":"running","dry_run":false,"of":9,"looked_at":8,"matched":7,"{}":6}}"#,
+                r#"{{"id":1,"queue":"q","action":"{0}","kind":"{0}","state":"running","dry_run":false,"of":9,"looked_at":8,"matched":7,"done":6,"{1}":6}}"#,
                 action.name(),
                 action.counted()
             );
@@ -178,6 +185,14 @@ mod tests {
             assert_eq!((job.action, job.matched, job.done), (action, 7, 6));
             assert_eq!(serde_json::to_string(&job).expect("JSON"), text);
         }
+    }
+
+    /// A job of an earlier release, which had neither `kind` nor `done`.
+    #[test]
+    fn a_job_without_its_kind_is_read() {
+        let text = r#"{"id":1,"queue":"q","action":"move","state":"done","dry_run":false,"of":9,"looked_at":9,"matched":7,"moved":6}"#;
+        let job: JobBody = serde_json::from_str(text).expect("a job");
+        assert_eq!((job.action, job.done), (JobAction::Move, 6));
     }
 
     /// A job that a release without moves has stored goes on after an update.

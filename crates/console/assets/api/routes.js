@@ -35,7 +35,7 @@ export const HAS = {
     release: false,
     deadGroups: false,
     deadFilter: false,
-    jobKind: false,
+    jobKind: true,
     schedulesSorted: false,
     previewUnsaved: false,
 };

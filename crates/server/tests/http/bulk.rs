@@ -99,6 +99,8 @@ fn above_ten_thousand_a_job_cancels_and_leaves_later_tasks_alone() {
     let done = over(&served, &job);
     assert_eq!((&done["state"], &done["matched"]), (&json!("done"), &json!(10_001)));
     assert_eq!((&done["cancelled"], &done["looked_at"]), (&json!(10_001), &done["of"]));
+    assert_eq!((&done["kind"], &done["done"]), (&json!("cancel"), &json!(10_001)));
+    assert_eq!(served.expect(200, "GET", "/v1/jobs", "")["jobs"][0], done, "a row of the list is the job");
     assert_eq!(served.counts("q"), [1, 0, 0]);
     let stopped = served.expect(200, "DELETE", &format!("/v1/jobs/{}", job["id"]), "");
     assert_eq!(stopped["state"], "done", "it was over");
