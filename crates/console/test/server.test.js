@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseEvents } from '../assets/logic/events.js';
-import { percentile, rates, statsOf } from '../assets/logic/metrics.js';
+import { percentile, rates, statsOf, streamedStats } from '../assets/logic/metrics.js';
 
 test('events are split, also where a chunk ends inside one', () => {
     const first = parseEvents(': hello\n\nevent: stats\r\nid: 1\r\ndata: {"a":\r\ndata: 1}\r\n\r\nevent: jo');
-    assert.deepEqual(first, { events: [{ event: 'stats', data: '{"a":\n1}', id: '1' }], rest: 'event: jo' });
+    assert.deepEqual(first, { events: [{ event: 'stats', data: '{"a":\n1}', id: '1' }], rest: 'event: jo', retry: null });
+    assert.equal(parseEvents('retry: 2000\n\nevent: x').retry, 2000);
     assert.deepEqual(parseEvents(`${first.rest}bs\ndata: []\n\n`).events, [{ event: 'jobs', data: '[]', id: '' }]);
 });
 
@@ -31,4 +32,26 @@ test('rates and bounds come from two looks at the metrics', () => {
     assert.equal(percentile(before.lateness, after.lateness, 0.99), 5000);
     assert.equal(percentile(after.lateness, after.lateness, 0.99), null);
     assert.deepEqual([after.oldestByQueue['a"b'], after.roomBytes, after.counters.acked, after.counters.nacked], [1500, null, 3, 1]);
+});
+
+test('streamed statistics have the bounds and ages of the metrics', () => {
+    const event = {
+        now: '2030-01-01T00:00:10.000Z',
+        queues: 2,
+        totals: { scheduled: 1, ready: 2, leased: 3, dead: 4 },
+        counters: { put: 5 },
+        oldest_due: '2030-01-01T00:00:08.500Z',
+        lateness: [
+            { le_us: 1000, count: 1 },
+            { le_us: null, count: 2 },
+        ],
+    };
+    const stats = streamedStats(event, 7);
+    assert.deepEqual([stats.at, stats.oldestDueMs, stats.roomBytes, stats.queues], [7, 1500, null, 2]);
+    assert.deepEqual(stats.lateness, [
+        { le: 0.001, count: 1 },
+        { le: Infinity, count: 2 },
+    ]);
+    assert.equal(stats.commit, null);
+    assert.equal(streamedStats({ ...event, oldest_due: null }, 7).oldestDueMs, null);
 });

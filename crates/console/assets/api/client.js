@@ -166,9 +166,13 @@ export async function call(method, segments, options = {}) {
     return { data, status: response.status, etag: response.headers.get('etag'), text };
 }
 
+/** A stream sends a comment every 15 s, so one that is silent for longer is broken. */
+const SILENCE_MS = 40_000;
+const WAIT_MAX_MS = 4000;
+
 /**
- * Reads a stream of events until it is stopped. A broken stream is opened again after 0.5 s, then 1, 2, and at most 4 s. `EventSource` is
- * not used because it sends no `Authorization`.
+ * Reads a stream of events until it is stopped. A broken stream is opened again after the time that the server names, then after twice
+ * that, and at most after 4 s. `EventSource` is not used because it sends no `Authorization`.
  * @param {string[]} segments
  * @param {Options['query']} query
  * @param {(event: string, data: any) => void} onEvent
@@ -178,15 +182,23 @@ export async function call(method, segments, options = {}) {
 export function stream(segments, query, onEvent, onProblem) {
     const stop = new AbortController();
     (async () => {
-        let wait = 500;
+        let retry = 1000;
+        let wait = retry;
         while (!stop.signal.aborted) {
+            const silence = new AbortController();
+            let timer = 0;
+            const hear = () => {
+                window.clearTimeout(timer);
+                timer = window.setTimeout(() => silence.abort(), SILENCE_MS);
+            };
+            hear();
             try {
                 const secret = token();
                 const response = await send(
                     secret,
                     'GET',
                     segments,
-                    { query, signal: stop.signal, headers: { accept: 'text/event-stream' } },
+                    { query, signal: AbortSignal.any([stop.signal, silence.signal]), headers: { accept: 'text/event-stream' } },
                     true,
                 );
                 if (!response.ok || !response.body) {
@@ -198,24 +210,28 @@ export function stream(segments, query, onEvent, onProblem) {
                 let rest = '';
                 for (;;) {
                     const { done, value } = await reader.read();
-                    if (done) break;
+                    if (done || stop.signal.aborted) break;
+                    hear();
                     const parsed = parseEvents(rest + value);
                     rest = parsed.rest;
+                    retry = parsed.retry ?? retry;
+                    wait = retry;
                     for (const { event, data } of parsed.events) onEvent(event, JSON.parse(data));
-                    wait = 500;
                     observe(true);
                 }
             } catch (error) {
                 if (stop.signal.aborted) return;
+                if (silence.signal.aborted) observe(false);
                 if (error instanceof Problem) {
                     onProblem(error);
                     // A refusal stays one; only a full or a stopping server is asked again.
                     if (error.status >= 400 && error.status < 500 && error.status !== 429) return;
                 }
+            } finally {
+                window.clearTimeout(timer);
             }
-            observe(false);
             await new Promise((done) => setTimeout(done, wait));
-            wait = Math.min(4000, wait * 2);
+            wait = Math.min(WAIT_MAX_MS, wait * 2);
         }
     })();
     return () => stop.abort();

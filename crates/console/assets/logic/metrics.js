@@ -29,11 +29,12 @@ export function samples(text, names) {
  * @property {number} at Milliseconds of the browser's clock.
  * @property {Record<string, number>} counters By the words of the rates.
  * @property {Histogram} lateness
- * @property {Histogram} commit
+ * @property {Histogram | null} commit Null for a token with a scope.
  * @property {number | null} oldestDueMs
  * @property {number | null} roomBytes
  * @property {Record<string, number>} oldestByQueue Milliseconds.
  * @property {Record<string, number>} [totals] The tasks of all queues by state.
+ * @property {number} [queues] Number of all queues.
  */
 
 const COUNTERS = /** @type {const} */ ([
@@ -84,23 +85,28 @@ export function statsOf(text, at) {
     };
 }
 
+/** How long an instant is past at another, in milliseconds. @param {string | null} at @param {string} now */
+export const ageAt = (at, now) => (at === null ? null : Math.max(0, Date.parse(now) - Date.parse(at)));
+
 /**
- * The statistics that the server streams. They have the members of `Stats` in the units of the API, and the counts of all queues.
+ * The statistics of an event `stats`.
  * @param {any} event
  * @param {number} at
  * @returns {Stats}
  */
 export function streamedStats(event, at) {
-    const histogram = (/** @type {[number | null, number][]} */ pairs) => pairs.map(([le, count]) => ({ le: le ?? Infinity, count }));
+    const histogram = (/** @type {{le_us: number | null, count: number}[]} */ buckets) =>
+        buckets.map(({ le_us, count }) => ({ le: le_us === null ? Infinity : le_us / 1e6, count }));
     return {
         at,
         counters: event.counters,
         lateness: histogram(event.lateness),
-        commit: histogram(event.commit),
-        oldestDueMs: event.oldest_due_ms,
-        roomBytes: event.room_bytes,
+        commit: event.commit ? histogram(event.commit) : null,
+        oldestDueMs: ageAt(event.oldest_due, event.now),
+        roomBytes: event.room_bytes ?? null,
         oldestByQueue: {},
         totals: event.totals,
+        queues: event.queues,
     };
 }
 

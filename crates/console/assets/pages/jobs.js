@@ -3,7 +3,7 @@
 import { html, useState } from '../vendor/preact.js';
 import { length, number, t } from '../i18n/index.js';
 import * as routes from '../api/routes.js';
-import { useLive } from '../state/live.js';
+import { useLive, useStream } from '../state/live.js';
 import { may } from '../state/session.js';
 import { Chip, Empty, Failure, Loaded, QueueLink } from '../ui/parts.js';
 import { Confirm } from '../ui/dialog.js';
@@ -30,7 +30,12 @@ function timeLeft(job) {
 const doneBy = (job) => job.done ?? job.cancelled ?? job.moved ?? job.purged ?? job.redriven ?? 0;
 
 export function Jobs() {
-    const live = useLive((signal) => routes.jobs(signal), [], 1000);
+    const streams = useStream(
+        routes.HAS.events ? (onEvent, onProblem) => routes.events({ topics: 'jobs' }, onEvent, onProblem) : null,
+        [],
+        (event, data) => event === 'jobs' && live.replace(data),
+    );
+    const live = useLive((signal) => routes.jobs(signal), [], streams ? null : 1000);
     const [stopping, setStopping] = useState(/** @type {any} */ (null));
     const [error, setError] = useState(/** @type {any} */ (null));
     const columns = [

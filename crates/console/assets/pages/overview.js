@@ -3,9 +3,9 @@
 import { html, useEffect, useRef, useState } from '../vendor/preact.js';
 import { compact, length, number, rate, size, t } from '../i18n/index.js';
 import * as routes from '../api/routes.js';
-import { percentile, rates, statsOf, streamedStats } from '../logic/metrics.js';
+import { ageAt, percentile, rates, statsOf, streamedStats } from '../logic/metrics.js';
 import { href, setQuery } from '../state/location.js';
-import { useLive, useStore } from '../state/live.js';
+import { useLive, useStore, useStream } from '../state/live.js';
 import { server } from '../state/session.js';
 import { Empty, Loaded, QueueChips, QueueLink, StateChip, TaskLink, Tile, Time } from '../ui/parts.js';
 import { Table } from '../ui/table.js';
@@ -44,72 +44,65 @@ function rememberStats(stats) {
     while (stats.at - statsHistory[0].at > HISTORY_MS) statsHistory.shift();
 }
 
-/** The rows of all queues: from the stream of events, or asked for every 2 s. @param {string} prefix @param {(stats: import('../logic/metrics.js').Stats) => void} onStats */
-function useQueues(prefix, onStats) {
-    const [streamed, setStreamed] = useState(/** @type {any} */ (null));
-    const rows = useRef(/** @type {Map<string, any>} */ (new Map()));
+/** Whether the token may not read the metrics, which is asked once. */
+let metricsRefused = false;
+
+/** @param {AbortSignal} signal */
+async function polledStats(signal) {
+    if (metricsRefused) return null;
+    try {
+        return statsOf(await routes.metrics(signal), Date.now());
+    } catch (error) {
+        const { status } = /** @type {any} */ (error);
+        if (status !== 403 && status !== 404) throw error;
+        metricsRefused = true;
+        return null;
+    }
+}
+
+/**
+ * The queues whose names begin so, and the state of the whole server: from the stream of events, or asked for.
+ * @param {string} prefix
+ * @returns {{live: import('../state/live.js').Live<{queues: any[], more: boolean}>, stats: import('../logic/metrics.js').Stats | null}}
+ */
+function useServer(prefix) {
+    const [stats, setStats] = useState(/** @type {import('../logic/metrics.js').Stats | null} */ (null));
     const [slow, setSlow] = useState(false);
-    const polled = useLive(
+    const rows = useRef(/** @type {{of: string, by: Map<string, any>}} */ ({ of: prefix, by: new Map() }));
+    const take = (/** @type {import('../logic/metrics.js').Stats | null} */ next) => {
+        if (next) rememberStats(next);
+        setStats(next);
+    };
+    const streams = useStream(
+        routes.HAS.events ? (onEvent, onProblem) => routes.events({ topics: 'stats,queues', prefix }, onEvent, onProblem) : null,
+        [prefix],
+        (event, data) => {
+            if (event === 'stats') take(streamedStats(data, Date.now()));
+            if (event !== 'queues') return;
+            if (data.whole || rows.current.of !== prefix) rows.current = { of: prefix, by: new Map() };
+            const { by } = rows.current;
+            for (const row of data.queues) by.set(row.queue, row);
+            for (const name of data.removed) by.delete(name);
+            const queues = [...by.values()].map((row) => ({ ...row, age: ageAt(row.oldest_due, data.now) ?? 0 }));
+            remember(queues);
+            live.replace({ queues, more: data.more });
+        },
+    );
+    const live = useLive(
         async (signal) => {
-            if (routes.HAS.events) return null;
             const answer = await routes.allQueues(prefix, signal);
             remember(answer.queues);
             setSlow(answer.queues.length > QUEUES_QUICK);
             return answer;
         },
         [prefix],
-        routes.HAS.events ? 0 : slow ? 10_000 : 2000,
+        streams ? null : slow ? 10_000 : 2000,
     );
+    const asked = useLive(polledStats, [], streams ? null : 5000);
     useEffect(() => {
-        if (!routes.HAS.events) return undefined;
-        rows.current.clear();
-        return routes.events(
-            { topics: 'stats,queues', queue: prefix },
-            (event, data) => {
-                if (event === 'stats') {
-                    const stats = streamedStats(data, Date.now());
-                    rememberStats(stats);
-                    onStats(stats);
-                }
-                if (event !== 'queues') return;
-                for (const row of data.queues) rows.current.set(row.queue, row);
-                for (const name of data.removed ?? []) rows.current.delete(name);
-                remember([...rows.current.values()]);
-                setStreamed({
-                    data: { queues: [...rows.current.values()], more: data.more },
-                    error: null,
-                    at: Date.now(),
-                    loading: false,
-                    reload: polled.reload,
-                });
-            },
-            (error) => setStreamed((/** @type {any} */ before) => ({ ...before, data: before?.data ?? null, error })),
-        );
-    }, [prefix]);
-    return routes.HAS.events ? (streamed ?? { ...polled, data: null, loading: true }) : polled;
-}
-
-/** Whether the token may not read the metrics, which is asked once. */
-let metricsRefused = false;
-
-function useStats() {
-    return useLive(
-        async (signal) => {
-            if (metricsRefused || routes.HAS.events) return null;
-            try {
-                const stats = statsOf(await routes.metrics(signal), Date.now());
-                rememberStats(stats);
-                return stats;
-            } catch (error) {
-                const { status } = /** @type {any} */ (error);
-                if (status !== 403 && status !== 404) throw error;
-                metricsRefused = true;
-                return null;
-            }
-        },
-        [],
-        routes.HAS.events ? 0 : 5000,
-    );
+        if (asked.data) take(asked.data);
+    }, [asked.data]);
+    return { live, stats };
 }
 
 /** @param {{rows: any[], stats: import('../logic/metrics.js').Stats | null, more: boolean}} props */
@@ -121,7 +114,7 @@ function Tiles({ rows, stats, more }) {
     const minute = statsHistory.find((s) => stats && stats.at - s.at <= 65_000);
     const bound = (/** @type {'lateness' | 'commit'} */ name, /** @type {number} */ share) => {
         if (!stats || !minute || minute === stats) return '–';
-        const ms = percentile(minute[name], stats[name], share);
+        const ms = percentile(minute[name] ?? [], stats[name] ?? [], share);
         return ms === null
             ? '–'
             : ms === Infinity
@@ -141,7 +134,7 @@ function Tiles({ rows, stats, more }) {
                 html`
                 <${Tile} label=${t('overview.oldest')} value=${stats.oldestDueMs ? length(stats.oldestDueMs) : '–'} tone=${(stats.oldestDueMs ?? 0) > 60_000 ? 'warn' : ''} />
                 <${Tile} label=${t('overview.lateness')} value=${bound('lateness', 0.5)} note=${t('overview.p99', { value: bound('lateness', 0.99) })} />
-                <${Tile} label=${t('overview.commit')} value=${bound('commit', 0.99)} note=${state ? t(`durability.${state.durability}`) : ''} />
+                ${stats.commit && html`<${Tile} label=${t('overview.commit')} value=${bound('commit', 0.99)} note=${state ? t(`durability.${state.durability}`) : ''} />`}
                 ${stats.roomBytes !== null && html`<${Tile} label=${t('overview.room')} value=${size(stats.roomBytes)} />`}
             `
             }
@@ -166,12 +159,12 @@ function Rates() {
  * @param {any[]} rows
  * @param {string} key
  * @param {boolean} down
- * @param {Record<string, number>} ages
+ * @param {(row: any) => number} ageOf
  */
-function sorted(rows, key, down, ages) {
-    const value = (/** @type {any} */ row) => (key === 'age' ? (ages[row.queue] ?? 0) : row[key]);
+function sorted(rows, key, down, ageOf) {
+    const value = (/** @type {any} */ row) => (key === 'age' ? ageOf(row) : row[key]);
     const compare = (/** @type {any} */ a, /** @type {any} */ b) => {
-        if (key === 'worst') return (ages[b.queue] ?? 0) - (ages[a.queue] ?? 0) || b.ready - a.ready || b.dead - a.dead;
+        if (key === 'worst') return ageOf(b) - ageOf(a) || b.ready - a.ready || b.dead - a.dead;
         const [x, y] = [value(a), value(b)];
         return (x < y ? -1 : x > y ? 1 : 0) * (down ? -1 : 1);
     };
@@ -228,8 +221,7 @@ function Find({ wanted }) {
 /** @param {{query: Record<string, string>}} props */
 export function Overview({ query }) {
     const prefix = query.prefix ?? '';
-    const stats = useStats();
-    const live = useQueues(prefix, stats.replace);
+    const { live, stats } = useServer(prefix);
     const [typed, setTyped] = useState(prefix);
     useEffect(() => setTyped(prefix), [prefix]);
     const timer = useRef(0);
@@ -242,9 +234,7 @@ export function Overview({ query }) {
     const key = query.sort ?? 'worst';
     const down = query.order !== 'up';
     const sort = (/** @type {string} */ name) => setQuery({ sort: name, order: name === key && down ? 'up' : '', page: '' });
-    const ages = routes.HAS.events
-        ? Object.fromEntries((live.data?.queues ?? []).map((/** @type {any} */ row) => [row.queue, row.oldest_due_ms ?? 0]))
-        : (stats.data?.oldestByQueue ?? {});
+    const ageOf = (/** @type {any} */ row) => row.age ?? stats?.oldestByQueue[row.queue] ?? 0;
     const still = window.matchMedia('(prefers-reduced-motion: reduce)').matches;
     const count = (/** @type {string} */ name) => ({
         key: name,
@@ -269,14 +259,14 @@ export function Overview({ query }) {
             cell: (/** @type {any} */ row) =>
                 row.dead > 0 ? html`<a class="bad" href=${href('dead', { queue: row.queue })}>${number(row.dead)}</a>` : '0',
         },
-        ...(stats.data
+        ...(stats
             ? [
                   {
                       key: 'age',
                       label: t('overview.oldest'),
                       numeric: true,
                       sortable: true,
-                      cell: (/** @type {any} */ row) => (ages[row.queue] ? length(ages[row.queue]) : '–'),
+                      cell: (/** @type {any} */ row) => (ageOf(row) > 0 ? length(ageOf(row)) : '–'),
                   },
               ]
             : []),
@@ -295,11 +285,11 @@ export function Overview({ query }) {
         <h1 tabindex="-1">${t('overview.title')}</h1>
         ${routes.HAS.taskEverywhere && html`<${Find} wanted=${query.key ?? ''} />`}
         <${Loaded} live=${live}>${(/** @type {any} */ data) => {
-            const rows = sorted(data.queues, key, down, ages);
+            const rows = sorted(data.queues, key, down, ageOf);
             const pages = Math.max(1, Math.ceil(rows.length / PAGE));
             const page = Math.min(pages, Math.max(1, Number(query.page) || 1));
             return html`
-                ${(prefix !== '' || rows.length > 0) && html`<${Tiles} rows=${rows} stats=${stats.data} more=${data.more} />`}
+                ${(prefix !== '' || rows.length > 0) && html`<${Tiles} rows=${rows} stats=${stats} more=${data.more} />`}
                 ${rows.length > 0 && html`<${Rates} />`}
                 <div class="bar-of-fields">
                     <h2>${t('overview.queues')} <small class="dim">${data.more ? t('overview.first', { n: rows.length }) : t('overview.count', { n: rows.length })}</small></h2>

@@ -1,6 +1,6 @@
 /** A queue: counts, limits, what holds it up, and the buttons for it. */
 
-import { html, useState } from '../vendor/preact.js';
+import { html, useEffect, useState } from '../vendor/preact.js';
 import { instant, length, number, t } from '../i18n/index.js';
 import * as routes from '../api/routes.js';
 import { parseDuration } from '../logic/duration.js';
@@ -9,7 +9,7 @@ import { holdUps } from '../logic/story.js';
 import { FIELDS, valuesOf } from '../logic/settings.js';
 import { dueBetween } from '../logic/filter.js';
 import { go, href } from '../state/location.js';
-import { useLive } from '../state/live.js';
+import { useLive, useStream } from '../state/live.js';
 import { may } from '../state/session.js';
 import { Failure, Field, Gauge, Loaded, QueueChips, QueueTabs, Tile } from '../ui/parts.js';
 import { Confirm, Dialog } from '../ui/dialog.js';
@@ -75,7 +75,19 @@ function QueueHorizon({ queue }) {
 
 /** @param {{queue: string}} props */
 export function Queue({ queue }) {
-    const live = useLive((signal) => routes.queue(queue, signal), [queue], 2000);
+    const [row, setRow] = useState(/** @type {any} */ (null));
+    const streams = useStream(
+        routes.HAS.events ? (onEvent, onProblem) => routes.events({ topics: 'queues', queue }, onEvent, onProblem) : null,
+        [queue],
+        (event, data) => event === 'queues' && setRow({ at: Date.now(), ...data.queues[0] }),
+    );
+    // The stream has the counts. The settings are asked for.
+    const asked = useLive((signal) => routes.queue(queue, signal), [queue], streams ? 30_000 : 2000);
+    const told = `${row?.paused ?? false} ${row?.draining ?? false}`;
+    useEffect(() => {
+        if (row?.queue && asked.data && told !== `${asked.data.paused} ${asked.data.draining ?? false}`) asked.reload();
+    }, [told]);
+    const live = asked.data && row?.queue && row.at > (asked.at ?? 0) ? { ...asked, data: { ...asked.data, ...row } } : asked;
     const [open, setOpen] = useState(/** @type {string | null} */ (null));
     const [error, setError] = useState(/** @type {any} */ (null));
     const act = (/** @type {Promise<any>} */ call) =>

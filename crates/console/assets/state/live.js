@@ -89,7 +89,7 @@ export function useClock() {
  * @template T
  * @param {(signal: AbortSignal) => Promise<T>} load
  * @param {unknown[]} deps What the call depends on. After a change the old data goes.
- * @param {number} [intervalMs] 0 loads once. A hidden page does not load.
+ * @param {number | null} [intervalMs] 0 loads once, and null does not load: the data comes by `replace`. A hidden page does not load.
  * @returns {Live<T>}
  */
 export function useLive(load, deps, intervalMs = 0) {
@@ -112,6 +112,8 @@ export function useLive(load, deps, intervalMs = 0) {
             shown.current = key;
             setState({ data: null, error: null, at: null, loading: true });
         }
+        if (intervalMs === null) return () => stop.abort();
+        const each = intervalMs;
         // A page that is opened in a background tab has something to show when it is looked at.
         let never = true;
         let failures = 0;
@@ -119,11 +121,11 @@ export function useLive(load, deps, intervalMs = 0) {
         const next = () => {
             if (stop.signal.aborted) return;
             // A page that has failed asks again by itself, at most every 4 s. A refused one asks less often, since it stays refused.
-            const wait = failures > 0 ? Math.min(4000, 1000 * 2 ** (failures - 1)) : refused ? Math.max(10_000, intervalMs) : intervalMs;
+            const wait = failures > 0 ? Math.min(4000, 1000 * 2 ** (failures - 1)) : refused ? Math.max(10_000, each) : each;
             if (wait > 0) timer = window.setTimeout(turn, wait);
         };
         const turn = async () => {
-            if (document.hidden && !never && failures === 0 && intervalMs > 0) {
+            if (document.hidden && !never && failures === 0 && each > 0) {
                 next();
                 return;
             }
@@ -140,7 +142,7 @@ export function useLive(load, deps, intervalMs = 0) {
                 failures = status === 0 || status >= 500 || status === 429 ? failures + 1 : 0;
                 refused = failures === 0;
                 setState((before) => ({ ...before, error, loading: false }));
-                if (refused && intervalMs === 0) return;
+                if (refused && each === 0) return;
             }
             next();
         };
@@ -155,4 +157,55 @@ export function useLive(load, deps, intervalMs = 0) {
     // The first drawing after a change must not show the data of what was there before.
     if (shown.current !== key) return { data: null, error: null, at: null, loading: true, reload, replace };
     return { ...state, reload, replace };
+}
+
+/** The stream of a page that is not looked at is closed after this time: a server has few of them. */
+const HIDDEN_MS = 60_000;
+
+/**
+ * Events of the server while the page is looked at.
+ * @param {((onEvent: (event: string, data: any) => void, onProblem: (problem: any) => void) => () => void) | null} open Opens the stream; null on a server without events.
+ * @param {unknown[]} deps What the stream depends on.
+ * @param {(event: string, data: any) => void} onEvent
+ * @returns {boolean} Whether events are to be expected. Without them a page asks at an interval.
+ */
+export function useStream(open, deps, onEvent) {
+    const [refused, setRefused] = useState(open === null);
+    const current = useRef({ open, onEvent });
+    current.current = { open, onEvent };
+    useEffect(() => {
+        if (!current.current.open) return undefined;
+        /** @type {(() => void) | null} */
+        let stop = null;
+        let timer = 0;
+        const end = () => {
+            stop?.();
+            stop = null;
+        };
+        const begin = () => {
+            stop ??=
+                current.current.open?.(
+                    (event, data) => {
+                        setRefused(false);
+                        current.current.onEvent(event, data);
+                    },
+                    // A server that is full or has no such route answers; one that is away does not, and the last data stays.
+                    (problem) => problem.status > 0 && setRefused(true),
+                ) ?? null;
+        };
+        const look = () => {
+            window.clearTimeout(timer);
+            if (document.hidden) timer = window.setTimeout(end, HIDDEN_MS);
+            else begin();
+        };
+        begin();
+        look();
+        document.addEventListener('visibilitychange', look);
+        return () => {
+            document.removeEventListener('visibilitychange', look);
+            window.clearTimeout(timer);
+            end();
+        };
+    }, [JSON.stringify(deps)]);
+    return !refused;
 }
