@@ -242,6 +242,7 @@ export const zh = {
     'overview.find': '在全部队列中查找键',
     'overview.find_truncated': '还有没有查找的队列。',
     'overview.first': '前 {n} 个队列',
+    'overview.found': '键为“{key}”的任务',
     'overview.lateness': '触发滞后 p50',
     'overview.none': '还没有任务',
     'overview.none_of_prefix': '没有以“{prefix}”开头的队列',

@@ -171,10 +171,10 @@ function sorted(rows, key, down, ageOf) {
     return [...rows].sort((a, b) => compare(a, b) || (a.queue < b.queue ? -1 : 1));
 }
 
-/** Finds a key in all queues. @param {{wanted: string}} props */
+/** The field that finds a key in all queues. @param {{wanted: string}} props */
 function Find({ wanted }) {
     const [typed, setTyped] = useState(wanted);
-    const live = useLive((signal) => (wanted ? routes.tasksOfKey(wanted, signal) : Promise.resolve({ tasks: [] })), [wanted]);
+    useEffect(() => setTyped(wanted), [wanted]);
     return html`
         <form class="inline" role="search" onSubmit=${(/** @type {Event} */ e) => {
             e.preventDefault();
@@ -183,9 +183,18 @@ function Find({ wanted }) {
             <input type="search" aria-label=${t('overview.find')} placeholder=${t('overview.find')} value=${typed} onInput=${(/** @type {any} */ e) => setTyped(e.target.value)} />
             <button type="submit">${t('search.go')}</button>
         </form>
-        ${
-            wanted &&
-            html`<${Loaded} live=${live}>${(/** @type {any} */ data) => html`
+    `;
+}
+
+/** The tasks of a key in all queues. @param {{wanted: string}} props */
+function Found({ wanted }) {
+    const live = useLive((signal) => routes.tasksOfKey(wanted, signal), [wanted]);
+    return html`
+        <div class="bar-of-fields">
+            <h2>${t('overview.found', { key: wanted })}</h2>
+            <button type="button" onClick=${() => setQuery({ key: '' }, false)}>${t('action.close')}</button>
+        </div>
+        <${Loaded} live=${live}>${(/** @type {any} */ data) => html`
             ${
                 data.tasks.length === 0
                     ? html`<${Empty} title=${t('search.none')} />`
@@ -213,8 +222,7 @@ function Find({ wanted }) {
                           },
                       ]} />`
             }
-            ${data.truncated && html`<p class="dim">${t('overview.find_truncated')}</p>`}`}<//>`
-        }
+            ${data.truncated && html`<p class="dim">${t('overview.find_truncated')}</p>`}`}<//>
     `;
 }
 
@@ -282,8 +290,11 @@ export function Overview({ query }) {
               ]),
     ];
     return html`
-        <h1 tabindex="-1">${t('overview.title')}</h1>
-        ${routes.HAS.taskEverywhere && html`<${Find} wanted=${query.key ?? ''} />`}
+        <div class="bar-of-fields">
+            <h1 tabindex="-1">${t('overview.title')}</h1>
+            ${routes.HAS.taskEverywhere && html`<${Find} wanted=${query.key ?? ''} />`}
+        </div>
+        ${routes.HAS.taskEverywhere && query.key && html`<${Found} wanted=${query.key} />`}
         <${Loaded} live=${live}>${(/** @type {any} */ data) => {
             const rows = sorted(data.queues, key, down, ageOf);
             const pages = Math.max(1, Math.ceil(rows.length / PAGE));

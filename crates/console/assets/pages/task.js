@@ -306,7 +306,7 @@ export function Task({ queue, key_ }) {
     }, [live.data]);
     return html`
         <nav class="crumbs" aria-label=${t('task.where')}><a class="name" href=${href('queue', { queue })}>${queue}</a> / <a href=${href('search', { queue })}>${t('search.title')}</a></nav>
-        <h1 tabindex="-1" class="name">${key_} ${live.data && !gone && html`<${StateChip} state=${live.data.task.state} />`}</h1>
+        <h1 tabindex="-1" class=${`name ${key_.length > 60 ? 'long' : ''}`}>${key_} ${live.data && !gone && html`<${StateChip} state=${live.data.task.state} />`}</h1>
         ${
             gone
                 ? html`<${Gone} queue=${queue} key_=${key_} problem=${live.error} onRetry=${live.reload} />`

@@ -1,6 +1,6 @@
 /** The frame of every page: the header, the banners of the server's state, the keys, and the log-in. */
 
-import { html, useEffect, useState } from '../vendor/preact.js';
+import { html, useEffect, useRef, useState } from '../vendor/preact.js';
 import { clockTime, instant, t } from '../i18n/index.js';
 import { go, href } from '../state/location.js';
 import { connection } from '../api/client.js';
@@ -52,11 +52,14 @@ export function Header({ page }) {
     const known = useStore(hasToken);
     useStore(caller);
     const zones = [...new Set([browserZone(), 'UTC'])];
+    const nav = useRef(/** @type {HTMLElement | null} */ (null));
+    // On a narrow screen the navigation scrolls.
+    useEffect(() => nav.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' }), [page]);
     return html`
         <header>
             <a class="skip" href="#main" data-outside>${t('shell.skip')}</a>
             <a class="brand" href=${href('overview')}><span class="mark" aria-hidden="true"></span><span class="brand-name">Tickwheel</span></a>
-            <nav aria-label=${t('shell.nav')}>
+            <nav ref=${nav} aria-label=${t('shell.nav')}>
                 ${NAV.filter(([name]) => (name === 'clock' ? state?.virtual_clock : name !== 'leases' || routes.HAS.leases)).map(
                     ([name, word]) => html`
                     <a href=${href(name)} aria-current=${entryOf(page) === name ? 'page' : undefined}>${t(word)}</a>
@@ -99,7 +102,7 @@ export function Banners() {
     if (state?.recovery) notes.push(['info', t('banner.recovery', { note: state.recovery })]);
     return html`
         <section aria-label=${t('shell.state')}>
-            <div role="status" class=${lost ? 'banner banner-bad' : ''}>${lost}</div>
+            <div role="status" class=${lost ? 'banner banner-bad lost-note' : ''}>${lost}</div>
             ${notes.map(([tone, text]) => html`<div class=${`banner banner-${tone}`}>${text}</div>`)}
         </section>
     `;
