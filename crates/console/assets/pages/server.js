@@ -146,6 +146,13 @@ function Document({ path, label, load }) {
     </li>`;
 }
 
+/** The limits of a token in one line, by the names of the API. @param {Record<string, any> | undefined} limits */
+const limitsOf = (limits) =>
+    Object.entries(limits ?? {})
+        .filter(([, value]) => value !== null)
+        .map(([name, value]) => `${name} ${value}`)
+        .join(', ');
+
 export function About() {
     const state = useStore(server);
     const known = useStore(caller);
@@ -163,6 +170,9 @@ export function About() {
         ['about.recovery', state.recovery ?? '–'],
         ['about.rights', known?.rights?.join(', ')],
         ['about.scopes', known?.scopes?.join(', ')],
+        ['about.limits', limitsOf(known?.limits)],
+        ['about.console', known?.console && t(known.console === 'read-only' ? 'about.console_read_only' : 'about.console_on')],
+        ['about.instance', known?.instance],
         ['about.address', new URL('../', base).href],
     ];
     const module = (/** @type {string} */ path) => new URL(`../${path}`, import.meta.url).href;

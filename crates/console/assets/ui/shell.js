@@ -25,7 +25,7 @@ import { browserZone } from '../logic/instant.js';
 import { isToken } from '../logic/route.js';
 import { store, useStore } from '../state/live.js';
 import { Dialog } from './dialog.js';
-import { Field, Marked, wordsOf } from './parts.js';
+import { Chip, Field, Marked, wordsOf } from './parts.js';
 import * as routes from '../api/routes.js';
 
 /** @type {[string, string][]} */
@@ -50,7 +50,7 @@ export function Header({ page }) {
     const chosenZone = useStore(zone);
     const chosenLanguage = useStore(language);
     const known = useStore(hasToken);
-    useStore(caller);
+    const who = useStore(caller);
     const zones = [...new Set([browserZone(), 'UTC'])];
     const nav = useRef(/** @type {HTMLElement | null} */ (null));
     // On a narrow screen the navigation scrolls.
@@ -60,13 +60,14 @@ export function Header({ page }) {
             <a class="skip" href="#main" data-outside>${t('shell.skip')}</a>
             <a class="brand" href=${href('overview')}><span class="mark" aria-hidden="true"></span><span class="brand-name">Tickwheel</span></a>
             <nav ref=${nav} aria-label=${t('shell.nav')}>
-                ${NAV.filter(([name]) => (name === 'clock' ? state?.virtual_clock : name !== 'leases' || routes.HAS.leases)).map(
+                ${NAV.filter(([name]) => (name === 'clock' ? (who?.virtual_clock ?? state?.virtual_clock) : name !== 'leases' || routes.HAS.leases)).map(
                     ([name, word]) => html`
                     <a href=${href(name)} aria-current=${entryOf(page) === name ? 'page' : undefined}>${t(word)}</a>
                 `,
                 )}
             </nav>
             <div class="choices">
+                ${who?.console === 'read-only' && html`<${Chip} kind="plain">${t('shell.read_only')}<//>`}
                 <select aria-label=${t('shell.zone')} value=${chosenZone} onChange=${(/** @type {any} */ e) => setZone(e.target.value)}>
                     ${zones.map((name) => html`<option value=${name} selected=${name === chosenZone}>${name}</option>`)}
                 </select>
@@ -89,10 +90,11 @@ export function Banners() {
     const link = useStore(connection);
     const state = useStore(server);
     const frozen = useStore(virtualNow);
+    const who = useStore(caller);
     // The region is polite and changes at most when the connection does.
     const lost = link.ok ? '' : t('shell.lost', { time: clockTime(link.lastAnswer ?? Date.now()) });
     const notes = [];
-    if (state?.read_only) notes.push(['bad', t('banner.read_only', { why: state.read_only })]);
+    if (state?.read_only || who?.read_only) notes.push(['bad', t('banner.read_only', { why: state?.read_only ?? '' })]);
     if (state?.draining) notes.push(['warn', t('banner.draining')]);
     if (state && !state.read_only && state.why && state.status !== 'draining')
         notes.push(['warn', t('banner.degraded', { why: state.why })]);
