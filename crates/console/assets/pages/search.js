@@ -74,7 +74,7 @@ function Form({ queue, query, wrong }) {
                     FIELDS.some((name) => query[name]) &&
                     html`<button type="button" onClick=${() => {
                         setKey('');
-                        setQuery({ ...Object.fromEntries(FIELDS.map((name) => [name, ''])), cursor: '' }, false);
+                        setQuery({ ...Object.fromEntries(FIELDS.map((name) => [name, ''])), cursor: '', looked: '' }, false);
                     }}>${t('search.clear')}</button>`
                 }
             </div>
@@ -95,10 +95,21 @@ export function Search({ queue, query }) {
     // The instants of "next hour" stay while the pages of one search are turned.
     const { parameters: filter, wrong } = useMemo(() => parameters(query, now(), zone.get()), [fieldKey]);
     const live = useLive(
-        (signal) =>
-            wrong.length > 0 ? Promise.resolve(null) : routes.tasks(queue, { ...filter, limit, cursor: query.cursor ?? '' }, signal),
+        async (signal) => {
+            if (wrong.length > 0) return null;
+            const page = await routes.tasks(queue, { ...filter, limit, cursor: query.cursor ?? '' }, signal);
+            if (page.looked_at === undefined) return page;
+            // A scan says how far it is. The pages before are counted in the address.
+            const all = await routes.queue(queue, signal);
+            const of = all.scheduled + all.ready + all.leased;
+            return { ...page, looked: Math.min(of, (Number(query.looked) || 0) + page.looked_at), of };
+        },
         [queue, fieldKey, limit, query.cursor],
     );
+    const on = (/** @type {any} */ page) => {
+        setQuery({ cursor: page.next_cursor, looked: page.looked ?? '' }, false);
+        window.scrollTo(0, 0);
+    };
     // What a dialog counts and changes is what it showed when it opened, whatever the address says by then.
     const [opened, setOpen] = useState(/** @type {{what: string, of: string, filter: any, text: any} | null} */ (null));
     const open = opened?.of === fieldKey ? opened : null;
@@ -152,8 +163,8 @@ export function Search({ queue, query }) {
                 data.tasks.length === 0 &&
                 data.next_cursor &&
                 html`
-                <div class="box"><p>${data.looked_at ? t('search.looked', { n: data.looked_at }) : t('search.looked_some')}</p>
-                <button type="button" class="primary" onClick=${() => setQuery({ cursor: data.next_cursor }, false)}>${t('search.on')}</button></div>`
+                <div class="box"><p>${data.looked ? t('search.looked', { n: data.looked, of: data.of }) : t('search.looked_some')}</p>
+                <button type="button" class="primary" onClick=${() => on(data)}>${t('search.on')}</button></div>`
             }
             ${
                 data.tasks.length > 0 &&
@@ -169,18 +180,16 @@ export function Search({ queue, query }) {
                     }}>${t('bulk.move')}</button>`
                     }
                     <button type="button" class="quiet" onClick=${live.reload}>${t('action.reload')}</button>
-                    <label class="limit">${t('page.size')} <select value=${limit} onChange=${(/** @type {any} */ e) => setQuery({ limit: e.target.value, cursor: '' })}>${LIMITS.map((n) => html`<option value=${n} selected=${n === limit}>${n}</option>`)}</select></label>
+                    <label class="limit">${t('page.size')} <select value=${limit} onChange=${(/** @type {any} */ e) => setQuery({ limit: e.target.value, cursor: '', looked: '' })}>${LIMITS.map((n) => html`<option value=${n} selected=${n === limit}>${n}</option>`)}</select></label>
                 </div>
                 <${Table} caption=${t('search.title')} columns=${columns} rows=${data.tasks} rowKey=${(/** @type {any} */ task) => task.id} />`
             }
             ${
-                (query.cursor || data.next_cursor) &&
+                (query.cursor || (data.tasks.length > 0 && data.next_cursor)) &&
                 html`
-                <${Pager} first=${!query.cursor} more=${data.next_cursor !== null} onFirst=${() => setQuery({ cursor: '' }, false)} onNext=${() => {
-                    setQuery({ cursor: data.next_cursor }, false);
-                    window.scrollTo(0, 0);
-                }}
-                    text=${t('page.tasks', { n: data.tasks.length })} />`
+                <${Pager} first=${!query.cursor} more=${data.next_cursor !== null && data.tasks.length > 0} onFirst=${() => setQuery({ cursor: '', looked: '' }, false)} onNext=${() => on(data)}
+                    next=${data.tasks.length < Number(limit) ? t('search.on') : undefined}
+                    text=${`${t('page.tasks', { n: data.tasks.length })}${data.looked ? `, ${t('search.looked_page', { n: data.looked, of: data.of })}` : ''}`} />`
             }
         `}<//>`
         }

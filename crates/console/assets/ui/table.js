@@ -64,12 +64,12 @@ export function Table({ caption, columns, rows, rowKey, sort, onSort }) {
 
 /**
  * The way through pages whose next one is found by a cursor.
- * @param {{first: boolean, more: boolean, onFirst: () => void, onNext: () => void, text?: any}} props
+ * @param {{first: boolean, more: boolean, onFirst: () => void, onNext: () => void, text?: any, next?: string}} props
  */
-export const Pager = ({ first, more, onFirst, onNext, text }) => html`
+export const Pager = ({ first, more, onFirst, onNext, text, next }) => html`
     <div class="pager">
         <span class="dim">${text}</span>
         <button type="button" disabled=${first} onClick=${onFirst}>${t('page.first')}</button>
-        <button type="button" disabled=${!more} onClick=${onNext}>${t('page.next')}</button>
+        <button type="button" disabled=${!more} onClick=${onNext}>${next ?? t('page.next')}</button>
     </div>
 `;
