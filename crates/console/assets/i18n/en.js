@@ -165,6 +165,7 @@ export const en = {
     'horizon.table': 'Table',
     'horizon.tasks': 'Tasks',
     'horizon.title': 'Horizon',
+    'horizon.truncated': 'Schedules have more instants than were counted, so the hatched bars are too low far ahead.',
     'horizon.until': 'Until',
     'horizon.wall':
         'The wall: in “{range}” more falls due than {rate} delivers. {n} task is carried on.|The wall: in “{range}” more falls due than {rate} delivers. {n} tasks are carried on.',

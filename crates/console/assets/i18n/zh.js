@@ -164,6 +164,7 @@ export const zh = {
     'horizon.table': '表格',
     'horizon.tasks': '任务',
     'horizon.title': '到期分布',
+    'horizon.truncated': '调度规则的时刻太多，没有全部计入，远处的斜线柱偏低。',
     'horizon.until': '到',
     'horizon.wall': '瓶颈：“{range}”到期的任务超过 {rate} 能投递的数量，{n} 个任务会顺延。',
     'horizon.when': '时段',

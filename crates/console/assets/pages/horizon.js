@@ -13,26 +13,28 @@ import { Empty, Loaded } from '../ui/parts.js';
 import { Table } from '../ui/table.js';
 import { BarChart } from '../ui/chart.js';
 
-/** @param {AbortSignal} signal @param {string} queue @returns {Promise<import('../logic/horizon.js').Bar[]>} */
+/** @typedef {{bars: import('../logic/horizon.js').Bar[], truncated: boolean}} Bars `truncated`: there are more instants of schedules than were counted. */
+
+/** @type {Record<string, string>} */
+const SCHEDULES = routes.HAS.forecastSchedules ? { schedules: 'true' } : {};
+
+/** @param {AbortSignal} signal @param {string} queue @returns {Promise<Bars>} */
 export async function logBars(signal, queue) {
     if (routes.HAS.forecastLog) {
-        const answer = await routes.forecast(
-            { queue, scale: 'log', ...(routes.HAS.forecastSchedules ? { schedules: 'true' } : {}) },
-            signal,
-        );
-        return logBarsOf(answer);
+        const answer = await routes.forecast({ queue, scale: 'log', ...SCHEDULES }, signal);
+        return { bars: logBarsOf(answer), truncated: Boolean(answer.truncated) };
     }
-    const at = now();
-    return barsOf(at, await Promise.all(WINDOWS.map(({ bucket, span }) => routes.forecast({ queue, bucket, span }, signal))));
+    const answers = await Promise.all(WINDOWS.map(({ bucket, span }) => routes.forecast({ queue, bucket, span }, signal)));
+    return { bars: barsOf(now(), answers), truncated: false };
 }
 
-/** @param {AbortSignal} signal @param {string} queue @param {number} from @param {number} to */
+/** @param {AbortSignal} signal @param {string} queue @param {number} from @param {number} to @returns {Promise<Bars>} */
 async function zoomBars(signal, queue, from, to) {
     const reach = to - (routes.HAS.forecastFrom ? from : Math.min(now(), from));
     const { bucket, bucketMs } = bucketFor(to - from, reach);
     const span = `${Math.max(1, Math.ceil(reach / 1000))}s`;
-    const answer = await routes.forecast({ queue, bucket, span, ...(routes.HAS.forecastFrom ? { from: String(from) } : {}) }, signal);
-    return linearBars(answer, bucketMs, from, to);
+    const answer = await routes.forecast({ queue, bucket, span, ...SCHEDULES, ...(routes.HAS.forecastFrom ? { from: String(from) } : {}) }, signal);
+    return { bars: linearBars(answer, bucketMs, from, to), truncated: Boolean(answer.truncated) };
 }
 
 /** @param {AbortSignal} signal @param {string} queue Empty for all. */
@@ -79,15 +81,15 @@ export function Horizon({ query }) {
     const zoomed = to > from && to > 0;
     const live = useLive(
         async (signal) => {
-            const [bars, due] = await Promise.all([
+            const [{ bars, truncated }, due] = await Promise.all([
                 zoomed ? zoomBars(signal, queue, from, to) : logBars(signal, queue),
                 dueNow(signal, queue),
             ]);
             const rate = due.rate ? parseRate(due.rate) : null;
             // A range that begins later begins with what the rate has left over by then.
             const begin = zoomed && bars.length > 0 ? bars[0].from : 0;
-            const left = rate && begin > now() ? leftAt(await logBars(signal, queue), rate, due.due, begin) : due.due;
-            return { bars, ...due, left, later: begin > now() };
+            const left = rate && begin > now() ? leftAt((await logBars(signal, queue)).bars, rate, due.due, begin) : due.due;
+            return { bars, truncated, ...due, left, later: begin > now() };
         },
         [queue, from, to],
         10_000,
@@ -237,6 +239,7 @@ export function Horizon({ query }) {
                 }
                 ${!routes.HAS.forecastLog && !zoomed && html`<p class="dim">${t('horizon.rough')}</p>`}
                 ${!routes.HAS.forecastSchedules && html`<p class="dim">${t('horizon.no_schedules')}</p>`}
+                ${data.truncated && html`<p class="dim">${t('horizon.truncated')}</p>`}
             `;
         }}<//>
     `;

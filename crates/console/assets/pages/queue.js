@@ -56,7 +56,7 @@ const HoldUps = ({ queue }) => {
 /** The horizon of the queue, as far as 100 years. @param {{queue: string}} props */
 function QueueHorizon({ queue }) {
     const live = useLive((signal) => logBars(signal, queue), [queue], 30_000);
-    return html`<${Loaded} live=${live}>${(/** @type {import('../logic/horizon.js').Bar[]} */ bars) => {
+    return html`<${Loaded} live=${live}>${(/** @type {import('./horizon.js').Bars} */ { bars }) => {
         const sum = bars.reduce((all, bar) => all + bar.tasks + bar.expected, 0);
         if (sum === 0) return html`<p class="dim">${t('horizon.none')}</p>`;
         const from = bars[0].from;
@@ -64,7 +64,7 @@ function QueueHorizon({ queue }) {
             tasks: bar.tasks,
             expected: bar.expected,
             label: LABELS.get(ENDS[i]) ?? '',
-            title: `${t('horizon.range', { from: length(bar.from - from), to: length(bar.to - from) })}: ${t('tasks.count', { n: bar.tasks })}`,
+            title: `${t('horizon.range', { from: length(bar.from - from), to: length(bar.to - from) })}: ${t('tasks.count', { n: bar.tasks })}${bar.expected > 0 ? `, ${t('horizon.expected', { n: bar.expected })}` : ''}`,
         }));
         return html`<${BarChart} bars=${views} capacity=${null} summary=${t('tasks.count', { n: sum })}
             onPick=${(/** @type {number} */ i) => go(href('search', { queue }, dueBetween(bars[i].from, bars[i].to)))}

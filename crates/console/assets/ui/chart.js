@@ -32,9 +32,12 @@ export function BarChart({ bars, capacity, summary, onPick, onBrush }) {
     const width = Math.max(320, 22 * Math.min(bars.length, 44));
     const plot = HEIGHT - BELOW;
     const step = (width - LEFT - RIGHT) / bars.length;
-    // The capacity does not stretch the axis beyond ten times the largest bar.
-    const most = Math.max(9, ...bars.map((b) => b.tasks + b.expected));
-    const y = (/** @type {number} */ count) => plot - height(Math.min(count, most * 10), most) * (plot - 24);
+    // The capacity stretches the axis to ten times the largest bar at most; a higher one is drawn at the upper edge.
+    const largest = Math.max(9, ...bars.map((b) => b.tasks + b.expected));
+    const needed = Math.max(largest, Math.min(largest * 10, Math.max(0, ...(capacity ?? []))));
+    // The axis ends at one of four steps to a power of ten, so that it stands still while counts change.
+    const most = 10 ** (Math.ceil(Math.log10(needed) * 4) / 4);
+    const y = (/** @type {number} */ count) => plot - height(Math.min(count, most), most) * (plot - 24);
     const at = (/** @type {PointerEvent} */ event) => {
         const box = svg.current?.getBoundingClientRect();
         if (!box) return 0;
