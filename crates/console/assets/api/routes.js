@@ -35,7 +35,6 @@ export const HAS = {
     release: false,
     deadGroups: false,
     deadFilter: false,
-    jobKind: true,
     schedulesSorted: false,
     previewUnsaved: false,
 };

@@ -6,7 +6,7 @@ import * as routes from '../api/routes.js';
 import { useLive, useStream } from '../state/live.js';
 import { may } from '../state/session.js';
 import { Chip, Empty, Failure, Loaded, QueueLink } from '../ui/parts.js';
-import { Confirm } from '../ui/dialog.js';
+import { Confirm, Progress } from '../ui/dialog.js';
 import { Table } from '../ui/table.js';
 
 /** When a job was first seen, to reckon how long the rest takes. @type {Map<number, {at: number, looked: number}>} */
@@ -26,9 +26,6 @@ function timeLeft(job) {
     return t('jobs.left', { length: length(((job.of - job.looked_at) / done) * passed), rate: number((done * 1000) / passed) });
 }
 
-/** @param {any} job */
-const doneBy = (job) => job.done ?? job.cancelled ?? job.moved ?? job.purged ?? job.redriven ?? 0;
-
 export function Jobs() {
     const streams = useStream(
         routes.HAS.events ? (onEvent, onProblem) => routes.events({ topics: 'jobs' }, onEvent, onProblem) : null,
@@ -44,7 +41,7 @@ export function Jobs() {
             label: t('jobs.job'),
             head: true,
             cell: (/** @type {any} */ job) =>
-                html`${t(`jobs.kind_${job.kind ?? job.action}`)} <span class="dim">#${job.id}</span>${job.dry_run && html` <${Chip} kind="dry">${t('jobs.dry')}<//>`}`,
+                html`${t(`jobs.kind_${job.kind}`)} <span class="dim">#${job.id}</span>${job.dry_run && html` <${Chip} kind="dry">${t('jobs.dry')}<//>`}`,
         },
         { key: 'queue', label: t('queue.word'), cell: (/** @type {any} */ job) => html`<${QueueLink} queue=${job.queue} />` },
         {
@@ -55,9 +52,7 @@ export function Jobs() {
         {
             key: 'progress',
             label: t('jobs.progress'),
-            cell: (/** @type {any} */ job) => html`
-            <div class="progress"><progress max=${Math.max(1, job.of)} value=${job.state === 'done' ? Math.max(1, job.of) : job.looked_at} aria-label=${t('jobs.progress')}></progress>
-            <small>${t('jobs.looked', { looked: job.looked_at, of: job.of })} ${timeLeft(job)}</small></div>`,
+            cell: (/** @type {any} */ job) => html`<${Progress} job=${job} note=${timeLeft(job)} />`,
         },
         { key: 'matched', label: t('jobs.matched'), numeric: true, cell: (/** @type {any} */ job) => number(job.matched) },
         {
@@ -65,7 +60,7 @@ export function Jobs() {
             label: t('jobs.done'),
             numeric: true,
             cell: (/** @type {any} */ job) =>
-                html`<span>${number(doneBy(job))}${
+                html`<span>${number(job.done)}${
                     job.skipped &&
                     html`<br /><small class="dim">${Object.entries(job.skipped)
                         .map(([why, n]) => t(`jobs.skipped_${why}`, { n: Number(n) }))

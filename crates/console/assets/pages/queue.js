@@ -155,7 +155,7 @@ export function Queue({ queue }) {
             html`<${Confirm} title=${t('cancel.title_all', { queue })} text=${t('cancel.text')} action=${t('action.cancel')} queue=${queue} onClose=${close} offerRevoke
             count=${() => routes.bulkCancel(queue, { filter: {}, dry_run: true, revoke: true })}
             run=${(/** @type {any} */ { revoke }) => routes.bulkCancel(queue, { filter: {}, dry_run: false, revoke })}
-            done=${(/** @type {any} */ answer) => t('cancel.done', { n: answer.cancelled, matched: answer.matched })} onDone=${live.reload} />`
+            done=${(/** @type {any} */ answer) => t('cancel.done', { n: answer.cancelled ?? answer.done, matched: answer.matched })} onDone=${live.reload} />`
         }
         ${
             open === 'delete' &&

@@ -198,7 +198,7 @@ export function Search({ queue, query }) {
             html`<${Confirm} title=${t('bulk.cancel_title', { queue })} text=${open.text} action=${t('action.cancel')} queue=${queue} offerRevoke onClose=${close}
             count=${() => routes.bulkCancel(queue, { filter: open.filter, dry_run: true, revoke: true })}
             run=${(/** @type {any} */ { revoke }) => routes.bulkCancel(queue, { filter: open.filter, dry_run: false, revoke })}
-            done=${(/** @type {any} */ answer) => t('cancel.done', { n: answer.cancelled, matched: answer.matched })} onDone=${live.reload} />`
+            done=${(/** @type {any} */ answer) => t('cancel.done', { n: answer.cancelled ?? answer.done, matched: answer.matched })} onDone=${live.reload} />`
         }
         ${
             open?.what === 'move' &&
@@ -209,7 +209,7 @@ export function Search({ queue, query }) {
                 if (!move) throw { status: 0, title: t('move.wrong'), detail: '', hint: '' };
                 return routes.bulkMove(queue, { filter: open.filter, ...move, dry_run: false, revoke });
             }}
-            done=${(/** @type {any} */ answer) => t('move.done', { n: answer.moved, matched: answer.matched })} onDone=${live.reload} />`
+            done=${(/** @type {any} */ answer) => t('move.done', { n: answer.moved ?? answer.done, matched: answer.matched })} onDone=${live.reload} />`
         }
     `;
 }

@@ -23,6 +23,10 @@ export function Dialog({ title, onClose, children }) {
         }
         return () => dialog?.close();
     }, []);
+    useEffect(() => {
+        // A button that went with the step before took the focus with it.
+        if (document.activeElement === document.body) /** @type {HTMLElement | null} */ (box.current?.querySelector('[data-first]') ?? null)?.focus();
+    });
     return html`
         <dialog ref=${box} aria-labelledby="dialog-title" onCancel=${(/** @type {Event} */ e) => {
             e.preventDefault();
@@ -38,6 +42,14 @@ export function Dialog({ title, onClose, children }) {
         </dialog>
     `;
 }
+
+/** How far a job is. @param {{job: any, note?: any}} props */
+export const Progress = ({ job, note }) => html`
+    <div class="progress">
+        <progress max=${Math.max(1, job.of)} value=${job.state === 'done' ? Math.max(1, job.of) : job.looked_at} aria-label=${t('jobs.progress')}></progress>
+        <small>${t('jobs.looked', { looked: job.looked_at, of: job.of })} ${note}</small>
+    </div>
+`;
 
 /**
  * Waits for a job that was begun by a call. An answer that is no job passes. A job that did not get to its end is an error: its numbers
@@ -86,6 +98,7 @@ export function Confirm({ title, text, action, queue, count, known, offerRevoke,
     const [busy, setBusy] = useState(false);
     const [answer, setAnswer] = useState(/** @type {any} */ (null));
     const [job, setJob] = useState(/** @type {any} */ (null));
+    const [work, setWork] = useState(/** @type {any} */ (null));
     const closed = useRef(false);
     useEffect(() => {
         if (count) {
@@ -108,19 +121,31 @@ export function Confirm({ title, text, action, queue, count, known, offerRevoke,
         setBusy(true);
         setError(null);
         try {
-            const result = await run({ revoke, matched: matched ?? 0, stopped: () => closed.current });
-            setAnswer(result ?? {});
+            const first = await run({ revoke, matched: matched ?? 0, stopped: () => closed.current });
+            const last = await ended(first, setWork, () => closed.current);
+            setAnswer(last ?? {});
             onDone?.();
             if (!done) onClose();
         } catch (failure) {
             setError(failure);
         }
+        setWork(null);
         setBusy(false);
     };
     if (answer && done) {
         return html`<${Dialog} title=${title} onClose=${onClose}>
-            <p>${answer.id !== undefined && answer.state ? html`${t('confirm.job', { id: String(answer.id) })} <a href=${href('jobs')}>${t('jobs.title')}</a>` : done(answer)}</p>
+            <p role="status">${done(answer)}</p>
             <div class="buttons"><button type="button" data-first onClick=${onClose}>${t('action.close')}</button></div>
+        <//>`;
+    }
+    if (work) {
+        return html`<${Dialog} title=${title} onClose=${onClose}>
+            <p>${t('confirm.job', { id: String(work.id) })} <a href=${href('jobs')}>${t('jobs.title')}</a></p>
+            <${Progress} job=${work} />
+            <div class="buttons">
+                <button type="button" class="danger" onClick=${() => routes.stopJob(work.id).catch(setError)}>${t('jobs.stop_now')}</button>
+                <button type="button" data-first onClick=${onClose}>${t('action.close')}</button>
+            </div>
         <//>`;
     }
     return html`<${Dialog} title=${title} onClose=${onClose}>
