@@ -208,7 +208,7 @@ function Editor({ queue, name, stored, text, reload }) {
     };
     const field = (/** @type {string} */ member, /** @type {string} */ placeholder = '') => html`
         <${Field} id=${`schedule-${member}`} label=${t(`schedule.${member}`)} note=${routesNote(member)} wrong=${(stored || changed ? wrong[member] : null) ?? (error?.member === member ? error.detail : null)}>
-            <input id=${`schedule-${member}`} autocomplete="off" spellcheck="false" placeholder=${placeholder} value=${form[member]} disabled=${!may('produce')} onInput=${(/** @type {any} */ e) => set(member, e.target.value)} />
+            <input id=${`schedule-${member}`} autocomplete="off" spellcheck=${false} placeholder=${placeholder} value=${form[member]} disabled=${!may('produce')} onInput=${(/** @type {any} */ e) => set(member, e.target.value)} />
         <//>`;
     const choice = (/** @type {string} */ member, /** @type {string[]} */ choices, /** @type {string} */ preset) => html`
         <${Field} id=${`schedule-${member}`} label=${t(`schedule.${member}`)} note=${t(`schedule.${member}.note`)}>
@@ -238,7 +238,7 @@ function Editor({ queue, name, stored, text, reload }) {
                     ${field('start', '2030-01-01T00:00:00Z')}${field('end', '2031-01-01T00:00:00Z')}${field('count')}${field('jitter', '30s')}
                     ${choice('catch_up', ['skip', 'once', 'all'], 'once')}${choice('overlap', ['skip', 'queue', 'allow'], 'allow')}
                     <${Field} id="schedule-tags" label=${t('schedule.tags')}>
-                        <textarea id="schedule-tags" rows="2" spellcheck="false" placeholder="nightly" value=${form.tags} disabled=${!may('produce')} onInput=${(/** @type {any} */ e) => set('tags', e.target.value)}></textarea>
+                        <textarea id="schedule-tags" rows="2" spellcheck=${false} placeholder="nightly" value=${form.tags} disabled=${!may('produce')} onInput=${(/** @type {any} */ e) => set('tags', e.target.value)}></textarea>
                     <//>
                     ${field('priority', '1024')}${field('group')}${field('expire_after', '1h')}
                 </details>
@@ -246,7 +246,7 @@ function Editor({ queue, name, stored, text, reload }) {
                     stored?.payload_base64 === undefined &&
                     html`
                     <${Field} id="schedule-payload" label=${t('task.payload')} wrong=${wrong.payload ?? null}>
-                        <textarea id="schedule-payload" rows="5" spellcheck="false" value=${form.payload} disabled=${!may('produce')} onInput=${(/** @type {any} */ e) => set('payload', e.target.value)}></textarea>
+                        <textarea id="schedule-payload" rows="5" spellcheck=${false} value=${form.payload} disabled=${!may('produce')} onInput=${(/** @type {any} */ e) => set('payload', e.target.value)}></textarea>
                     <//>`
                 }
                 ${error && html`<${Failure} error=${error} />`}

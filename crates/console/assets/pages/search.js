@@ -41,12 +41,12 @@ function Form({ queue, query, wrong }) {
     const range = RANGES.find(([, from, to]) => (fields.due_from ?? '') === from && (fields.due_to ?? '') === to)?.[0] ?? '';
     const text = (/** @type {string} */ name, /** @type {string} */ placeholder = '') => html`
         <${Field} id=${`search-${name}`} label=${t(`search.${name}`)} wrong=${wrong.includes(name) ? t('search.wrong_due') : null}>
-            <input id=${`search-${name}`} autocomplete="off" spellcheck="false" placeholder=${placeholder} value=${fields[name] ?? ''} onInput=${(/** @type {any} */ e) => change(name, e.target.value)} />
+            <input id=${`search-${name}`} autocomplete="off" spellcheck=${false} placeholder=${placeholder} value=${fields[name] ?? ''} onInput=${(/** @type {any} */ e) => change(name, e.target.value)} />
         <//>`;
     return html`
         <form class="search" role="search" onSubmit=${submit}>
             <${Field} id="search-key" label=${t('search.key')}>
-                <input id="search-key" data-search autocomplete="off" spellcheck="false" placeholder="order:123" value=${key} onInput=${(/** @type {any} */ e) => setKey(e.target.value)} />
+                <input id="search-key" data-search autocomplete="off" spellcheck=${false} placeholder="order:123" value=${key} onInput=${(/** @type {any} */ e) => setKey(e.target.value)} />
             <//>
             ${routes.HAS.searchKey && text('key_contains')}
             ${text('tag')}

@@ -35,7 +35,7 @@ function Setting({ field, value, server, disabled, onChange }) {
                         ? html`<select id=${id} value=${value} disabled=${disabled} onChange=${(/** @type {any} */ e) => onChange(e.target.value)}>
                         <option value="">${preset}</option>${field.choices?.map((c) => html`<option value=${c} selected=${c === value}>${c}</option>`)}
                     </select>`
-                        : html`<input id=${id} value=${value} placeholder=${preset} disabled=${disabled} autocomplete="off" spellcheck="false" inputmode=${field.kind === 'integer' ? 'numeric' : 'text'} onInput=${(/** @type {any} */ e) => onChange(e.target.value)} />`
+                        : html`<input id=${id} value=${value} placeholder=${preset} disabled=${disabled} autocomplete="off" spellcheck=${false} inputmode=${field.kind === 'integer' ? 'numeric' : 'text'} onInput=${(/** @type {any} */ e) => onChange(e.target.value)} />`
                 }
                 ${may('admin') && html`<button type="button" class="quiet" disabled=${disabled || value === ''} onClick=${() => onChange('')} aria-label=${t('settings.reset_of', { name: settingWord(field.name) })}>${t('settings.reset')}</button>`}
             </div>

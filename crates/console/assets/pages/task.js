@@ -127,7 +127,7 @@ function EditPayload({ loaded, onClose, onDone }) {
             ${theirs !== null && html`<div class="box failure" role="alert"><strong>${t('payload.changed')}</strong><p>${t('payload.changed_text', { version: String(version) })}</p></div>`}
             <div class=${theirs === null ? '' : 'both'}>
                 <${Field} id="payload-text" label=${theirs === null ? t('task.payload') : t('payload.mine')} wrong=${wrong}>
-                    <textarea id="payload-text" data-first rows="14" spellcheck="false" value=${text} onInput=${(/** @type {any} */ e) => setText(e.target.value)}></textarea>
+                    <textarea id="payload-text" data-first rows="14" spellcheck=${false} value=${text} onInput=${(/** @type {any} */ e) => setText(e.target.value)}></textarea>
                 <//>
                 ${theirs?.payload && html`<${Field} id="payload-theirs" label=${t('payload.theirs', { version: String(version) })}><textarea id="payload-theirs" rows="14" readonly value=${theirs.payload.text}></textarea><//>`}
                 ${theirs !== null && !theirs.payload && html`<p>${t('payload.binary_theirs')}</p>`}

@@ -166,7 +166,7 @@ export function Confirm({ title, text, action, queue, count, known, offerRevoke,
                 html`
                 <div class="field">
                     <label for="confirm-name">${t('confirm.type', { queue })}</label>
-                    <input id="confirm-name" autocomplete="off" spellcheck="false" value=${typed} onInput=${(/** @type {any} */ e) => setTyped(e.target.value)} />
+                    <input id="confirm-name" autocomplete="off" spellcheck=${false} value=${typed} onInput=${(/** @type {any} */ e) => setTyped(e.target.value)} />
                 </div>`
             }
             ${error && html`<${Failure} error=${error} />`}

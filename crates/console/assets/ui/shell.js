@@ -131,7 +131,7 @@ export function Login() {
             ${hasToken.get() && html`<div class="box failure" role="alert"><strong>${t('login.refused')}</strong><p><${Marked} text=${detail} /></p><p class="dim"><${Marked} text=${hint} /></p></div>`}
             <form onSubmit=${submit}>
                 <${Field} id="token" label=${t('login.token')} wrong=${wrong ? t('login.wrong') : null}>
-                    <input id="token" type="password" autocomplete="off" spellcheck="false" value=${text} onInput=${(/** @type {any} */ e) => setText(e.target.value)} data-search />
+                    <input id="token" type="password" autocomplete="off" spellcheck=${false} value=${text} onInput=${(/** @type {any} */ e) => setText(e.target.value)} data-search />
                 <//>
                 <label class="check"><input type="checkbox" checked=${keep} onChange=${(/** @type {any} */ e) => setKeep(e.target.checked)} />${t('login.keep')}</label>
                 <div class="buttons"><button type="submit" class="primary" disabled=${text.trim() === '' || wrong}>${t('login.go')}</button></div>
