@@ -57,7 +57,7 @@ function QueueChoice({ queue }) {
         setQuery({ queue: text.trim() }, false);
     };
     return html`
-        <form class="inline" onSubmit=${submit}>
+        <form class="inline" role="search" onSubmit=${submit}>
             <input type="search" list="queues" data-search aria-label=${t('horizon.queue')} placeholder=${t('horizon.queue')} value=${text} onInput=${(/** @type {any} */ e) => setText(e.target.value)} onChange=${submit} />
             <datalist id="queues">${known.data?.queues.map((/** @type {any} */ row) => html`<option value=${row.queue}></option>`)}</datalist>
         </form>
