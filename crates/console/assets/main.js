@@ -47,7 +47,9 @@ const Missing = () => html`
 /** A page, or the error that its code had. @param {{view: import('./state/location.js').View}} props */
 function Page({ view }) {
     const [error, reset] = useErrorBoundary();
-    const at = `${view.page} ${JSON.stringify(view.params)}`;
+    // Ranges from now on are of another time when it turns out that the server's clock is virtual, so the page begins again.
+    const time = useStore(virtualNow) === null ? '' : ' virtual';
+    const at = `${view.page} ${JSON.stringify(view.params)}${time}`;
     const broken = useRef(at);
     useEffect(() => {
         if (error && broken.current !== at) reset();
