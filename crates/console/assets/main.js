@@ -145,6 +145,9 @@ function App() {
 }
 
 function start() {
+    // The address of the icon is relative to the page, and a browser reads it again when the page has another address.
+    const icon = /** @type {HTMLLinkElement | null} */ (document.querySelector('link[rel="icon"]'));
+    if (icon) icon.href = String(icon.href);
     showTheme();
     showLanguage();
     // A changed token may have other rights.
