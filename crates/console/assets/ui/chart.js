@@ -4,7 +4,8 @@ import { html, useRef, useState } from '../vendor/preact.js';
 import { compact } from '../i18n/index.js';
 import { gridLines, height } from '../logic/horizon.js';
 
-const HEIGHT = 260;
+const WIDTH = 1120;
+const HEIGHT = 280;
 const BELOW = 34;
 const LEFT = 44;
 const RIGHT = 16;
@@ -29,9 +30,8 @@ const RIGHT = 16;
 export function BarChart({ bars, capacity, summary, onPick, onBrush }) {
     const svg = useRef(/** @type {SVGSVGElement | null} */ (null));
     const [brush, setBrush] = useState(/** @type {[number, number] | null} */ (null));
-    const width = Math.max(320, 22 * Math.min(bars.length, 44));
     const plot = HEIGHT - BELOW;
-    const step = (width - LEFT - RIGHT) / bars.length;
+    const step = (WIDTH - LEFT - RIGHT) / bars.length;
     // The capacity stretches the axis to ten times the largest bar at most; a higher one is drawn at the upper edge.
     const largest = Math.max(9, ...bars.map((b) => b.tasks + b.expected));
     const needed = Math.max(largest, Math.min(largest * 10, Math.max(0, ...(capacity ?? []))));
@@ -41,7 +41,7 @@ export function BarChart({ bars, capacity, summary, onPick, onBrush }) {
     const at = (/** @type {PointerEvent} */ event) => {
         const box = svg.current?.getBoundingClientRect();
         if (!box) return 0;
-        const x = ((event.clientX - box.left) / box.width) * width;
+        const x = ((event.clientX - box.left) / box.width) * WIDTH;
         return Math.max(0, Math.min(bars.length - 1, Math.floor((x - LEFT) / step)));
     };
     const end = (/** @type {PointerEvent} */ event) => {
@@ -53,7 +53,7 @@ export function BarChart({ bars, capacity, summary, onPick, onBrush }) {
     };
     return html`
         <div class="chart" tabindex="0" role="region" aria-label=${summary}>
-            <svg ref=${svg} viewBox=${`0 0 ${width} ${HEIGHT}`} role="img" aria-label=${summary}
+            <svg ref=${svg} viewBox=${`0 0 ${WIDTH} ${HEIGHT}`} role="img" aria-label=${summary}
                 onPointerDown=${(/** @type {PointerEvent} */ e) => {
                     if (e.button === 0) setBrush([at(e), at(e)]);
                 }}
@@ -68,11 +68,11 @@ export function BarChart({ bars, capacity, summary, onPick, onBrush }) {
                 </defs>
                 ${gridLines(most).map(
                     (line) => html`
-                    <line class="grid" x1=${LEFT} x2=${width} y1=${y(line)} y2=${y(line)} />
+                    <line class="grid" x1=${LEFT} x2=${WIDTH} y1=${y(line)} y2=${y(line)} />
                     <text class="axis" x=${LEFT - 6} y=${y(line) + 4} text-anchor="end">${compact(line)}</text>
                 `,
                 )}
-                <line class="grid base" x1=${LEFT} x2=${width} y1=${plot} y2=${plot} />
+                <line class="grid base" x1=${LEFT} x2=${WIDTH} y1=${plot} y2=${plot} />
                 ${bars.map((bar, i) => {
                     const x = LEFT + i * step;
                     const top = y(bar.tasks);
