@@ -47,6 +47,7 @@ mod dead;
 mod drain;
 mod due;
 pub mod duration;
+mod events;
 mod export;
 mod filter;
 mod forecast;
@@ -93,6 +94,10 @@ pub use clock::{AdvanceBody, NowBody};
 pub use dead::{REDRIVE_MAX, RedriveAnswer, RedriveBody, RedriveOutcome};
 pub use drain::DrainBody;
 pub use due::Due;
+pub use events::{
+    EVENT_QUEUES_MAX, EVENTS_CONTENT_TYPE, EventCounters, EventTopic, EventsQuery, HistogramBucket,
+    JobsEvent, QueueRow, QueuesEvent, StateTotals, StatsEvent,
+};
 pub use export::{
     EXPORT_CURSOR_BYTES_MAX, EXPORT_FORMAT, Existing, ExportDeath, ExportEnd, ExportHeader, ExportLine,
     ExportQuery, ExportQueue, ExportSchedule, ExportTask, ImportCounts, ImportEnd, ImportLine, ImportQuery,

@@ -17,7 +17,7 @@ use serde_json::{Map, Value, json};
 pub use operation::{Needs, Operation, Right};
 pub use operations::{OPERATIONS, OperationId};
 
-use crate::{BATCH_CONTENT_TYPE, PROBLEM_CONTENT_TYPE, ProblemKind};
+use crate::{BATCH_CONTENT_TYPE, EVENTS_CONTENT_TYPE, PROBLEM_CONTENT_TYPE, ProblemKind};
 use bodies::schemas;
 use operation::{Answer, Content};
 use schema::of;
@@ -112,6 +112,14 @@ fn success(answer: &Answer) -> Value {
             json!({ "application/json": { "schema": of(schema) }, "text/html": { "schema": { "type": "string" } } })
         }
         Content::Lines(schema) => json!({ BATCH_CONTENT_TYPE: { "schema": lines_of(schema) } }),
+        Content::Events(schemas) => {
+            let data: Vec<_> = schemas.iter().map(|schema| of(schema)).collect();
+            json!({ EVENTS_CONTENT_TYPE: { "schema": {
+                "type": "array",
+                "items": { "anyOf": data },
+                "description": "Server-sent events. The data of each event is one JSON object.",
+            } } })
+        }
         Content::Text(kinds) => {
             kinds.iter().map(|kind| (*kind, json!({ "schema": { "type": "string" } }))).collect()
         }

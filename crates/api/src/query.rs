@@ -197,7 +197,7 @@ impl SchedulesQuery {
 
 /// Checks the beginning of a queue's name. A text that no name can begin with is refused, because it would find nothing and is most likely
 /// a mistake.
-fn queue_prefix(given: &str) -> Result<String, BadRequest> {
+pub(crate) fn queue_prefix(given: &str) -> Result<String, BadRequest> {
     let hint = "a queue name has 1 to 200 bytes of A-Z a-z 0-9 - + / ; . $ _ ( ), and does not begin with -";
     let of_a_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-+/;.$_()".contains(&byte);
     if given.len() > QUEUE_NAME_BYTES_MAX {

@@ -88,6 +88,8 @@ pub(super) enum Content {
     JsonOrPage(&'static str),
     /// An object of this schema on each line.
     Lines(&'static str),
+    /// A stream of server-sent events, whose data are objects of these schemas. Each event is named after its topic.
+    Events(&'static [&'static str]),
     /// Text of one of these types.
     Text(&'static [&'static str]),
     /// The description of the API.
@@ -202,7 +204,9 @@ impl Operation {
             Internal,
             Stopping,
         ];
-        if self.method != "GET" {
+        if self.method != "GET"
+            || self.answers.iter().any(|answer| matches!(answer.content, Content::Events(_)))
+        {
             kinds.push(ForeignOrigin);
         }
         match self.needs {

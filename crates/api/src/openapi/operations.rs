@@ -314,6 +314,13 @@ operations! {
         200 Json("Whoami"), "The rights and the queues of the caller.";
     }
 
+    /// Tells the state of the queues and jobs of the caller, and tells it again when it changes. Each stream begins with one event of each topic, and goes on until its client closes it, its token loses its rights, or the server stops. At most 64 streams may be open, and at most 8 of one token. A client that reads too slowly misses events and then gets the newest state.
+    Events: GET "/v1/events", Somewhere(Read) {
+        query: "topics", "queue", "prefix";
+        200 Events(&["StatsEvent", "QueuesEvent", "JobsEvent"]), "The events.";
+        refuses: BadName, OutOfScope;
+    }
+
     /// Answers if the process is alive.
     IsAlive: GET "/healthz", Nothing {
         200 Json("Alive"), "The process is alive.";

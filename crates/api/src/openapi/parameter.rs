@@ -69,6 +69,8 @@ parameters! {
     "count": Query = integer(1, PREVIEW_MAX as u64);
     /// The queue to which the answer is limited. Default: all queues; for them a forecast needs a token without a scope.
     "queue": Query = queue_name();
+    /// The topics of the events, with commas between them: `stats`, `queues`, `jobs`. Default: all of them.
+    "topics": Query = json!({ "type": "string", "pattern": "^(stats|queues|jobs)(,(stats|queues|jobs))*$" });
     /// The rule for a line whose task, settings or schedule the server has already. `skip`: the server keeps what it has; `replace`: the line replaces it; `refuse`: the import stops before the line. Default: `refuse`.
     "existing": Query = one_of(&Existing::ALL.map(Existing::name));
     /// Whether the file and the server may differ in that one of them has a virtual clock. All times of the file stay as they are. Default: false.

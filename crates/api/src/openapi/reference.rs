@@ -10,6 +10,7 @@ use super::operation::{Content, Needs, Operation};
 use super::parameter::{Parameter, parameters};
 use super::schema::{Member, Schema};
 use super::schemas;
+use crate::EVENTS_CONTENT_TYPE;
 
 /// The reference of the HTTP API in Markdown: every route and every body.
 fn reference() -> String {
@@ -57,6 +58,10 @@ fn route(page: &mut String, operation: &Operation, known: &[Parameter]) {
             Content::Json(schema) => link(schema),
             Content::JsonOrPage(schema) => format!("{} or `text/html`", link(schema)),
             Content::Lines(schema) => format!("{}, one on each line", link(schema)),
+            Content::Events(schemas) => {
+                let schemas: Vec<_> = schemas.iter().map(|schema| link(schema)).collect();
+                format!("`{EVENTS_CONTENT_TYPE}`, the data of an event: {}", schemas.join(" or "))
+            }
             Content::Text(kinds) => format!("`{}`", kinds.join("` or `")),
             Content::OpenApi => "OpenAPI 3.1".to_owned(),
         };

@@ -82,6 +82,13 @@ impl Authorizer {
         of_file.or_else(|| self.fixed.grant(token))
     }
 
+    /// Whether a token still has the rights that it had when it was granted this.
+    pub(crate) fn still_grants(&self, grant: &Grant) -> bool {
+        let Some(hash) = grant.token() else { return !self.has_tokens() };
+        let of_file = self.file.as_ref().and_then(|file| file.last().grant_of(hash));
+        of_file.or_else(|| self.fixed.grant_of(hash)).as_ref() == Some(grant)
+    }
+
     /// The rights of a caller for a call with this need. `queue`: the queue of the call, if its name is valid.
     /// `changes`: the call may change something. An empty token is not known.
     ///

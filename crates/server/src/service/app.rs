@@ -12,6 +12,7 @@ use crate::service::drain::Drain;
 use crate::service::jobs::Jobs;
 use crate::service::limits::Limits;
 use crate::service::slots::Slots;
+use crate::service::subscriptions::Subscriptions;
 use crate::service::supervisor::Supervisor;
 use crate::telemetry::deliveries::Deliveries;
 use crate::telemetry::metrics::Figures;
@@ -37,6 +38,8 @@ pub(crate) struct App {
     pub(crate) figures: Vec<Arc<dyn Figures>>,
     pub(crate) authorizer: Arc<Authorizer>,
     pub(crate) supervisor: Supervisor,
+    /// The readers of events.
+    pub(crate) subscriptions: Subscriptions,
     /// The lock is held while the settings of a queue change.
     pub(crate) settings: tokio::sync::Mutex<()>,
     /// The lock is held while a forecast is made.
@@ -72,6 +75,7 @@ impl App {
             figures: Vec::new(),
             authorizer: Arc::default(),
             supervisor,
+            subscriptions: Subscriptions::default(),
             stopping,
             settings: tokio::sync::Mutex::new(()),
             forecasts: Arc::default(),

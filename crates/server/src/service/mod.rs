@@ -12,5 +12,6 @@ pub(crate) mod lifecycle;
 pub(crate) mod limits;
 pub(crate) mod shares;
 pub(crate) mod slots;
+pub(crate) mod subscriptions;
 pub(crate) mod supervisor;
 pub(crate) mod work;

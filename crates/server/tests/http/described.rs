@@ -213,3 +213,15 @@ fn each_operation_with_parameters_refuses_others() {
         assert_eq!(problem["parameter"], "nonsense", "{} {path}: {problem}", operation.method);
     }
 }
+
+/// Checks the data of a server-sent event.
+pub(crate) fn check_event(topic: &str, data: &Value) {
+    let name = match topic {
+        "stats" => "StatsEvent",
+        "queues" => "QueuesEvent",
+        "jobs" => "JobsEvent",
+        other => panic!("an event of the topic {other}"),
+    };
+    let schema = &DOCUMENT["components"]["schemas"][name];
+    matches(data, schema, "").unwrap_or_else(|why| panic!("{why}; the event {topic}: {data}"));
+}

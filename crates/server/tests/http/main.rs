@@ -10,6 +10,7 @@ mod dead;
 mod deleting;
 mod described;
 mod draining;
+mod events;
 mod exports;
 mod forecasts;
 mod keys;

@@ -18,6 +18,7 @@ pub(crate) mod dead;
 pub(crate) mod description;
 pub(crate) mod door;
 pub(crate) mod drain;
+pub(crate) mod events;
 pub(crate) mod export;
 pub(crate) mod forecast;
 pub(crate) mod header;

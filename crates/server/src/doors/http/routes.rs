@@ -14,8 +14,8 @@ use crate::access::refusal::Refusal;
 use crate::doors::http::call::Call;
 use crate::doors::http::path::{decode, undecodable};
 use crate::doors::http::{
-    backups, batch, bulk, clock, dead, description, drain, export, forecast, health, import, jobs, leases,
-    metrics, problem, queues, schedules, tasks, whoami,
+    backups, batch, bulk, clock, dead, description, drain, events, export, forecast, health, import, jobs,
+    leases, metrics, problem, queues, schedules, tasks, whoami,
 };
 use crate::telemetry::requests::UNMATCHED;
 use crate::translate;
@@ -35,7 +35,7 @@ macro_rules! handlers {
 pub(super) use handlers;
 
 /// The modules with handlers.
-const MODULES: [&[(OperationId, Handler)]; 18] = [
+const MODULES: [&[(OperationId, Handler)]; 19] = [
     backups::HANDLERS,
     batch::HANDLERS,
     bulk::HANDLERS,
@@ -43,6 +43,7 @@ const MODULES: [&[(OperationId, Handler)]; 18] = [
     dead::HANDLERS,
     description::HANDLERS,
     drain::HANDLERS,
+    events::HANDLERS,
     export::HANDLERS,
     forecast::HANDLERS,
     health::HANDLERS,
