@@ -23,7 +23,7 @@ import { Problem, address, call, stream } from './client.js';
  */
 export const HAS = {
     whoami: true,
-    events: false,
+    events: true,
     forecastLog: false,
     forecastFrom: false,
     forecastSchedules: false,

@@ -150,7 +150,7 @@ impl Looking {
             tokio::select! {
                 () = self.app.stopping.wait() => return,
                 // A pause that is cut short for a new subscriber is for all of them.
-                _hurried = timeout(pause, self.channel.wanted.hurry.notified()) => {}
+                _hurried = timeout(pause, self.hurried()) => {}
             }
         }
     }
@@ -174,6 +174,17 @@ impl Looking {
         let next = aside(move || next(look, &before, &wanted)).await.ok()?;
         self.channel.newest.send_replace(Arc::new(next));
         Some(PERIOD.max(begun.elapsed() * SHARE))
+    }
+
+    /// Waits for a subscriber whose rows the newest moment does not have.
+    async fn hurried(&self) {
+        let lacks_rows = || {
+            let newest = Arc::clone(&self.channel.newest.borrow());
+            lock(&self.channel.wanted.rows).keys().any(|rows| !newest.rows.contains_key(rows))
+        };
+        while !lacks_rows() {
+            self.channel.wanted.hurry.notified().await;
+        }
     }
 
     /// Whether the last subscriber has left. The channel is taken out of the table then, so that the next subscriber
