@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tickwheel_api::{EventTopic, JobsEvent, Problem};
+use tickwheel_api::{EventTopic, JobsEvent};
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, timeout};
 
 use super::look::Look;
 use super::moment::{Event, Jobs, Moment, Rows, Seen, Table, json};
 use super::seats::{Seat, Seats};
+use crate::access::refusal::Refusal;
 use crate::access::tokens::Grant;
 use crate::base::aside::aside;
 use crate::events;
@@ -19,7 +20,7 @@ use crate::service::app::App;
 /// The time between two looks. Rows are made at every second look.
 const PERIOD: Duration = Duration::from_secs(1);
 const ROWS_EVERY: u64 = 2;
-/// Of the time of a channel, looks take at most one part in this: with very many queues they are rarer.
+/// Looks take at most one part in this of the time of a channel: with very many queues they are rarer.
 const SHARE: u32 = 50;
 
 /// All open subscriptions of a server.
@@ -38,7 +39,7 @@ struct Channel {
     wanted: Arc<Wanted>,
 }
 
-/// What the subscribers of a channel want.
+/// The wishes of the subscribers of a channel.
 #[derive(Default)]
 struct Wanted {
     /// The rows, and how many subscribers want them.
@@ -72,7 +73,7 @@ impl Subscriptions {
         grant: &Grant,
         topics: Vec<EventTopic>,
         rows: Rows,
-    ) -> Result<Subscription, Problem> {
+    ) -> Result<Subscription, Refusal> {
         let this = &app.subscriptions;
         let seat = this.seats.take(grant.token())?;
         let scope: Scope = grant.scopes().map(str::to_owned).collect();
@@ -215,7 +216,7 @@ fn next(look: Look, before: &Moment, wanted: &[Rows]) -> Moment {
     let rows = wanted.iter().map(|rows| {
         let last = before.rows.get(rows);
         let table = match last {
-            Some(table) if number % ROWS_EVERY != 0 => Arc::clone(table),
+            Some(table) if !number.is_multiple_of(ROWS_EVERY) => Arc::clone(table),
             _ => Arc::new(Table::new(number, now, &queues, rows, last.map(Arc::as_ref))),
         };
         (rows.clone(), table)

@@ -5,6 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tickwheel_api::Problem;
 
+use crate::access::refusal::Refusal;
+
 /// The largest number of open subscriptions.
 const SEATS_MAX: usize = 64;
 /// The largest number of open subscriptions of one token.
@@ -31,7 +33,7 @@ impl Seats {
     ///
     /// # Errors
     /// 429, which names the limit.
-    pub(super) fn take(&self, owner: Owner) -> Result<Seat, Problem> {
+    pub(super) fn take(&self, owner: Owner) -> Result<Seat, Refusal> {
         let mut taken = self.lock();
         let of_owner = taken.get(&owner).copied().unwrap_or_default();
         let refused = if taken.values().sum::<usize>() >= SEATS_MAX {
@@ -43,7 +45,7 @@ impl Seats {
         };
         if let Some(what) = refused {
             let hint = "close a stream, such as a page of the console that nobody looks at, and try again";
-            return Err(Problem::busy(what, RETRY_AFTER_S).with_hint(hint));
+            return Err(Problem::busy(what, RETRY_AFTER_S).with_hint(hint).into());
         }
         taken.insert(owner, of_owner + 1);
         Ok(Seat { seats: self.clone(), owner })
@@ -73,12 +75,12 @@ mod tests {
     fn a_token_has_eight_seats_and_all_callers_have_sixty_four() {
         let seats = Seats::default();
         let mut held: Vec<Seat> = (0..8).map(|_| seats.take(Some([1; 32])).expect("a seat")).collect();
-        let refused = seats.take(Some([1; 32])).expect_err("the ninth of a token");
+        let refused = seats.take(Some([1; 32])).expect_err("the ninth of a token").problem().clone();
         assert!(refused.detail.starts_with("8 streams of events of the token"), "{}", refused.detail);
         assert_eq!(refused.retry_after_s, Some(5));
         held.extend((0..56).map(|_| seats.take(None).expect("a server without tokens has one limit")));
         for owner in [None, Some([2; 32])] {
-            let refused = seats.take(owner).expect_err("the 65th");
+            let refused = seats.take(owner).expect_err("the 65th").problem().clone();
             assert!(refused.detail.starts_with("64 streams of events are open"), "{}", refused.detail);
         }
         held.remove(0);
