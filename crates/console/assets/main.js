@@ -93,16 +93,7 @@ function Watch() {
     );
     const needed = useStore(login) !== null;
     const asked = useLive(
-        async (signal) => {
-            if (needed) return null;
-            // A server without the route decides by each call, and is not asked again. Any other failure is.
-            const known = caller.get();
-            if (!routes.HAS.whoami || (known && !known.rights)) return {};
-            return routes.whoami(signal).catch((error) => {
-                if (error.status === 404) return {};
-                throw error;
-            });
-        },
+        async (signal) => (needed ? null : routes.whoami(signal)),
         [needed],
         60_000,
     );

@@ -11,8 +11,6 @@ import { Problem, address, call, stream } from './client.js';
  *
  * | route | answer |
  * |---|---|
- * | `GET /v1/whoami` | `{anonymous, token, rights: ["read"], scopes: [], version}` |
- * | `GET /v1/events` | `stats`: see `streamedStats`; `queues`: `{queues: [row], removed: [name], more: false}`, where a row is one of `GET /v1/queues` with `oldest_due_ms` |
  * | `GET /v1/forecast?scale=log` | as today; `from` is now to the millisecond, `at` of each bucket is `from` plus the end of the range before; `expected` beside `tasks` |
  * | `GET .../tasks/{key}/story` | `{events: [{at, what, attempt, reason}], next: [...], why, complete}`; `what` is one of the words below `story.` |
  * | `GET /v1/leases` | `{leases: [{queue, key, attempt, worker, since, until}], next_cursor}` |
@@ -22,8 +20,6 @@ import { Problem, address, call, stream } from './client.js';
  * | `POST /v1/schedules/preview` | the body of a schedule, `?count=`; answers as the preview of a stored one |
  */
 export const HAS = {
-    whoami: true,
-    events: true,
     forecastLog: false,
     forecastFrom: false,
     forecastSchedules: false,
@@ -59,8 +55,6 @@ export const whoami = async (signal) => (await call('GET', ['v1', 'whoami'], { s
 export const metrics = async (signal) => (await call('GET', ['metrics'], { signal, text: true, headers: { accept: 'text/plain' } })).text;
 /** @param {Signal} signal */
 export const openapi = async (signal) => (await call('GET', ['openapi.json'], { signal, text: true })).text;
-/** The release is in the description of the API, for a server without `whoami`. @param {Signal} signal */
-export const release = async (signal) => JSON.parse(await openapi(signal)).info.version;
 /** @param {string} by */
 export const advance = async (by) => (await call('POST', ['v1', 'clock', 'advance'], { body: { by }, long: true })).data;
 /**

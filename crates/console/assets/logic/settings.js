@@ -106,11 +106,11 @@ export function patchOf(changes) {
 
 /**
  * Whether a caller may do what needs a right. Nothing is allowed before it is known who calls, except to read.
- * @param {any} caller The answer of `GET /v1/whoami`, `{}` on a server without it, and null until one of them is known.
+ * @param {any} caller The answer of `GET /v1/whoami`, and null until it is known.
  * @param {string} right
  */
 export function allows(caller, right) {
     if (caller === null) return right === 'read';
     if (caller.console === 'read-only' && right !== 'read') return false;
-    return !caller.rights || caller.rights.includes(right);
+    return caller.rights.includes(right);
 }

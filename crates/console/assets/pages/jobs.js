@@ -28,7 +28,7 @@ function timeLeft(job) {
 
 export function Jobs() {
     const streams = useStream(
-        routes.HAS.events ? (onEvent, onProblem) => routes.events({ topics: 'jobs' }, onEvent, onProblem) : null,
+        (onEvent, onProblem) => routes.events({ topics: 'jobs' }, onEvent, onProblem),
         [],
         (event, data) => event === 'jobs' && live.replace(data),
     );

@@ -74,7 +74,7 @@ function useServer(prefix) {
         setStats(next);
     };
     const streams = useStream(
-        routes.HAS.events ? (onEvent, onProblem) => routes.events({ topics: 'stats,queues', prefix }, onEvent, onProblem) : null,
+        (onEvent, onProblem) => routes.events({ topics: 'stats,queues', prefix }, onEvent, onProblem),
         [prefix],
         (event, data) => {
             if (event === 'stats') take(streamedStats(data, Date.now()));

@@ -77,7 +77,7 @@ function QueueHorizon({ queue }) {
 export function Queue({ queue }) {
     const [row, setRow] = useState(/** @type {any} */ (null));
     const streams = useStream(
-        routes.HAS.events ? (onEvent, onProblem) => routes.events({ topics: 'queues', queue }, onEvent, onProblem) : null,
+        (onEvent, onProblem) => routes.events({ topics: 'queues', queue }, onEvent, onProblem),
         [queue],
         (event, data) => event === 'queues' && setRow({ at: Date.now(), ...data.queues[0] }),
     );

@@ -157,11 +157,10 @@ const limitsOf = (limits) =>
 export function About() {
     const state = useStore(server);
     const known = useStore(caller);
-    const release = useLive(async (signal) => known?.version ?? routes.release(signal), [known?.version ?? '']);
     const yesNo = (/** @type {boolean} */ value) => t(value ? 'about.yes' : 'about.no');
     /** @type {[string, any][] | null} */
     const facts = state && [
-        ['about.version', release.data ?? (release.error ? '–' : '…')],
+        ['about.version', known?.version],
         ['about.status', t(`about.status_${state.status}`)],
         ['about.durability', `${t(`durability.${state.durability}`)}: ${t(`durability.${state.durability}.note`)}`],
         ['about.virtual', yesNo(state.virtual_clock)],
@@ -180,7 +179,6 @@ export function About() {
     return html`
         <h1 tabindex="-1">${t('about.title')}</h1>
         ${!state && html`<${Loading} />`}
-        ${release.error && html`<${Failure} error=${release.error} onRetry=${release.reload} />`}
         ${facts && html`<dl class="facts">${facts.filter(([, value]) => value).map(([word, value]) => html`<div><dt>${t(word)}</dt><dd>${value}</dd></div>`)}</dl>`}
         <h2>${t('about.more')}</h2>
         <ul class="links">

@@ -164,17 +164,16 @@ const HIDDEN_MS = 60_000;
 
 /**
  * Events of the server while the page is looked at.
- * @param {((onEvent: (event: string, data: any) => void, onProblem: (problem: any) => void) => () => void) | null} open Opens the stream; null on a server without events.
+ * @param {(onEvent: (event: string, data: any) => void, onProblem: (problem: any) => void) => () => void} open Opens the stream.
  * @param {unknown[]} deps What the stream depends on.
  * @param {(event: string, data: any) => void} onEvent
  * @returns {boolean} Whether events are to be expected. Without them a page asks at an interval.
  */
 export function useStream(open, deps, onEvent) {
-    const [refused, setRefused] = useState(open === null);
+    const [refused, setRefused] = useState(false);
     const current = useRef({ open, onEvent });
     current.current = { open, onEvent };
     useEffect(() => {
-        if (!current.current.open) return undefined;
         /** @type {(() => void) | null} */
         let stop = null;
         let timer = 0;
@@ -183,15 +182,14 @@ export function useStream(open, deps, onEvent) {
             stop = null;
         };
         const begin = () => {
-            stop ??=
-                current.current.open?.(
-                    (event, data) => {
-                        setRefused(false);
-                        current.current.onEvent(event, data);
-                    },
-                    // A server that is full or has no such route answers; one that is away does not, and the last data stays.
-                    (problem) => problem.status > 0 && setRefused(true),
-                ) ?? null;
+            stop ??= current.current.open(
+                (event, data) => {
+                    setRefused(false);
+                    current.current.onEvent(event, data);
+                },
+                // A server that is full refuses; one that is away does not, and the last data stays.
+                (problem) => problem.status >= 400 && problem.status < 500 && setRefused(true),
+            );
         };
         const look = () => {
             window.clearTimeout(timer);

@@ -64,7 +64,7 @@ export function logOut() {
 
 /** The last answer of `GET /readyz`. @type {import('./live.js').Store<any>} */
 export const server = store(/** @type {any} */ (null));
-/** The answer of `GET /v1/whoami`; null until it is known, and `{}` on a server without it, which then decides by each call. @type {import('./live.js').Store<any>} */
+/** The answer of `GET /v1/whoami`; null until it is known. @type {import('./live.js').Store<any>} */
 export const caller = store(/** @type {any} */ (null));
 
 /** Whether the caller may do what needs a right. Actions that it may not do are not drawn. @param {'read' | 'produce' | 'consume' | 'admin'} right */
