@@ -168,11 +168,11 @@ export async function call(method, segments, options = {}) {
 
 /** A stream sends a comment every 15 s, so one that is silent for longer is broken. */
 const SILENCE_MS = 40_000;
-const WAIT_MAX_MS = 4000;
+const WAIT_MAX_MS = 3000;
 
 /**
  * Reads a stream of events until it is stopped. A broken stream is opened again after the time that the server names, then after twice
- * that, and at most after 4 s. `EventSource` is not used because it sends no `Authorization`.
+ * that, and at most after 3 s. `EventSource` is not used because it sends no `Authorization`.
  * @param {string[]} segments
  * @param {Options['query']} query
  * @param {(event: string, data: any) => void} onEvent

@@ -347,6 +347,7 @@ export const en = {
     'schedule.never': 'not again',
     'schedule.new': 'New schedule',
     'schedule.next': 'Next',
+    'schedule.next_after': 'after its task',
     'schedule.none': 'There is no such schedule',
     'schedule.note': 'Note',
     'schedule.overlap': 'Overlap',

@@ -344,6 +344,7 @@ export const zh = {
     'schedule.never': '不再有',
     'schedule.new': '新建调度规则',
     'schedule.next': '下次',
+    'schedule.next_after': '任务结束之后',
     'schedule.none': '没有这条调度规则',
     'schedule.note': '说明',
     'schedule.overlap': '重叠',

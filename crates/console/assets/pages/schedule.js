@@ -14,6 +14,7 @@ import { may, now } from '../state/session.js';
 import { Empty, Failure, Field, Loaded, Loading, Tile, Time } from '../ui/parts.js';
 import { Confirm } from '../ui/dialog.js';
 import { Table } from '../ui/table.js';
+import { nextOf } from './schedules.js';
 
 const KINDS = ['cron', 'every', 'fixed_delay'];
 /** Members that are edited as text. */
@@ -220,7 +221,7 @@ function Editor({ queue, name, stored, text, reload }) {
         ${
             stored &&
             html`<dl class="tiles">
-            <${Tile} label=${t('schedule.next')} value=${stored.next_at ? html`<${Time} ms=${Date.parse(stored.next_at)} />` : t('schedule.never')} />
+            <${Tile} label=${t('schedule.next')} value=${nextOf(stored)} />
             <${Tile} label=${t('schedule.last')} value=${stored.last_at ? html`<${Time} ms=${Date.parse(stored.last_at)} />` : '–'} />
             <${Tile} label=${t('schedule.made')} value=${number(stored.made)} />
             <${Tile} label=${t('schedule.skipped')} value=${number(stored.skipped)} note=${stored.waiting > 0 ? t('schedule.waiting', { n: stored.waiting }) : ''} />

@@ -18,6 +18,12 @@ export const ruleOf = (schedule) =>
           ? t('schedule.every_rule', { length: schedule.every })
           : t('schedule.fixed_rule', { length: schedule.fixed_delay ?? '' });
 
+/** The next instant of a schedule. One that counts from the end of its task has none while the task is live. @param {any} schedule */
+export const nextOf = (schedule) =>
+    schedule.next_at
+        ? html`<${Time} ms=${Date.parse(schedule.next_at)} />`
+        : t(schedule.fixed_delay && !(schedule.made >= schedule.count) ? 'schedule.next_after' : 'schedule.never');
+
 /** @param {{onClose: () => void}} props */
 function NewSchedule({ onClose }) {
     const [queue, setQueue] = useState('');
@@ -68,7 +74,7 @@ export function Schedules({ query }) {
             key: 'next_at',
             label: t('schedule.next'),
             sortable: true,
-            cell: (/** @type {any} */ s) => (s.next_at ? html`<${Time} ms=${Date.parse(s.next_at)} />` : t('schedule.never')),
+            cell: nextOf,
         },
         {
             key: 'last_at',

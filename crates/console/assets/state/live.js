@@ -120,8 +120,8 @@ export function useLive(load, deps, intervalMs = 0) {
         let refused = false;
         const next = () => {
             if (stop.signal.aborted) return;
-            // A page that has failed asks again by itself, at most every 4 s. A refused one asks less often, since it stays refused.
-            const wait = failures > 0 ? Math.min(4000, 1000 * 2 ** (failures - 1)) : refused ? Math.max(10_000, each) : each;
+            // A page that has failed asks again by itself, at least every 3 s. A refused one asks less often, since it stays refused.
+            const wait = failures > 0 ? Math.min(3000, 1000 * 2 ** (failures - 1)) : refused ? Math.max(10_000, each) : each;
             if (wait > 0) timer = window.setTimeout(turn, wait);
         };
         const turn = async () => {
