@@ -72,6 +72,7 @@ pub use self::call::{
     TokenAnswer, Verb, View, backoff_of, expire_after_of, group_of, max_attempts_of, priority_of, steps_of,
 };
 use self::clock::Clock;
+pub use self::forecast::Buckets;
 use self::key::{Excuse, Key};
 use self::limits::Hold;
 use self::rate::Handed;

@@ -104,7 +104,9 @@ pub use export::{
     ImportResult, ImportRow, SkipWhy, TallyBody,
 };
 pub use filter::TaskFilter;
-pub use forecast::{BucketBody, FORECAST_BUCKETS_MAX, ForecastBody, ForecastQuery};
+pub use forecast::{
+    BucketBody, FORECAST_BUCKETS_MAX, ForecastBody, ForecastQuery, ForecastScale, LOG_ENDS_MS,
+};
 pub use health::{Alive, AliveBody, ClockReport, Durability, Readiness, ReadyBody};
 pub use if_match::{etag, if_match};
 pub use job::{JobAction, JobBody, JobState, JobsBody};

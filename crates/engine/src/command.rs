@@ -11,6 +11,7 @@ use crate::import::{ImportSchedule, ImportTasks};
 use crate::job::{ChangeJob, JobError};
 use crate::name::{Group, Key, QueueName, ScheduleName, Tag};
 use crate::schedule::Schedule;
+use crate::seam::Grid;
 use crate::settings::{QueueRecord, QueueSettings};
 use crate::task::{Body, Death, Moment, PRIORITY_DEFAULT, Retry};
 use crate::time::{Seq, Timestamp};
@@ -209,10 +210,10 @@ pub struct Put {
 pub struct Forecast {
     /// Those of this queue; `None`: of all.
     pub queue: Option<QueueName>,
-    /// How long a bucket is, milliseconds, at least 1. Buckets stand side by side from 1970 on; the first is the one that now is in.
-    pub width_ms: u64,
-    /// So many buckets, at most [`FORECAST_BUCKETS_MAX`].
-    pub buckets: usize,
+    /// Where the first bucket begins; `None`: now. Of what is due by now nothing is counted, wherever that is.
+    pub from: Option<Timestamp>,
+    /// The buckets, at most [`FORECAST_BUCKETS_MAX`]. Those of one length stand side by side from 1970 on; the first is the one that `from` is in.
+    pub grid: Grid,
 }
 
 /// Looks at a task.

@@ -50,8 +50,8 @@ pub use schedule::{
     Which, occurrence_key,
 };
 pub use seam::{
-    Acquired, Batch, Census, Counters, Filter, Found, Guard, OwnNumbers, Page, Place, Population, Reply,
-    Request, RequestId, ShardStore, TaskEffect, Wanted,
+    Acquired, Batch, Census, Counters, Filter, Found, Grid, Guard, OwnNumbers, Page, Place, Population,
+    Reply, Request, RequestId, ShardStore, TaskEffect, Wanted,
 };
 pub use settings::{QueueRecord, QueueSettings, Rate, Retention, Rule, RuleEffect, RuleName};
 pub use task::{

@@ -343,10 +343,64 @@ pub struct Census {
     pub after: Timestamp,
     /// Where the first bucket begins.
     pub from: Timestamp,
-    /// How long a bucket is, milliseconds, at least 1.
-    pub width_ms: u64,
-    /// How many there are.
-    pub buckets: usize,
+    /// The buckets, side by side.
+    pub grid: Grid,
+}
+
+/// The buckets of a census or a forecast: where each ends, counted from the begin of the first.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Grid {
+    /// Buckets of one length.
+    Even {
+        /// The length of a bucket, milliseconds, at least 1.
+        width_ms: u64,
+        /// The number of buckets.
+        buckets: usize,
+    },
+    /// Buckets of different lengths.
+    Ends(
+        /// The end of each bucket, milliseconds after the begin of the first, rising. The end itself is in the next bucket.
+        Arc<[u64]>,
+    ),
+}
+
+impl Grid {
+    /// The number of buckets.
+    #[must_use]
+    pub fn buckets(&self) -> usize {
+        match self {
+            Self::Even { buckets, .. } => *buckets,
+            Self::Ends(ends) => ends.len(),
+        }
+    }
+
+    /// The bucket that has the instant this long after the begin of the first, milliseconds.
+    #[must_use]
+    pub fn bucket(&self, after_ms: u64) -> Option<usize> {
+        let index = match self {
+            Self::Even { width_ms, .. } => usize::try_from(after_ms / (*width_ms).max(1)).ok()?,
+            Self::Ends(ends) => ends.partition_point(|end| *end <= after_ms),
+        };
+        (index < self.buckets()).then_some(index)
+    }
+
+    /// The end of a bucket, milliseconds after the begin of the first; of a bucket that is not there, that of the last.
+    #[must_use]
+    pub fn end_ms(&self, bucket: usize) -> u64 {
+        match self {
+            Self::Even { width_ms, buckets } => {
+                let ended = u64::try_from(bucket.saturating_add(1).min(*buckets)).unwrap_or(u64::MAX);
+                width_ms.saturating_mul(ended)
+            }
+            Self::Ends(ends) => ends.get(bucket).or(ends.last()).copied().unwrap_or_default(),
+        }
+    }
+
+    /// The length of all buckets together, milliseconds.
+    #[must_use]
+    pub fn length_ms(&self) -> u64 {
+        self.end_ms(usize::MAX)
+    }
 }
 
 impl Census {
@@ -356,8 +410,7 @@ impl Census {
         if due_at <= self.after || due_at < self.from {
             return None;
         }
-        let index = usize::try_from(due_at.ms_since(self.from) / self.width_ms).ok()?;
-        (index < self.buckets).then_some(index)
+        self.grid.bucket(due_at.ms_since(self.from))
     }
 
     /// All that is counted stands behind this place.
@@ -371,8 +424,7 @@ impl Census {
     /// The last instant of the last bucket.
     #[must_use]
     pub fn end(&self) -> Timestamp {
-        let buckets = u64::try_from(self.buckets).unwrap_or(u64::MAX);
-        self.from.saturating_plus_ms(self.width_ms.saturating_mul(buckets).saturating_sub(1))
+        self.from.saturating_plus_ms(self.grid.length_ms().saturating_sub(1))
     }
 }
 

@@ -40,12 +40,12 @@ pub use options::{OpenError, Options, SLOW_COMMIT_DEFAULT};
 pub use pending::Pending;
 pub use queue::{Advancing, InUse, Queue};
 pub use shard::Shard;
-pub use upcoming::{Upcoming, upcoming};
+pub use upcoming::{Upcoming, instants, upcoming};
 
 pub use tickwheel_engine::{
     Ack, Act, Acted, Answer, Backoff, Body, ById, ByIdError, Cadence, CallId, Cancel, CancelError, Cancelled,
     CatchUp, ChangeJob, ChangeQueue, Command, Dead, Death, DeleteSchedule, Due, Existing, Extend, Extra,
-    FORECAST_BUCKETS_MAX, Failed, Failure, Forecast, ForecastView, Get, GetError, GetSchedule, Group,
+    FORECAST_BUCKETS_MAX, Failed, Failure, Forecast, ForecastView, Get, GetError, GetSchedule, Grid, Group,
     IMPORT_TASKS_MAX, ImportError, ImportOutcome, ImportSchedule, ImportTask, ImportTasks, Imported,
     JOB_BYTES_MAX, JobError, JobValue, Key, LATENESS_BOUNDS_MS, LEASE_MS_DEFAULT, Lease, Leased, List,
     ListAllSchedules, ListAllTasks, ListQueues, ListSchedules, Moment, Nack, NackError, NackHow, NameError,

@@ -2,7 +2,7 @@
 
 use tickwheel_engine::{Cadence, ScheduleRecord, Timestamp};
 
-use crate::cron::{ClockChange, Cron, CronError};
+use crate::cron::{ClockChange, Cron, CronError, Occurrence};
 
 /// One instant of a schedule that is to come.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -35,32 +35,52 @@ pub struct Upcoming {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn upcoming(record: &ScheduleRecord, count: usize) -> Result<Vec<Upcoming>, CronError> {
-    let schedule = &record.schedule;
-    let left = record.left().unwrap_or(u64::MAX);
-    let count = usize::try_from(left).unwrap_or(usize::MAX).min(count);
-    let cron = match &schedule.cadence {
-        Cadence::Cron { text, zone } => Some(Cron::parse(text, zone)?),
-        _ => None,
-    };
-    let end = schedule.end.unwrap_or(Timestamp::MAX);
-    let plain = |at: Timestamp| Upcoming { at, change: ClockChange::None, local: at.to_utc() };
-    let Some(first) = record.next else { return Ok(Vec::new()) };
-    let all: Vec<Upcoming> = match (&schedule.cadence, &cron) {
-        (_, Some(cron)) => {
-            let next = |after: &Timestamp| cron.next_after(*after);
-            let before = Timestamp::from_ms(first.as_ms() - 1).unwrap_or_default();
-            std::iter::successors(next(&before), |last| next(&last.at))
-                .map(|found| Upcoming { at: found.at, local: found.local().to_owned(), change: found.change })
-                .take_while(|one| one.at <= end)
-                .take(count)
-                .collect()
+    let shown = |one: One| match one {
+        One::Plain(at) => Upcoming { at, change: ClockChange::None, local: at.to_utc() },
+        One::OfCron(found) => {
+            Upcoming { at: found.at, local: found.local().to_owned(), change: found.change }
         }
-        (Cadence::Every { ms }, _) => std::iter::successors(Some(first), |last| last.plus_ms(*ms))
-            .take_while(|at| *at <= end)
-            .take(count)
-            .map(plain)
-            .collect(),
-        _ => Some(first).into_iter().take(count).map(plain).collect(),
     };
-    Ok(all)
+    Ok(all(record)?.take(count).map(shown).collect())
+}
+
+/// The instants of [`upcoming`] alone, one after the other, for as long as the schedule has any. Cost of each: some microseconds for an expression of
+/// cron.
+///
+/// # Errors
+/// As [`upcoming`].
+pub fn instants(record: &ScheduleRecord) -> Result<impl Iterator<Item = Timestamp> + use<>, CronError> {
+    let at = |one: One| match one {
+        One::Plain(at) => at,
+        One::OfCron(found) => found.at,
+    };
+    Ok(all(record)?.map(at))
+}
+
+/// An instant that is to come.
+enum One {
+    Plain(Timestamp),
+    OfCron(Occurrence),
+}
+
+/// The instants of a schedule from the one that it has noted on.
+fn all(record: &ScheduleRecord) -> Result<Box<dyn Iterator<Item = One>>, CronError> {
+    let schedule = &record.schedule;
+    let left = usize::try_from(record.left().unwrap_or(u64::MAX)).unwrap_or(usize::MAX);
+    let end = schedule.end.unwrap_or(Timestamp::MAX);
+    let Some(first) = record.next else { return Ok(Box::new(std::iter::empty())) };
+    Ok(match &schedule.cadence {
+        Cadence::Cron { text, zone } => {
+            let cron = Cron::parse(text, zone)?;
+            let before = Timestamp::from_ms(first.as_ms() - 1).unwrap_or_default();
+            let found = std::iter::successors(cron.next_after(before), move |last| cron.next_after(last.at));
+            Box::new(found.take_while(move |one| one.at <= end).take(left).map(One::OfCron))
+        }
+        Cadence::Every { ms } => {
+            let ms = *ms;
+            let found = std::iter::successors(Some(first), move |last| last.plus_ms(ms));
+            Box::new(found.take_while(move |at| *at <= end).take(left).map(One::Plain))
+        }
+        Cadence::FixedDelay { .. } => Box::new(Some(first).into_iter().take(left).map(One::Plain)),
+    })
 }

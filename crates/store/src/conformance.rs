@@ -7,10 +7,10 @@ use crate::disk_store::DiskStore;
 use crate::io::Io;
 use crate::table::Table;
 use tickwheel_engine::{
-    Acquired, Batch, Body, Census, Counters, Dead, Death, Ended, Epoch, Filter, Found, Guard, Key, LeaseNo,
-    Outcome, OwnNumbers, PRIORITY_DEFAULT, Page, Place, Population, QueueName, QueueRecord, QueueSettings,
-    Reply, Request, RequestId, Rule, RuleEffect, RuleName, Seq, ShardStore, StoredLease, Task, TaskEffect,
-    Timestamp, Wanted,
+    Acquired, Batch, Body, Census, Counters, Dead, Death, Ended, Epoch, Filter, Found, Grid, Guard, Key,
+    LeaseNo, Outcome, OwnNumbers, PRIORITY_DEFAULT, Page, Place, Population, QueueName, QueueRecord,
+    QueueSettings, Reply, Request, RequestId, Rule, RuleEffect, RuleName, Seq, ShardStore, StoredLease, Task,
+    TaskEffect, Timestamp, Wanted,
 };
 
 /// How a store under test is to be set up.
@@ -163,7 +163,7 @@ pub fn contents<D: Disk, I: Io<D>>(
 
 /// What a census should say.
 fn by_hand(table: &Table, census: &Census) -> Vec<u64> {
-    let mut counts = vec![0; census.buckets];
+    let mut counts = vec![0; census.grid.buckets()];
     for task in table.tasks_from(0).filter(|task| task.dead().is_none()) {
         let meant = census.queue.as_ref().is_none_or(|queue| task.queue == *queue);
         if let Some(bucket) = census.bucket(task.due_at).filter(|_| meant) {
@@ -181,7 +181,7 @@ fn by_hand(table: &Table, census: &Census) -> Vec<u64> {
 /// # Panics
 /// If the store answers something else, or comes no further.
 pub fn counted<S: ShardStore>(store: &mut S, mut census: Census) -> Result<Vec<u64>, String> {
-    let mut all = vec![0; census.buckets];
+    let mut all = vec![0; census.grid.buckets()];
     loop {
         match ask(store, u64::MAX, Request::Count(census.clone())) {
             Reply::Counts { counts, counted } => {
@@ -207,11 +207,19 @@ fn censuses(table: &Table) -> Vec<Census> {
         queue: queue.clone(),
         after,
         from: first,
-        width_ms: span_ms.div_ceil(buckets),
-        buckets: usize::try_from(buckets).expect("few"),
+        grid: Grid::Even {
+            width_ms: span_ms.div_ceil(buckets),
+            buckets: usize::try_from(buckets).expect("few"),
+        },
     };
     let before = at(first.as_ms().saturating_sub(1).max(0));
-    [None, queue].iter().flat_map(|queue| [census(queue, before, 7), census(queue, half, 200)]).collect()
+    let uneven = |queue: &Option<QueueName>| {
+        let ends =
+            (0..50).map_while(|power| Some(1_u64 << power).filter(|end| *end < span_ms)).chain([span_ms]);
+        Census { grid: Grid::Ends(ends.collect()), ..census(queue, before, 1) }
+    };
+    let of = |queue| [census(queue, before, 7), census(queue, half, 200), uneven(queue)];
+    [None, queue].iter().flat_map(of).collect()
 }
 
 /// The owner of a store in a test: it asks and waits for the answer.
@@ -475,8 +483,12 @@ fn a_census_counts_what_is_due_in_each_bucket<S: ShardStore>(mut owner: Owner<S>
         tasks.push(owner.put(id, queue, &id.to_string(), due));
     }
     let mut counts = |queue: Option<&str>, after: i64, buckets: usize| {
-        let census =
-            Census { queue: queue.map(queue_name), after: at(after), from: at(10), width_ms: 10, buckets };
+        let census = Census {
+            queue: queue.map(queue_name),
+            after: at(after),
+            from: at(10),
+            grid: Grid::Even { width_ms: 10, buckets },
+        };
         counted(&mut owner.store, census).expect("it can be read")
     };
     assert_eq!(counts(None, 0, 3), [2, 2, 1], "an edge belongs to the bucket that begins there");
@@ -484,9 +496,27 @@ fn a_census_counts_what_is_due_in_each_bucket<S: ShardStore>(mut owner: Owner<S>
     assert_eq!(counts(None, 10, 3), [1, 2, 1], "what is due by now does not count");
     assert_eq!(counts(Some("none"), 0, 2), [0, 0]);
     assert_eq!(counts(None, 0, 0), []);
+    let ends = |after: i64, ends: &[u64]| Census {
+        queue: None,
+        after: at(after),
+        from: at(10),
+        grid: Grid::Ends(ends.into()),
+    };
+    for (census, expected) in [
+        (ends(0, &[1, 10, 31]), &[1, 1, 4][..]),
+        (ends(10, &[1, 10, 11, 30]), &[0, 1, 1, 2]),
+        (ends(0, &[]), &[]),
+    ] {
+        assert_eq!(
+            counted(&mut owner.store, census.clone()).expect("it can be read"),
+            expected,
+            "{census:?}"
+        );
+    }
     owner.change(&tasks[2], |task| bury(task, 35, false));
     owner.end(&tasks[3], Outcome::Done(LeaseNo(9)));
-    let census = Census { queue: None, after: at(0), from: at(10), width_ms: 10, buckets: 3 };
+    let census =
+        Census { queue: None, after: at(0), from: at(10), grid: Grid::Even { width_ms: 10, buckets: 3 } };
     let counts = counted(&mut owner.store, census).expect("it can be read");
     assert_eq!(counts, [2, 1, 0], "neither the dead nor the done");
 }

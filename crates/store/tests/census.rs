@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tickwheel_engine::{Batch, Body, Census, QueueName, Reply, Request, Seq, TaskEffect, Timestamp};
+use tickwheel_engine::{Batch, Body, Census, Grid, QueueName, Reply, Request, Seq, TaskEffect, Timestamp};
 use tickwheel_store::conformance::{Owner, sample_task};
 use tickwheel_store::{AckLevel, Bounds, DiskStore, FsDisk, InlineIo, StoreOptions};
 
@@ -76,8 +76,7 @@ impl Life {
             queue: in_p.then(|| QueueName::new("p").expect("a good name")),
             after: at(after_ms),
             from: at(START_MS),
-            width_ms: width_ms as u64,
-            buckets: 300,
+            grid: Grid::Even { width_ms: width_ms as u64, buckets: 300 },
         };
         assert_eq!(self.owner.census(census.clone()), Ok(expected), "{census:?}");
     }

@@ -378,8 +378,7 @@ fn a_census_counts_each_task_once_also_while_a_checkpoint_is_taken_over() {
         queue: queue.map(|name| QueueName::new(name).expect("a good name")),
         after: Timestamp::from_ms(START_MS).expect("after 1970"),
         from: Timestamp::from_ms(first).expect("after 1970"),
-        width_ms: hour as u64,
-        buckets: 24,
+        grid: tickwheel_engine::Grid::Even { width_ms: hour as u64, buckets: 24 },
     };
     let (mut all, mut of_p) = (vec![0; 24], vec![0; 24]);
     for round in 0..100_u64 {

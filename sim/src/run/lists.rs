@@ -1,10 +1,12 @@
 //! Lists, read page by page, and forecasts, both while no other call is open.
 
-use tickwheel_engine::{Answer as ProductAnswer, CallId as ProductCall, Command, Forecast, Input};
+use tickwheel_engine::{
+    Answer as ProductAnswer, CallId as ProductCall, Command, Forecast, Grid, Input, Timestamp,
+};
 use tickwheel_queue::{List, State, TaskFilter};
 
 use super::{Step, World};
-use crate::oracle::{Answer, Call, Verb, Violation};
+use crate::oracle::{Answer, Buckets, Call, Verb, Violation};
 use crate::words;
 
 impl World {
@@ -58,9 +60,25 @@ impl World {
         let queue = queues[self.forecasts.index(queues.len())].clone();
         let of_all = self.options.schedules_percent == 0 && self.forecasts.chance(25);
         let queue = Some(queue).filter(|_| !of_all);
-        let width_ms = self.forecasts.pick(&[1, 7, 1_000, 60_000, 3_600_000, 86_400_000]);
-        let buckets = self.forecasts.pick(&[1, 10, 200]);
-        let forecast = Forecast { queue: queue.as_deref().map(words::queue), width_ms, buckets };
+        let width_ms: i64 = self.forecasts.pick(&[1, 7, 1_000, 60_000, 3_600_000, 86_400_000]);
+        let count = self.forecasts.pick(&[1, 10, 200]);
+        let shape = match self.forecasts.chance(50) {
+            true => Buckets::Even { width_ms, count },
+            false => {
+                Buckets::Ends((0..count.min(40)).map(|power| width_ms.saturating_mul(1 << power)).collect())
+            }
+        };
+        let grid = match &shape {
+            Buckets::Even { .. } => Grid::Even { width_ms: width_ms.unsigned_abs(), buckets: count as usize },
+            Buckets::Ends(ends) => Grid::Ends(ends.iter().map(|end| end.unsigned_abs()).collect()),
+        };
+        let wall = self.clocks.now().wall.as_ms();
+        let asked = self
+            .forecasts
+            .chance(30)
+            .then(|| (wall + self.forecasts.pick(&[-5_000, -1, 0, 1, 777, 90_000])).max(0));
+        let from = asked.and_then(Timestamp::from_ms);
+        let forecast = Forecast { queue: queue.as_deref().map(words::queue), from, grid };
         let Some(ProductAnswer::Forecast(Ok(seen))) = self.call_through(Command::Forecast(forecast))? else {
             return Ok(());
         };
@@ -68,12 +86,8 @@ impl World {
             return Ok(());
         }
         self.coverage.forecasts += 1;
-        self.trace.event(format_args!("a forecast of {queue:?} by {width_ms} ms is {seen:?}"));
-        if seen.counts.len() != buckets {
-            let what = format!("{buckets} buckets were asked for, and there are {}", seen.counts.len());
-            return Err(Violation { promise: "counts", what, story: Vec::new() });
-        }
-        self.oracle.forecast(queue.as_deref(), seen.from.as_ms(), width_ms, &seen.counts)
+        self.trace.event(format_args!("a forecast of {queue:?} from {asked:?} by {shape:?} is {seen:?}"));
+        self.oracle.forecast(queue.as_deref(), asked, seen.from.as_ms(), &shape, &seen.counts)
     }
 
     /// Makes one call of which the oracle is not told, and waits for its answer. `None`: the server died.

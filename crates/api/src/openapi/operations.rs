@@ -153,9 +153,9 @@ operations! {
         refuses: NotFound, Live, BacklogFull;
     }
 
-    /// Counts the tasks of one queue or of all queues by the bucket of time in which they fall due. Tasks that schedules will put, and later instants of timelines, are not counted.
+    /// Counts the tasks of one queue or of all queues by the bucket of time in which they fall due. Later instants of timelines are not counted. The instants of schedules are counted beside the tasks if `schedules` asks for them.
     Forecast: GET "/v1/forecast", Somewhere(Read) {
-        query: "queue", "bucket", "span";
+        query: "queue", "scale", "bucket", "span", "from", "schedules";
         200 Json("Forecast"), "The counts.";
         refuses: BadName, OutOfScope;
     }

@@ -4,8 +4,8 @@ use serde_json::{Map, Value, json};
 
 use super::schema::{boolean, duration_like, integer, one_of, time_or_ms, word};
 use crate::{
-    Existing, INTEGER_MAX, LIST_LIMIT_MAX, PREVIEW_MAX, ProblemKind, PutMode, SchedulesQuery, TAG_BYTES_MAX,
-    TaskState,
+    Existing, ForecastScale, INTEGER_MAX, LIST_LIMIT_MAX, PREVIEW_MAX, ProblemKind, PutMode, SchedulesQuery,
+    TAG_BYTES_MAX, TaskState,
 };
 
 /// The part of a request that has a parameter.
@@ -79,9 +79,15 @@ parameters! {
     "quiet": Query = boolean();
     /// The number in its file of the first line behind the header. A long file may be sent in several parts, each with the header in front. Default: 2.
     "first_line": Query = integer(2, INTEGER_MAX);
+    /// `linear`: all buckets have one length. `log`: 39 buckets that end from 1 s to 100 years (of 365 days) from now. Default: `linear`.
+    "scale": Query = one_of(&ForecastScale::ALL.map(ForecastScale::name));
+    /// An instant in the first bucket, in RFC 3339 or milliseconds since 1970. Default: now.
+    "from": Query = time_or_ms();
+    /// Whether the instants of schedules are counted beside the tasks, at most 10,000 of a schedule and 100,000 of all. Default: false.
+    "schedules": Query = boolean();
     /// Length of a bucket, `1s` or more. Default: `1m`.
     "bucket": Query = duration_like("1m");
-    /// Length of the forecast after the current bucket, at most 10,080 buckets. Default: `24h`.
+    /// Length of the forecast after its first bucket, at most 10,080 buckets. Default: `24h`.
     "span": Query = duration_like("24h");
     /// The version that the task or schedule must have, in quotes, as the `ETag` of an answer. If it has another version, the answer is 412.
     "If-Match": Header = json!({ "type": "string", "minLength": 1, "pattern": "^(\"[0-9]{1,15}\"|[0-9]{1,15})$", "examples": ["\"41\""] });

@@ -20,9 +20,9 @@ import { Problem, address, call, stream } from './client.js';
  * | `POST /v1/schedules/preview` | the body of a schedule, `?count=`; answers as the preview of a stored one |
  */
 export const HAS = {
-    forecastLog: false,
-    forecastFrom: false,
-    forecastSchedules: false,
+    forecastLog: true,
+    forecastFrom: true,
+    forecastSchedules: true,
     searchKey: false,
     taskEverywhere: false,
     story: false,

@@ -7,7 +7,7 @@ use super::Engine;
 use crate::answer::{Answer, ForecastView, Unavailable};
 use crate::command::{FORECAST_BUCKETS_MAX, Forecast};
 use crate::input::{CallId, Effect};
-use crate::seam::{Census, Request, RequestId};
+use crate::seam::{Census, Grid, Request, RequestId};
 use crate::time::{Now, Seq, Timestamp};
 
 /// Forecasts under way.
@@ -49,14 +49,24 @@ impl Engine {
         while let Some((_, call, forecast)) =
             self.forecasts.waiting.pop_front_if(|(seq, ..)| *seq <= durable || failed)
         {
-            let Forecast { queue, width_ms, buckets } = forecast;
-            let width_ms = width_ms.max(1);
-            let into = now.wall.as_tick() % width_ms;
-            let from = Timestamp::from_ms(now.wall.as_ms().saturating_sub_unsigned(into)).unwrap_or_default();
-            let buckets = buckets.min(FORECAST_BUCKETS_MAX);
+            let Forecast { queue, from, grid } = forecast;
+            let from = from.unwrap_or(now.wall);
+            let (from, grid) = match grid {
+                Grid::Even { width_ms, buckets } => {
+                    let width_ms = width_ms.max(1);
+                    let begin = from.as_ms().saturating_sub_unsigned(from.as_tick() % width_ms);
+                    let buckets = buckets.min(FORECAST_BUCKETS_MAX);
+                    (Timestamp::from_ms(begin).unwrap_or_default(), Grid::Even { width_ms, buckets })
+                }
+                Grid::Ends(ends) if ends.len() > FORECAST_BUCKETS_MAX => {
+                    (from, Grid::Ends(ends[..FORECAST_BUCKETS_MAX].into()))
+                }
+                grid @ Grid::Ends(_) => (from, grid),
+            };
             let after = if crate::planted::is("forecast-of-the-past") { Timestamp::EPOCH } else { now.wall };
-            let left = Census { queue, after, from, width_ms, buckets };
-            let counting = Counting { call, left, counts: vec![0; buckets], as_of: durable };
+            let counts = vec![0; grid.buckets()];
+            let left = Census { queue, after, from, grid };
+            let counting = Counting { call, left, counts, as_of: durable };
             self.count_on(counting, out);
         }
     }

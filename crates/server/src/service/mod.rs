@@ -5,6 +5,7 @@ pub(crate) mod backups;
 pub(crate) mod bulk;
 pub(crate) mod caller;
 pub(crate) mod drain;
+pub(crate) mod expected;
 pub(crate) mod job;
 pub(crate) mod jobs;
 pub(crate) mod jobs_of_before;

@@ -44,6 +44,90 @@ fn a_forecast_counts_the_due_tasks_of_each_bucket() {
     assert_eq!(buckets(&served.expect(200, "GET", "/v1/forecast?queue=none", "")), [] as [u64; 0]);
 }
 
+#[test]
+fn a_logarithmic_forecast_reaches_from_a_second_to_a_hundred_years() {
+    let served = Served::memory();
+    for (key, delay) in [("a", "500ms"), ("b", "1s"), ("c", "59s"), ("d", "3d"), ("e", "40y"), ("now", "0s")]
+    {
+        let delay = delay.strip_suffix('y').map_or(delay.to_owned(), |_| format!("{}d", 40 * 365));
+        served.expect(201, "PUT", &format!("/v1/queues/q/tasks/{key}"), &format!(r#"{{"delay":"{delay}"}}"#));
+    }
+    let found = served.expect(200, "GET", "/v1/forecast?scale=log", "");
+    let from = found["from"].as_str().expect("a time").parse::<String>().expect("a text");
+    let ms = |value: &Value| tickwheel_api::time::parse(value.as_str().expect("a time")).expect("RFC 3339");
+    let start = tickwheel_api::time::parse(&from).expect("RFC 3339");
+    let rows = found["buckets"].as_array().expect("a list");
+    let spans: Vec<_> = rows
+        .iter()
+        .map(|row| {
+            ((ms(&row["at"]) - start) / 1_000, (ms(&row["to"]) - start) / 1_000, row["tasks"].as_u64())
+        })
+        .collect();
+    let day = 86_400;
+    assert_eq!(
+        spans,
+        [
+            (0, 1, Some(1)),
+            (1, 5, Some(1)),
+            (55, 60, Some(1)),
+            (3 * day, 7 * day, Some(1)),
+            (20 * 365 * day, 50 * 365 * day, Some(1)),
+        ]
+    );
+    assert_eq!((&found["tasks"], found.get("bucket")), (&json!(5), None));
+    assert_eq!(ms(&found["to"]) - start, 100 * 365 * day * 1_000);
+    for (query, what) in [
+        ("?scale=log&bucket=1h", "`bucket`: means nothing with `scale=log`"),
+        ("?scale=odd", "`scale`: `odd` is not known"),
+        ("?from=soon", "`from`: `soon` is not an RFC 3339 time"),
+        ("?schedules=1", "`schedules`: `1` is not known"),
+    ] {
+        let refused = served.call("GET", &format!("/v1/forecast{query}"), "");
+        assert!(refused.status == 400 && refused.text().contains(what), "{query}: {}", refused.text());
+    }
+}
+
+#[test]
+fn a_forecast_begins_where_it_is_asked_to() {
+    let served = Served::memory();
+    for (key, at) in
+        [("a", "2090-01-01T00:30:00Z"), ("b", "2090-01-01T02:00:00Z"), ("c", "2089-12-31T23:59:59Z")]
+    {
+        served.expect(201, "PUT", &format!("/v1/queues/q/tasks/{key}"), &format!(r#"{{"at":"{at}"}}"#));
+    }
+    let found = served.expect(200, "GET", "/v1/forecast?bucket=1h&span=2h&from=2090-01-01T00:10:00Z", "");
+    assert_eq!((&found["from"], buckets(&found)), (&json!("2090-01-01T00:00:00.000Z"), vec![1, 1]));
+    let past = served.expect(200, "GET", "/v1/forecast?bucket=1h&span=2h&from=0", "");
+    assert_eq!(buckets(&past), [] as [u64; 0], "the past has no tasks that are to come");
+}
+
+#[test]
+fn the_instants_of_schedules_are_counted_beside_the_tasks() {
+    let served = Served::memory();
+    served.expect(201, "PUT", "/v1/queues/q/tasks/a", r#"{"at":"2090-01-01T00:30:00Z"}"#);
+    for (queue, name, spec) in
+        [("q", "hourly", r#"{"cron":"5 * * * *","tz":"UTC"}"#), ("p", "often", r#"{"every":"1s"}"#)]
+    {
+        served.expect(201, "PUT", &format!("/v1/queues/{queue}/schedules/{name}"), spec);
+    }
+    let ask = |query: &str| served.expect(200, "GET", &format!("/v1/forecast?bucket=1h&{query}"), "");
+    let day = ask("span=23h&from=2090-01-01T00:00:00Z&queue=q&schedules=true");
+    assert!(day["truncated"] == json!(true), "ten thousand hours do not reach so far: {day}");
+    let now = served.advance("0s")["now"].as_str().map(tickwheel_api::time::parse);
+    let hour_ms = 3_600_000;
+    let next = (now.expect("a time").expect("RFC 3339") / hour_ms + 1) * hour_ms;
+    let near = ask(&format!("from={next}&span=23h&queue=q&schedules=true"));
+    assert_eq!((&near["tasks"], &near["expected"], near.get("truncated")), (&json!(0), &json!(24), None));
+    assert_eq!(near["buckets"][1]["expected"], json!(1));
+    let all = ask("span=4h&schedules=true");
+    assert_eq!(
+        all["truncated"],
+        json!(true),
+        "an instant each second has more than ten thousand in four hours: {all}"
+    );
+    assert!(ask("span=4h")["expected"].is_null(), "they were not asked for");
+}
+
 /// The memtable has more tasks, and more bytes, than one part of a count reads. Overlapping parts would count
 /// some tasks twice.
 #[test]

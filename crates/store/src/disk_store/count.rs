@@ -68,7 +68,7 @@ impl Count {
         let mut count = Self {
             until: census.end(),
             more: false,
-            counts: vec![0; census.buckets],
+            counts: vec![0; census.grid.buckets()],
             left: VecDeque::new(),
             asked: Vec::new(),
             reads: Vec::new(),

@@ -172,7 +172,7 @@ impl Table {
 
     /// The same with another bound for one part.
     fn count_part(&self, census: &Census, counted_max: usize) -> (Vec<u64>, Option<Timestamp>) {
-        let mut counts = vec![0; census.buckets];
+        let mut counts = vec![0; census.grid.buckets()];
         let places = match &census.queue {
             None => Some(&self.index.by_place),
             Some(queue) => self.index.queues.get(queue).map(|queue| &queue.by_place),
@@ -312,7 +312,12 @@ mod tests {
         let table = all(&tasks.collect::<Vec<_>>());
         for counted_max in 1..10 {
             let from = Timestamp::EPOCH;
-            let mut census = Census { queue: None, after: from, from, width_ms: 1, buckets: 20 };
+            let mut census = Census {
+                queue: None,
+                after: from,
+                from,
+                grid: tickwheel_engine::Grid::Even { width_ms: 1, buckets: 20 },
+            };
             let mut sums = [0; 20];
             for part in 0.. {
                 assert!(part < 10, "{counted_max} at once, and no end");

@@ -1,6 +1,7 @@
 //! Deliveries and their times: pauses that end, rates, leases that wait, forecasts.
 
 use super::*;
+use crate::oracle::Buckets;
 
 /// Two tasks, `a` and `b`, that are due.
 fn two_due(play: &mut Play) -> Result<(), Violation> {
@@ -135,6 +136,7 @@ fn a_lease_that_waits_is_answered_when_something_is_ready() {
 
 #[test]
 fn a_forecast_counts_what_falls_due() {
+    let even = |count: usize| Buckets::Even { width_ms: 1_000, count: count as i64 };
     let story = |counts: [u64; 3]| {
         move |play: &mut Play| {
             play.put("a", DUE, view("a", 1, 5, DUE))?;
@@ -142,13 +144,23 @@ fn a_forecast_counts_what_falls_due() {
             play.put("c", WALL, ready("c", 3, 7, WALL))?;
             play.put("d", DUE + 1_000, view("d", 4, 8, DUE + 1_000))?;
             play.pass(9_500);
-            Ok(play.oracle.forecast(Some("q"), DUE - 1_000, 1_000, &counts))
+            Ok(play.oracle.forecast(Some("q"), None, DUE - 1_000, &even(counts.len()), &counts))
         }
     };
     holds(|play| story([0, 2, 1])(play)?);
     breaks("counts", story([1, 2, 1]));
     breaks("counts", story([0, 1, 1]));
     breaks("counts", story([0, 2, 2]));
-    breaks("counts", |play| Ok(play.oracle.forecast(Some("unused"), WALL, 1_000, &[0, 1])));
-    breaks("counts", |play| Ok(play.oracle.forecast(None, WALL + 1, 1_000, &[])));
+    breaks("counts", |play| Ok(play.oracle.forecast(Some("unused"), None, WALL, &even(2), &[0, 1])));
+    breaks("counts", |play| Ok(play.oracle.forecast(None, None, WALL + 1, &even(0), &[])));
+    let uneven = |from: i64, counts: [u64; 2]| {
+        move |play: &mut Play| {
+            play.put("a", DUE, view("a", 1, 5, DUE))?;
+            play.put("b", DUE + 999, view("b", 2, 6, DUE + 999))?;
+            Ok(play.oracle.forecast(None, Some(from), from, &Buckets::Ends(vec![1, 1_000]), &counts))
+        }
+    };
+    holds(|play| uneven(DUE, [1, 1])(play)?);
+    breaks("counts", uneven(DUE, [2, 0]));
+    holds(|play| uneven(DUE - 1, [0, 1])(play)?);
 }

@@ -4,14 +4,15 @@ use std::sync::Arc;
 
 use axum::http::StatusCode;
 use axum::response::Response;
-use tickwheel_api::{BucketBody, ForecastBody, ForecastQuery, Problem};
-use tickwheel_queue::{Forecast, QueueName};
+use tickwheel_api::{BucketBody, ForecastBody, ForecastQuery, ForecastScale, LOG_ENDS_MS, Problem};
+use tickwheel_queue::{Forecast, Grid, QueueName, Timestamp};
 
 use crate::access::refusal::Refusal;
 use crate::base::aside::aside;
 use crate::doors::http::answer;
 use crate::doors::http::call::Call;
 use crate::doors::http::routes::handlers;
+use crate::service::expected::{Expected, expected};
 use crate::translate;
 
 handlers! {
@@ -38,27 +39,58 @@ async fn forecast(call: Call) -> Result<Response, Refusal> {
     let Ok(permit) = Arc::clone(&caller.app.forecasts).try_lock_owned() else {
         return Err(Problem::busy("another forecast is being made", 1).into());
     };
-    let buckets = usize::try_from(asked.buckets() + 1).expect("it was checked");
-    let pending = caller.app.queue.forecast(Forecast { queue, width_ms: asked.bucket_ms, buckets });
+    let (app, from, grid) =
+        (Arc::clone(&caller.app), asked.from_ms.and_then(Timestamp::from_ms), grid(&asked));
+    let schedules = asked.schedules;
     let made = tokio::spawn(async move {
-        let view = pending.await;
-        drop(permit);
-        view
+        let _permit = permit;
+        let view = app.queue.forecast(Forecast { queue: queue.clone(), from, grid: grid.clone() }).await?;
+        let expected = match schedules {
+            true => Some(expected(&app, queue.as_ref(), view.from, grid.clone()).await?),
+            false => None,
+        };
+        Ok::<_, Refusal>((view, grid, expected))
     });
-    let view = match made.await {
-        Ok(view) => view?,
+    let (view, grid, expected) = match made.await {
+        Ok(made) => made?,
         Err(_) => return Err(Problem::stopping().into()),
     };
-    let at_ms = |index: u64| view.from.saturating_plus_ms(index.saturating_mul(asked.bucket_ms)).as_ms();
-    let found = (0..).zip(&view.counts).filter(|(_, tasks)| **tasks > 0);
-    let body = ForecastBody {
-        bucket_ms: asked.bucket_ms,
-        from_ms: view.from.as_ms(),
-        to_ms: at_ms(view.counts.len() as u64),
-        tasks: view.counts.iter().sum(),
-        buckets: found.map(|(index, tasks)| BucketBody { at_ms: at_ms(index), tasks: *tasks }).collect(),
-        queue: asked.queue,
-    };
     // The answer may have ten thousand buckets.
-    Ok(aside(move || answer::json_in_pieces(StatusCode::OK, &body)).await?)
+    Ok(aside(move || answer::json_in_pieces(StatusCode::OK, &body(asked, &view, &grid, expected))).await?)
+}
+
+fn grid(asked: &ForecastQuery) -> Grid {
+    match asked.scale {
+        ForecastScale::Log => Grid::Ends(LOG_ENDS_MS.into()),
+        ForecastScale::Linear => Grid::Even {
+            width_ms: asked.bucket(),
+            buckets: usize::try_from(asked.buckets() + 1).expect("it was checked"),
+        },
+    }
+}
+
+fn body(
+    asked: ForecastQuery,
+    view: &tickwheel_queue::ForecastView,
+    grid: &Grid,
+    expected: Option<Expected>,
+) -> ForecastBody {
+    let end_ms = |bucket: usize| view.from.saturating_plus_ms(grid.end_ms(bucket)).as_ms();
+    let is_log = asked.scale == ForecastScale::Log;
+    let bucket = |(index, tasks): (usize, &u64)| {
+        let expected = expected.as_ref().map(|expected| expected.counts[index]);
+        let at_ms = index.checked_sub(1).map_or(view.from.as_ms(), end_ms);
+        BucketBody { at_ms, to_ms: is_log.then(|| end_ms(index)), tasks: *tasks, expected }
+    };
+    let is_empty = |bucket: &BucketBody| bucket.tasks == 0 && bucket.expected.unwrap_or_default() == 0;
+    ForecastBody {
+        bucket_ms: (!is_log).then(|| asked.bucket()),
+        from_ms: view.from.as_ms(),
+        to_ms: end_ms(usize::MAX),
+        tasks: view.counts.iter().sum(),
+        expected: expected.as_ref().map(|expected| expected.counts.iter().sum()),
+        truncated: expected.as_ref().is_some_and(|expected| expected.truncated),
+        buckets: view.counts.iter().enumerate().map(bucket).filter(|bucket| !is_empty(bucket)).collect(),
+        queue: asked.queue,
+    }
 }
