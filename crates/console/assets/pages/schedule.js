@@ -10,7 +10,7 @@ import { rawMember } from '../logic/payload.js';
 import { readTags, repeatsWithinAnHour, tasksAYear, writeTags, yearStrip } from '../logic/recurrence.js';
 import { go, href } from '../state/location.js';
 import { useLive } from '../state/live.js';
-import { may, now } from '../state/session.js';
+import { may, now, offerZone } from '../state/session.js';
 import { Empty, Failure, Field, Loaded, Loading, Tile, Time } from '../ui/parts.js';
 import { Confirm } from '../ui/dialog.js';
 import { Table } from '../ui/table.js';
@@ -299,6 +299,8 @@ export function Schedule({ queue, name, query }) {
         },
         [queue, name, query.new ?? ''],
     );
+    const tz = live.data?.schedule?.tz;
+    useEffect(() => (tz ? offerZone(tz) : undefined), [tz]);
     const gone = live.error instanceof Problem && live.error.kind === 'no-schedule';
     return html`
         <nav class="crumbs" aria-label=${t('task.where')}><a href=${href('schedules')}>${t('schedules.title')}</a> / <a class="name" href=${href('queue', { queue })}>${queue}</a></nav>

@@ -93,6 +93,19 @@ const keep = (name, value) =>
 export const theme = store(kept('theme') ?? 'system');
 /** The zone of absolute times. */
 export const zone = store(kept('zone') === 'UTC' ? 'UTC' : browserZone());
+/** The zone of the schedule that is looked at, for the choice in the header. @type {import('./live.js').Store<string | null>} */
+export const offeredZone = store(/** @type {string | null} */ (null));
+
+/** Offers a zone until it is taken back, which gives the reader's own zone back, too. @param {string} name @returns {() => void} */
+export function offerZone(name) {
+    const own = zone.get();
+    offeredZone.set(name);
+    return () => {
+        offeredZone.set(null);
+        if (zone.get() === name) zone.set(own);
+    };
+}
+
 /** `en` or `zh`. */
 export const language = store(kept('language') ?? (window.navigator.language.toLowerCase().startsWith('zh') ? 'zh' : 'en'));
 
@@ -121,7 +134,7 @@ export function showTheme() {
 /** @param {string} value */
 export function setZone(value) {
     zone.set(value);
-    keep('zone', value === 'UTC' ? 'UTC' : 'browser');
+    if (value !== offeredZone.get()) keep('zone', value === 'UTC' ? 'UTC' : 'browser');
 }
 
 /** @param {string} value */

@@ -12,6 +12,7 @@ import {
     logIn,
     logOut,
     login,
+    offeredZone,
     server,
     setKeysAct,
     setLanguage,
@@ -52,7 +53,8 @@ export function Header({ page }) {
     const chosenLanguage = useStore(language);
     const known = useStore(hasToken);
     const who = useStore(caller);
-    const zones = [...new Set([browserZone(), 'UTC'])];
+    const offered = useStore(offeredZone);
+    const zones = [...new Set([browserZone(), 'UTC', ...(offered ? [offered] : [])])];
     const nav = useRef(/** @type {HTMLElement | null} */ (null));
     // On a narrow screen the navigation scrolls.
     useEffect(() => nav.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' }), [page]);
