@@ -171,6 +171,31 @@ function sorted(rows, key, down, ageOf) {
     return [...rows].sort((a, b) => compare(a, b) || (a.queue < b.queue ? -1 : 1));
 }
 
+/** The order of the queues changes at most this often, and not under the reader's hand. */
+const ORDER_MS = 10_000;
+
+/**
+ * The rows in an order that stands still for a while, and while the pointer or the focus is in their table.
+ * @param {any[]} rows
+ * @param {(rows: any[]) => any[]} sort
+ * @param {string} of What the order depends on.
+ */
+function useSteady(rows, sort, of) {
+    const kept = useRef({ of: '', at: 0, names: /** @type {string[]} */ ([]) });
+    const box = useRef(/** @type {HTMLElement | null} */ (null));
+    const held = box.current?.matches(':hover, :focus-within') ?? false;
+    if (kept.current.of !== of || (!held && Date.now() - kept.current.at >= ORDER_MS))
+        kept.current = { of, at: Date.now(), names: sort(rows).map((row) => row.queue) };
+    const left = new Map(rows.map((row) => [row.queue, row]));
+    const steady = [];
+    for (const name of kept.current.names) {
+        const row = left.get(name);
+        if (row) steady.push(row);
+        left.delete(name);
+    }
+    return { box, rows: [...steady, ...sort([...left.values()])] };
+}
+
 /** The field that finds a key in all queues. @param {{wanted: string}} props */
 function Find({ wanted }) {
     const [typed, setTyped] = useState(wanted);
@@ -243,6 +268,11 @@ export function Overview({ query }) {
     const down = query.order !== 'up';
     const sort = (/** @type {string} */ name) => setQuery({ sort: name, order: name === key && down ? 'up' : '', page: '' });
     const ageOf = (/** @type {any} */ row) => row.age ?? stats?.oldestByQueue[row.queue] ?? 0;
+    const steady = useSteady(
+        live.data?.queues ?? [],
+        (rows) => sorted(rows, key, down, ageOf),
+        JSON.stringify([prefix, key, down, live.data === null]),
+    );
     const still = window.matchMedia('(prefers-reduced-motion: reduce)').matches;
     const count = (/** @type {string} */ name) => ({
         key: name,
@@ -296,7 +326,7 @@ export function Overview({ query }) {
         </div>
         ${routes.HAS.taskEverywhere && query.key && html`<${Found} wanted=${query.key} />`}
         <${Loaded} live=${live}>${(/** @type {any} */ data) => {
-            const rows = sorted(data.queues, key, down, ageOf);
+            const { rows } = steady;
             const pages = Math.max(1, Math.ceil(rows.length / PAGE));
             const page = Math.min(pages, Math.max(1, Number(query.page) || 1));
             return html`
@@ -312,8 +342,8 @@ export function Overview({ query }) {
                             ? html`<${Empty} title=${t('overview.none_of_prefix', { prefix })} />`
                             : html`<${Empty} title=${t('overview.none')} text=${t('overview.none_text')}
                             command=${routes.curl('PUT', ['v1', 'queues', 'orders', 'tasks', 'order:1'], '{"delay":"1m","payload":{"order":1}}')} />`
-                        : html`<${Table} caption=${t('overview.queues')} columns=${columns} rows=${rows.slice((page - 1) * PAGE, page * PAGE)} rowKey=${(/** @type {any} */ row) => row.queue}
-                        sort=${key === 'worst' ? undefined : { key, down }} onSort=${sort} />`
+                        : html`<div ref=${steady.box}><${Table} caption=${t('overview.queues')} columns=${columns} rows=${rows.slice((page - 1) * PAGE, page * PAGE)} rowKey=${(/** @type {any} */ row) => row.queue}
+                        sort=${key === 'worst' ? undefined : { key, down }} onSort=${sort} /></div>`
                 }
                 ${
                     pages > 1 &&
