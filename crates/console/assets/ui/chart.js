@@ -7,7 +7,7 @@ import { gridLines, height } from '../logic/horizon.js';
 const WIDTH = 1120;
 const HEIGHT = 280;
 const BELOW = 34;
-const LEFT = 44;
+const LEFT = 56;
 const RIGHT = 16;
 
 /**

@@ -1,0 +1,101 @@
+/** What people do with the console, from the beginning to the end. */
+
+import assert from 'node:assert/strict';
+import { story } from './story.js';
+import { word } from './words.js';
+
+/** The number of a tile. @param {any} page @param {string} label @param {string} value */
+const tile = (page, label, value) => page.locator('.tile').filter({ hasText: label }).locator('dd').getByText(value, { exact: true });
+
+story('pause a queue, see the ready tasks rise, and resume it', async ({ open, serve }) => {
+    const server = await serve();
+    await server.putAll(
+        'mail',
+        Array.from({ length: 30 }, (_, i) => ({ key: `mail:${i}`, delay: `${i + 1}m` })),
+    );
+    const page = await open(server, 'q/mail');
+    await tile(page, word('state.scheduled'), '30').waitFor();
+    await page.getByRole('button', { name: word('action.pause_for') }).click();
+    await page
+        .getByRole('dialog')
+        .getByRole('button', { name: word('action.pause'), exact: true })
+        .click();
+    await page.getByText(word('hold.paused')).waitFor();
+    await server.advance('10m');
+    await tile(page, word('state.ready'), '10').waitFor();
+    assert.deepEqual((await server.call('POST', '/v1/queues/mail/lease', { max: 5 })).tasks, [], 'a paused queue delivers nothing');
+    await server.advance('10m');
+    await tile(page, word('state.ready'), '20').waitFor();
+    await page.getByRole('button', { name: word('action.resume') }).click();
+    await page.getByText(word('hold.paused')).waitFor({ state: 'detached' });
+    assert.equal((await server.call('POST', '/v1/queues/mail/lease', { max: 5 })).tasks.length, 5);
+    await tile(page, word('state.leased'), '5').waitFor();
+    await tile(page, word('state.ready'), '15').waitFor();
+});
+
+story('a schedule in New York shows both changes of its clocks in 2030', async ({ open, serve }) => {
+    const server = await serve();
+    const page = await open(server, 'schedules', { refused: [404] });
+    await page.getByRole('button', { name: word('schedule.new') }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel(word('queue.word')).fill('reports');
+    await dialog.getByLabel(word('schedule.name')).fill('bell');
+    await page.keyboard.press('Enter');
+    await page.getByLabel(word('schedule.cron')).fill('30 1,2 * * *');
+    await page.locator('main').getByLabel(word('schedule.tz')).fill('America/New_York');
+    await page.getByRole('button', { name: word('schedule.save') }).click();
+    await page.waitForURL(/schedules\/bell$/);
+    const changes = page.locator('.changes li');
+    await changes.first().waitFor();
+    assert.deepEqual(await changes.allInnerTexts(), [
+        '2030-03-10: 02:00 to 03:00 does not exist in America/New_York.',
+        '2030-11-03: 01:00 to 02:00 comes twice in America/New_York.',
+    ]);
+    // Ten instants, side by side in both times.
+    const rows = page
+        .getByRole('region', { name: word('schedule.preview') })
+        .or(page.locator('section'))
+        .getByRole('row');
+    assert.ok((await rows.first().innerText()).includes('America/New_York'));
+    assert.match(await rows.nth(1).innerText(), /2030-03-02 01:30:00\S*\s+2030-03-02 06:30:00/);
+    const stored = await server.call('GET', '/v1/queues/reports/schedules/bell');
+    assert.equal(stored.tz, 'America/New_York');
+});
+
+story('the clock goes on by 15 days, and the receipt fires', async ({ open, serve }) => {
+    const server = await serve();
+    await server.put('confirm', 'order:123', { delay: '15d', payload: { order: 123 } });
+    const task = await open(server, 'q/confirm/t/order:123');
+    await task.getByText(/^It is due at 2030-03-16/).waitFor();
+    const page = await open(server, 'clock');
+    await page.getByText('2030-03-01 09:00:00').first().waitFor();
+    await page.getByRole('button', { name: '+15d' }).click();
+    const row = page.getByRole('row').filter({ hasText: 'confirm' });
+    await row.waitFor();
+    assert.deepEqual(await row.getByRole('cell').allInnerTexts(), ['+1', '-1', '0']);
+    await page.getByText('2030-03-16 09:00:00').first().waitFor();
+    await task.getByText(/^It is ready/).waitFor();
+    const { tasks } = await server.call('POST', '/v1/queues/confirm/lease', {});
+    assert.equal(tasks[0].key, 'order:123');
+    await task.getByText(/^A worker has it/).waitFor();
+});
+
+story('two tabs edit one task, and the second sees both versions', async ({ open, serve }) => {
+    const server = await serve();
+    await server.put('orders', 'order:1', { delay: '1h', payload: { total: 1 } });
+    const [first, second] = [await open(server, 'q/orders/t/order:1'), await open(server, 'q/orders/t/order:1', { refused: [412] })];
+    for (const page of [first, second]) await page.getByRole('button', { name: word('payload.edit') }).click();
+    await first.getByLabel(word('task.payload')).and(first.locator('textarea')).fill('{"total": 2}');
+    await first.getByRole('button', { name: word('payload.save'), exact: true }).click();
+    await first.getByRole('dialog').waitFor({ state: 'detached' });
+    await second.getByLabel(word('task.payload')).and(second.locator('textarea')).fill('{"total": 3}');
+    await second.getByRole('button', { name: word('payload.save'), exact: true }).click();
+    await second.getByRole('alert').getByText(word('payload.changed')).waitFor();
+    assert.equal(await second.getByLabel(word('payload.mine')).inputValue(), '{"total": 3}');
+    assert.equal(JSON.parse(await second.getByLabel(/^Theirs/).inputValue()).total, 2);
+    assert.equal((await server.call('GET', '/v1/queues/orders/tasks/order:1')).payload.total, 2, 'nothing was changed by the second');
+    await second.getByRole('button', { name: word('payload.save_mine') }).click();
+    await second.getByRole('dialog').waitFor({ state: 'detached' });
+    assert.equal((await server.call('GET', '/v1/queues/orders/tasks/order:1')).payload.total, 3);
+    await first.locator('.payload').getByText('3').waitFor();
+});

@@ -1,0 +1,69 @@
+/** How pages look: axe-core in both themes and languages, and on a narrow screen. */
+
+import assert from 'node:assert/strict';
+import { SIGHTS } from './sights.js';
+import { story } from './story.js';
+import { AXE } from './tools.js';
+import { word } from './words.js';
+
+const LANGUAGES = /** @type {const} */ (['en', 'zh']);
+const THEMES = /** @type {const} */ (['light', 'dark']);
+
+/** Dialogs, with the word of the button that opens each. */
+const DIALOGS = [
+    { path: 'q/orders%2Fclose', button: 'action.pause_for' },
+    { path: 'q/orders%2Fclose', button: 'action.cancel_all' },
+    { path: 'q/orders%2Fconfirm/t/order:123', button: 'action.move_to' },
+    { path: 'q/orders%2Fconfirm/t/order:123', button: 'payload.edit' },
+    { path: 'schedules', button: 'schedule.new' },
+];
+
+/** @param {any} page @param {string} of */
+async function isAccessible(page, of) {
+    const { violations, passes } = await page.evaluate(() => {
+        const runOnly = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
+        return /** @type {any} */ (window).axe.run(document, { resultTypes: ['violations'], runOnly });
+    });
+    const found = violations.map((/** @type {any} */ v) => {
+        const nodes = v.nodes.map((/** @type {any} */ node) => `${node.html}\n${node.failureSummary}`);
+        return `${v.id}: ${v.help}\n${nodes.join('\n')}`;
+    });
+    assert.deepEqual(found, [], of);
+    const rules = passes.map((/** @type {any} */ pass) => pass.id);
+    assert.ok(rules.includes('color-contrast') && rules.includes('document-title'), `axe-core looked at ${of}`);
+}
+
+/** @param {any} page @param {string} path */
+async function isDrawn(page, path) {
+    await page.show(path);
+    await page.locator('main h1').waitFor();
+    await page.waitForFunction(() => document.querySelector('main .loading') === null);
+}
+
+for (const language of LANGUAGES) {
+    for (const theme of THEMES) {
+        story(`axe-core finds nothing on any page: ${language}, ${theme}`, async ({ open, world }) => {
+            const page = await open(await world(), '', { theme, language, script: AXE });
+            for (const { name, path } of SIGHTS) {
+                await isDrawn(page, path);
+                await isAccessible(page, name);
+            }
+            for (const { path, button } of DIALOGS) {
+                await isDrawn(page, path);
+                await page.getByRole('button', { name: word(button, {}, language), exact: true }).click();
+                await page.getByRole('dialog').waitFor();
+                await page.waitForFunction(() => document.querySelector('dialog .loading') === null);
+                await isAccessible(page, `the dialog of ${button}`);
+                await page.keyboard.press('Escape');
+                await page.getByRole('dialog').waitFor({ state: 'detached' });
+            }
+        });
+    }
+    story(`no page is wider than a small phone: ${language}`, async ({ open, world }) => {
+        const page = await open(await world(), '', { width: 360, language });
+        for (const { name, path } of SIGHTS) {
+            await isDrawn(page, path);
+            assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), 360, name);
+        }
+    });
+}
