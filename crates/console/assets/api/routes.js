@@ -11,7 +11,6 @@ import { Problem, address, call, stream } from './client.js';
  *
  * | route | answer |
  * |---|---|
- * | `GET /v1/forecast?scale=log` | as today; `from` is now to the millisecond, `at` of each bucket is `from` plus the end of the range before; `expected` beside `tasks` |
  * | `GET .../tasks/{key}/story` | `{events: [{at, what, attempt, reason}], next: [...], why, complete}`; `what` is one of the words below `story.` |
  * | `GET /v1/leases` | `{leases: [{queue, key, attempt, worker, since, until}], next_cursor}` |
  * | `GET .../dead/groups` | `{groups: [{id, reason, how, failure, count, first, last, examples: [{key, id, text}]}], looked_at}` |
@@ -20,9 +19,6 @@ import { Problem, address, call, stream } from './client.js';
  * | `POST /v1/schedules/preview` | the body of a schedule, `?count=`; answers as the preview of a stored one |
  */
 export const HAS = {
-    forecastLog: true,
-    forecastFrom: true,
-    forecastSchedules: true,
     searchKey: false,
     taskEverywhere: false,
     story: false,

@@ -43,56 +43,17 @@ export const LABELS = new Map([
  * Instants in milliseconds since 1970. `expected` tasks will come from schedules.
  */
 
-/** @param {number} now @returns {Bar[]} */
-export const emptyBars = (now) => ENDS.map((end, i) => ({ from: now + (i === 0 ? 0 : ENDS[i - 1]), to: now + end, tasks: 0, expected: 0 }));
-
 /**
- * Linear forecasts that together reach 100 years, finest first, for servers whose forecast has no logarithmic scale. Each counts from
- * where the one before ends.
- */
-export const WINDOWS = [
-    { bucket: '1s', span: '2m', bucketMs: SECOND, spanMs: 2 * MINUTE },
-    { bucket: '1m', span: '13h', bucketMs: MINUTE, spanMs: 13 * HOUR },
-    { bucket: '1h', span: '15d', bucketMs: HOUR, spanMs: 15 * DAY },
-    { bucket: '1d', span: '366d', bucketMs: DAY, spanMs: 366 * DAY },
-    { bucket: '30d', span: '36570d', bucketMs: 30 * DAY, spanMs: 36_570 * DAY },
-];
-
-/**
- * Bars from such forecasts. A task is counted in the bar that has the middle of its bucket, so a bar's edge is exact to half a bucket.
- * @param {number} now
- * @param {{from: string, to: string, buckets: {at: string, tasks: number}[]}[]} forecasts In the order of `WINDOWS`.
- */
-export function barsOf(now, forecasts) {
-    const bars = emptyBars(now);
-    let from = -Infinity;
-    forecasts.forEach((forecast, i) => {
-        const size = WINDOWS[i].bucketMs;
-        const coarser = WINDOWS[i + 1]?.bucketMs;
-        const end = Date.parse(forecast.to);
-        // The next forecast counts from a bound of its own buckets, so this one ends at the last such bound it reaches.
-        const to = coarser ? Math.floor(end / coarser) * coarser : end;
-        for (const { at, tasks } of forecast.buckets) {
-            const begin = Date.parse(at);
-            if (begin < from || begin >= to) continue;
-            const middle = Math.max(begin + size / 2, now);
-            const bar = bars.find((b) => middle < b.to) ?? bars[bars.length - 1];
-            bar.tasks += tasks;
-        }
-        from = to;
-    });
-    return bars;
-}
-
-/**
- * Bars of a forecast whose buckets are the ranges. A bucket belongs to the range whose begin is nearest to its own.
+ * Bars of a forecast with a logarithmic scale, which leaves empty buckets out.
  * @param {{from: string, buckets: {at: string, tasks: number, expected?: number}[]}} forecast
+ * @returns {Bar[]}
  */
 export function logBarsOf(forecast) {
-    const bars = emptyBars(Date.parse(forecast.from));
+    const from = Date.parse(forecast.from);
+    const bars = ENDS.map((end, i) => ({ from: from + (ENDS[i - 1] ?? 0), to: from + end, tasks: 0, expected: 0 }));
     for (const bucket of forecast.buckets) {
-        const at = Date.parse(bucket.at);
-        const bar = bars.reduce((best, b) => (Math.abs(b.from - at) < Math.abs(best.from - at) ? b : best));
+        const bar = bars.find((b) => b.from === Date.parse(bucket.at));
+        if (!bar) continue;
         bar.tasks += bucket.tasks;
         bar.expected += bucket.expected ?? 0;
     }
@@ -144,14 +105,13 @@ const STEPS = [
 ];
 
 /**
- * The bucket of a linear view: the finest with at most `most` bars, while the server's limit of 10,080 buckets from now is kept.
+ * The bucket of a linear view: the finest with at most `most` bars.
  * @param {number} lengthMs Of the view.
- * @param {number} reachMs From now to the end of the view.
  * @param {number} [most]
  * @returns {{bucketMs: number, bucket: string}}
  */
-export function bucketFor(lengthMs, reachMs, most = 120) {
-    const found = STEPS.find(([ms]) => lengthMs / Number(ms) <= most && reachMs / Number(ms) <= 10_000) ?? STEPS[STEPS.length - 1];
+export function bucketFor(lengthMs, most = 120) {
+    const found = STEPS.find(([ms]) => lengthMs / Number(ms) <= most) ?? STEPS[STEPS.length - 1];
     return { bucketMs: Number(found[0]), bucket: String(found[1]) };
 }
 

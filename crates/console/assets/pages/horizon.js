@@ -4,7 +4,7 @@ import { html, useEffect, useRef, useState } from '../vendor/preact.js';
 import { instant, length, number, span, t } from '../i18n/index.js';
 import * as routes from '../api/routes.js';
 import { parseRate } from '../logic/duration.js';
-import { LABELS, ENDS, WINDOWS, barsOf, bucketFor, leftAt, linearBars, logBarsOf, wallOf } from '../logic/horizon.js';
+import { LABELS, ENDS, bucketFor, leftAt, linearBars, logBarsOf, wallOf } from '../logic/horizon.js';
 import { dueBetween } from '../logic/filter.js';
 import { go, href, setQuery } from '../state/location.js';
 import { useLive } from '../state/live.js';
@@ -15,26 +15,18 @@ import { BarChart } from '../ui/chart.js';
 
 /** @typedef {{bars: import('../logic/horizon.js').Bar[], truncated: boolean}} Bars `truncated`: there are more instants of schedules than were counted. */
 
-/** @type {Record<string, string>} */
-const SCHEDULES = routes.HAS.forecastSchedules ? { schedules: 'true' } : {};
-
 /** @param {AbortSignal} signal @param {string} queue @returns {Promise<Bars>} */
 export async function logBars(signal, queue) {
-    if (routes.HAS.forecastLog) {
-        const answer = await routes.forecast({ queue, scale: 'log', ...SCHEDULES }, signal);
-        return { bars: logBarsOf(answer), truncated: Boolean(answer.truncated) };
-    }
-    const answers = await Promise.all(WINDOWS.map(({ bucket, span }) => routes.forecast({ queue, bucket, span }, signal)));
-    return { bars: barsOf(now(), answers), truncated: false };
+    const answer = await routes.forecast({ queue, scale: 'log', schedules: 'true' }, signal);
+    return { bars: logBarsOf(answer), truncated: answer.truncated ?? false };
 }
 
 /** @param {AbortSignal} signal @param {string} queue @param {number} from @param {number} to @returns {Promise<Bars>} */
 async function zoomBars(signal, queue, from, to) {
-    const reach = to - (routes.HAS.forecastFrom ? from : Math.min(now(), from));
-    const { bucket, bucketMs } = bucketFor(to - from, reach);
-    const span = `${Math.max(1, Math.ceil(reach / 1000))}s`;
-    const answer = await routes.forecast({ queue, bucket, span, ...SCHEDULES, ...(routes.HAS.forecastFrom ? { from: String(from) } : {}) }, signal);
-    return { bars: linearBars(answer, bucketMs, from, to), truncated: Boolean(answer.truncated) };
+    const { bucket, bucketMs } = bucketFor(to - from);
+    const span = `${Math.max(1, Math.ceil((to - from) / 1000))}s`;
+    const answer = await routes.forecast({ queue, bucket, span, from: String(from), schedules: 'true' }, signal);
+    return { bars: linearBars(answer, bucketMs, from, to), truncated: answer.truncated ?? false };
 }
 
 /** @param {AbortSignal} signal @param {string} queue Empty for all. */
@@ -131,7 +123,8 @@ export function Horizon({ query }) {
         <${Loaded} live=${live}>${(/** @type {any} */ data) => {
             /** @type {import('../logic/horizon.js').Bar[]} */
             const bars = data.bars;
-            const sum = bars.reduce((all, bar) => all + bar.tasks + bar.expected, 0);
+            const tasks = bars.reduce((all, bar) => all + bar.tasks, 0);
+            const expected = bars.reduce((all, bar) => all + bar.expected, 0);
             const rate = data.rate ? parseRate(data.rate) : null;
             const wall = rate ? wallOf(bars, rate, data.left) : null;
             const hits = wall && wall.wall >= 0 ? bars[wall.wall] : null;
@@ -142,7 +135,7 @@ export function Horizon({ query }) {
                     : t('horizon.range', { from: length(bar.from - bars[0].from), to: length(bar.to - bars[0].from) });
             const words = (/** @type {import('../logic/horizon.js').Bar} */ bar) =>
                 `${range(bar)}: ${t('tasks.count', { n: bar.tasks })}${bar.expected > 0 ? `, ${t('horizon.expected', { n: bar.expected })}` : ''}`;
-            const summary = t('horizon.summary', { n: sum, due: data.due });
+            const summary = `${t('horizon.summary', { n: tasks, due: data.due })}${expected > 0 ? ` ${t('horizon.summary_expected', { n: expected })}` : ''}`;
             const every = Math.max(1, Math.ceil(bars.length / 10));
             const views = bars.map((bar, i) => ({
                 tasks: bar.tasks,
@@ -191,16 +184,12 @@ export function Horizon({ query }) {
                           },
                       ]
                     : []),
-                ...(routes.HAS.forecastSchedules
-                    ? [
-                          {
-                              key: 'expected',
-                              label: t('horizon.from_schedules'),
-                              numeric: true,
-                              cell: (/** @type {any} */ bar) => number(bar.expected),
-                          },
-                      ]
-                    : []),
+                {
+                    key: 'expected',
+                    label: t('horizon.from_schedules'),
+                    numeric: true,
+                    cell: (/** @type {any} */ bar) => number(bar.expected),
+                },
                 {
                     key: 'zoom',
                     label: t('task.do'),
@@ -219,7 +208,7 @@ export function Horizon({ query }) {
                         : html`<p class="ok">${t('horizon.no_wall', { rate: data.rate })}</p>`)
                 }
                 ${
-                    sum + data.due === 0
+                    tasks + expected + data.due === 0
                         ? html`<${Empty} title=${t('horizon.none')} text=${t('horizon.none_text')} command=${routes.curl('PUT', ['v1', 'queues', queue || 'orders', 'tasks', 'order:1'], '{"delay":"15d"}')} />`
                         : table
                           ? html`<${Table} caption=${t('horizon.title')} columns=${columns} rows=${rows} rowKey=${(/** @type {any} */ bar) => bar.from} />`
@@ -235,10 +224,8 @@ export function Horizon({ query }) {
                                 else zoom(bar.from, bar.to);
                             }}
                             onBrush=${(/** @type {number} */ a, /** @type {number} */ b) => zoom(bars[Math.max(0, a - first)].from, bars[Math.max(0, b - first)].to)} />
-                        <p class="dim legend"><span class="key key-tasks"></span>${t('horizon.tasks')}${routes.HAS.forecastSchedules ? html` <span class="key key-expected"></span>${t('horizon.from_schedules')}` : ''}${rate ? html` <span class="key key-capacity"></span>${t('horizon.capacity', { rate: data.rate })}` : ''} · ${t(queue ? 'horizon.help_queue' : 'horizon.help')}</p>`
+                        <p class="dim legend"><span class="key key-tasks"></span>${t('horizon.tasks')} <span class="key key-expected"></span>${t('horizon.from_schedules')}${rate ? html` <span class="key key-capacity"></span>${t('horizon.capacity', { rate: data.rate })}` : ''} · ${t(queue ? 'horizon.help_queue' : 'horizon.help')}</p>`
                 }
-                ${!routes.HAS.forecastLog && !zoomed && html`<p class="dim">${t('horizon.rough')}</p>`}
-                ${!routes.HAS.forecastSchedules && html`<p class="dim">${t('horizon.no_schedules')}</p>`}
                 ${data.truncated && html`<p class="dim">${t('horizon.truncated')}</p>`}
             `;
         }}<//>
