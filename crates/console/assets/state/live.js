@@ -187,8 +187,8 @@ export function useStream(open, deps, onEvent) {
                     setRefused(false);
                     current.current.onEvent(event, data);
                 },
-                // A server that is full refuses; one that is away does not, and the last data stays.
-                (problem) => problem.status >= 400 && problem.status < 500 && setRefused(true),
+                // Until the next event the page asks by itself: it has a say about a server that is full, broken or away, and keeps its data.
+                () => setRefused(true),
             );
         };
         const look = () => {
