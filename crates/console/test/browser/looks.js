@@ -18,8 +18,8 @@ const DIALOGS = [
     { path: 'schedules', button: 'schedule.new' },
 ];
 
-/** @param {any} page @param {string} of */
-async function isAccessible(page, of) {
+/** @param {any} page @param {string} of @param {string} rule One that must have been applied. */
+async function isAccessible(page, of, rule) {
     const { violations, passes } = await page.evaluate(() => {
         const runOnly = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
         return /** @type {any} */ (window).axe.run(document, { resultTypes: ['violations'], runOnly });
@@ -29,8 +29,10 @@ async function isAccessible(page, of) {
         return `${v.id}: ${v.help}\n${nodes.join('\n')}`;
     });
     assert.deepEqual(found, [], of);
-    const rules = passes.map((/** @type {any} */ pass) => pass.id);
-    assert.ok(rules.includes('color-contrast') && rules.includes('document-title'), `axe-core looked at ${of}`);
+    assert.ok(
+        passes.some((/** @type {any} */ pass) => pass.id === rule),
+        `axe-core applied ${rule} to ${of}`,
+    );
 }
 
 /** @param {any} page @param {string} path */
@@ -46,14 +48,14 @@ for (const language of LANGUAGES) {
             const page = await open(await world(), '', { theme, language, script: AXE });
             for (const { name, path } of SIGHTS) {
                 await isDrawn(page, path);
-                await isAccessible(page, name);
+                await isAccessible(page, name, 'color-contrast');
             }
             for (const { path, button } of DIALOGS) {
                 await isDrawn(page, path);
                 await page.getByRole('button', { name: word(button, {}, language), exact: true }).click();
                 await page.getByRole('dialog').waitFor();
                 await page.waitForFunction(() => document.querySelector('dialog .loading') === null);
-                await isAccessible(page, `the dialog of ${button}`);
+                await isAccessible(page, `the dialog of ${button}`, 'aria-dialog-name');
                 await page.keyboard.press('Escape');
                 await page.getByRole('dialog').waitFor({ state: 'detached' });
             }

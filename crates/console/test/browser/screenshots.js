@@ -33,7 +33,8 @@ for (const { file, path, until, height, theme, language } of PICTURES) {
     await page.locator('main .loading').first().waitFor({ state: 'detached' });
     // A reader's server has no virtual clock.
     await page.evaluate(() => {
-        for (const part of document.querySelectorAll('.banner, header nav a[href$="/clock"]')) /** @type {HTMLElement} */ (part).style.display = 'none';
+        for (const part of document.querySelectorAll('.banner, header nav a[href$="/clock"]'))
+            /** @type {HTMLElement} */ (part).style.display = 'none';
     });
     await page.screenshot({ path: FOLDER + file, animations: 'disabled' });
     console.log(`${file}: ${statSync(FOLDER + file).size} bytes`);
