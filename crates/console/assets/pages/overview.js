@@ -256,12 +256,20 @@ export function Overview({ query }) {
     const prefix = query.prefix ?? '';
     const { live, stats } = useServer(prefix);
     const [typed, setTyped] = useState(prefix);
-    useEffect(() => setTyped(prefix), [prefix]);
+    // The filter of the address is shown, unless it is what was typed a moment ago: the letters behind it would be lost.
+    const sent = useRef(prefix);
+    useEffect(() => {
+        if (prefix !== sent.current) setTyped(prefix);
+        sent.current = prefix;
+    }, [prefix]);
     const timer = useRef(0);
     const filter = (/** @type {string} */ text) => {
         setTyped(text);
         window.clearTimeout(timer.current);
-        timer.current = window.setTimeout(() => setQuery({ prefix: text, page: '' }), 250);
+        timer.current = window.setTimeout(() => {
+            sent.current = text;
+            setQuery({ prefix: text, page: '' });
+        }, 250);
     };
     useEffect(() => () => window.clearTimeout(timer.current), []);
     const key = query.sort ?? 'worst';
