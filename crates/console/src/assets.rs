@@ -40,7 +40,6 @@ pub(crate) const ASSETS: &[Asset] = &[
     asset!("logic/filter.js"),
     asset!("logic/horizon.js"),
     asset!("logic/instant.js"),
-    asset!("logic/metrics.js"),
     asset!("logic/payload.js"),
     asset!("logic/recurrence.js"),
     asset!("logic/route.js"),

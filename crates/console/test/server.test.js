@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseEvents } from '../assets/logic/events.js';
-import { percentile, rates, statsOf, streamedStats } from '../assets/logic/metrics.js';
+import { parseEvents, percentile, rates, statsOf, streamedStats } from '../assets/logic/events.js';
 
 test('events are split, also where a chunk ends inside one', () => {
     const first = parseEvents(': hello\n\nevent: stats\r\nid: 1\r\ndata: {"a":\r\ndata: 1}\r\n\r\nevent: jo');

@@ -3,7 +3,7 @@
 import { html, useEffect, useRef, useState } from '../vendor/preact.js';
 import { compact, length, number, rate, size, t } from '../i18n/index.js';
 import * as routes from '../api/routes.js';
-import { ageAt, percentile, rates, statsOf, streamedStats } from '../logic/metrics.js';
+import { ageAt, percentile, rates, statsOf, streamedStats } from '../logic/events.js';
 import { href, setQuery } from '../state/location.js';
 import { useLive, useStore, useStream } from '../state/live.js';
 import { server } from '../state/session.js';
@@ -19,7 +19,7 @@ const HISTORY_MS = 300_000;
 
 /** The number of ready tasks of each queue at the last 60 looks. @type {Map<string, number[]>} */
 const readyHistory = new Map();
-/** @type {import('../logic/metrics.js').Stats[]} */
+/** @type {import('../logic/events.js').Stats[]} */
 const statsHistory = [];
 
 /** @param {any[]} rows */
@@ -35,7 +35,7 @@ function remember(rows) {
     for (const name of readyHistory.keys()) if (!seen.has(name)) readyHistory.delete(name);
 }
 
-/** @param {import('../logic/metrics.js').Stats} stats */
+/** @param {import('../logic/events.js').Stats} stats */
 function rememberStats(stats) {
     const last = statsHistory[statsHistory.length - 1];
     // The counters begin again at zero after a restart.
@@ -63,13 +63,13 @@ async function polledStats(signal) {
 /**
  * The queues whose names begin so, and the state of the whole server: from the stream of events, or asked for.
  * @param {string} prefix
- * @returns {{live: import('../state/live.js').Live<{queues: any[], more: boolean}>, stats: import('../logic/metrics.js').Stats | null}}
+ * @returns {{live: import('../state/live.js').Live<{queues: any[], more: boolean}>, stats: import('../logic/events.js').Stats | null}}
  */
 function useServer(prefix) {
-    const [stats, setStats] = useState(/** @type {import('../logic/metrics.js').Stats | null} */ (null));
+    const [stats, setStats] = useState(/** @type {import('../logic/events.js').Stats | null} */ (null));
     const [slow, setSlow] = useState(false);
     const rows = useRef(/** @type {{of: string, by: Map<string, any>}} */ ({ of: prefix, by: new Map() }));
-    const take = (/** @type {import('../logic/metrics.js').Stats | null} */ next) => {
+    const take = (/** @type {import('../logic/events.js').Stats | null} */ next) => {
         if (next) rememberStats(next);
         setStats(next);
     };
@@ -105,7 +105,7 @@ function useServer(prefix) {
     return { live, stats };
 }
 
-/** @param {{rows: any[], stats: import('../logic/metrics.js').Stats | null, more: boolean}} props */
+/** @param {{rows: any[], stats: import('../logic/events.js').Stats | null, more: boolean}} props */
 function Tiles({ rows, stats, more }) {
     const state = useStore(server);
     const totals = stats?.totals;
