@@ -20,7 +20,7 @@ import { Schedules } from './pages/schedules.js';
 import { Schedule } from './pages/schedule.js';
 import { Jobs } from './pages/jobs.js';
 import { Leases } from './pages/leases.js';
-import { About, Clock } from './pages/server.js';
+import { About, Clock, Wheel } from './pages/server.js';
 
 /** @type {Record<string, any>} */
 const PAGES = {
@@ -36,6 +36,7 @@ const PAGES = {
     jobs: Jobs,
     leases: Leases,
     clock: Clock,
+    wheel: routes.HAS.wheel ? Wheel : undefined,
     about: About,
 };
 

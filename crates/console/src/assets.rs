@@ -45,6 +45,7 @@ pub(crate) const ASSETS: &[Asset] = &[
     asset!("logic/route.js"),
     asset!("logic/settings.js"),
     asset!("logic/story.js"),
+    asset!("logic/wheel.js"),
     asset!("main.js"),
     asset!("pages/dead.js"),
     asset!("pages/horizon.js"),

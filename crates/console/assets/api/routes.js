@@ -15,6 +15,7 @@ import { Problem, address, call, stream } from './client.js';
  * | `GET /v1/leases` | `{leases: [{queue, key, attempt, worker, since, until}], next_cursor}` |
  * | `GET .../dead/groups` | `{groups: [{id, reason, how, failure, count, first, last, examples: [{key, id, text}]}], looked_at}` |
  * | `POST .../dead/redrive` | with `filter` and `dry_run`: `{matched, redriven}` or a job |
+ * | `GET /v1/events?topics=wheel` | `wheel`, at most four a second: `{now, levels: [{slot_ms, slots, at, occupied}], len}`; for `occupied` see `runsOf` |
  * | `GET /v1/tasks?key=` | `{tasks: [task], truncated}` |
  * | `POST /v1/schedules/preview` | the body of a schedule, `?count=`; answers as the preview of a stored one |
  */
@@ -29,6 +30,7 @@ export const HAS = {
     deadFilter: false,
     schedulesSorted: false,
     previewUnsaved: false,
+    wheel: false,
 };
 
 /** The members of the filter of a bulk change. */

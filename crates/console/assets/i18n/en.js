@@ -509,6 +509,17 @@ export const en = {
     'time.ago': '{length} ago',
     'time.in': 'in {length}',
     'time.now': 'now',
+    'wheel.at': 'Hand at slot',
+    'wheel.level': 'Level {n}, slots of {slot}: {occupied} of {slots} have tasks',
+    'wheel.level_word': 'Level',
+    'wheel.none': 'The server does not send its wheel',
+    'wheel.now': '{n} task waits in the wheel at {time}.|{n} tasks wait in the wheel at {time}.',
+    'wheel.occupied': 'Slots with tasks',
+    'wheel.slot': 'A slot',
+    'wheel.text':
+        'Tasks in memory wait in the slots of a wheel. A slot of a level is as long as a turn of the level before; when the hand reaches it, its tasks move to finer slots.',
+    'wheel.title': 'Wheel',
+    'wheel.turn': 'A turn',
     'why.dead_buried': 'A worker buried it. It is not delivered until it is redriven.',
     'why.dead_expired': 'It expired before a worker had it. It is not delivered until it is redriven.',
     'why.dead_max_attempts':

@@ -21,6 +21,7 @@ const PATTERNS = [
     ['jobs', ['jobs']],
     ['leases', ['leases']],
     ['clock', ['clock']],
+    ['wheel', ['wheel']],
     ['about', ['about']],
 ];
 

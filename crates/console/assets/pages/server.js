@@ -1,4 +1,4 @@
-/** The server itself: what it is, and its virtual clock. */
+/** The server itself: what it is, its virtual clock, and its wheel. */
 
 import { html, useState } from '../vendor/preact.js';
 import { instant, length, number, size, t } from '../i18n/index.js';
@@ -6,11 +6,13 @@ import * as routes from '../api/routes.js';
 import { parseDuration } from '../logic/duration.js';
 import { clockWithin } from '../logic/horizon.js';
 import { SHOWN_MAX } from '../logic/payload.js';
+import { occupiedOf, runsOf } from '../logic/wheel.js';
 import { base } from '../state/location.js';
-import { useLive, useStore } from '../state/live.js';
+import { useLive, useStore, useStream } from '../state/live.js';
 import { caller, hasToken, may, server, virtualNow } from '../state/session.js';
 import { Copy, Empty, Failure, Field, Loaded, Loading, QueueLink, download } from '../ui/parts.js';
 import { Table } from '../ui/table.js';
+import { Rings } from '../ui/chart.js';
 
 /** The number of ready and dead tasks of each queue. @returns {Promise<Map<string, any>>} */
 async function counts() {
@@ -145,6 +147,47 @@ function Document({ path, label, load }) {
                 ${text.length > SHOWN_MAX && html`<p class="note">${t('payload.cut', { size: size(text.length) })}</p>`}`}<//>`
         }
     </li>`;
+}
+
+/** The wheel of the engine while it turns. */
+export function Wheel() {
+    const [wheel, setWheel] = useState(/** @type {any} */ (null));
+    const streams = useStream(
+        (onEvent, onProblem) => routes.events({ topics: 'wheel' }, onEvent, onProblem),
+        [],
+        (event, data) => event === 'wheel' && setWheel(data),
+    );
+    const levels = (wheel?.levels ?? []).map((/** @type {any} */ level, /** @type {number} */ i) => {
+        const runs = runsOf(level.occupied, level.slots);
+        const occupied = occupiedOf(runs);
+        return { ...level, i, runs, occupied, title: t('wheel.level', { n: i + 1, slot: length(level.slot_ms), occupied, slots: level.slots }) };
+    });
+    const cell = (/** @type {string} */ key, /** @type {string} */ label, /** @type {(level: any) => any} */ show) => ({
+        key,
+        label: t(label),
+        numeric: key !== 'level',
+        head: key === 'level',
+        cell: show,
+    });
+    return html`
+        <h1 tabindex="-1">${t('wheel.title')}</h1>
+        <p class="dim">${t('wheel.text')}</p>
+        ${!streams && html`<${Empty} title=${t('wheel.none')} />`}
+        ${streams && !wheel && html`<${Loading} />`}
+        ${
+            wheel &&
+            html`
+            <p>${t('wheel.now', { n: wheel.len, time: instant(Date.parse(wheel.now)) })}</p>
+            <${Rings} levels=${levels} />
+            <${Table} caption=${t('wheel.title')} rows=${levels} rowKey=${(/** @type {any} */ level) => level.i} columns=${[
+                cell('level', 'wheel.level_word', (level) => level.i + 1),
+                cell('slot', 'wheel.slot', (level) => length(level.slot_ms)),
+                cell('turn', 'wheel.turn', (level) => length(level.slot_ms * level.slots)),
+                cell('at', 'wheel.at', (level) => level.at),
+                cell('occupied', 'wheel.occupied', (level) => `${number(level.occupied)} / ${number(level.slots)}`),
+            ]} />`
+        }
+    `;
 }
 
 /** The limits of a token in one line, by the names of the API. @param {Record<string, any> | undefined} limits */

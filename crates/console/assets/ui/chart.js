@@ -3,6 +3,7 @@
 import { html, useRef, useState } from '../vendor/preact.js';
 import { compact } from '../i18n/index.js';
 import { gridLines, height } from '../logic/horizon.js';
+import { INNER, OUTER, point, sector } from '../logic/wheel.js';
 
 const WIDTH = 1120;
 const HEIGHT = 280;
@@ -91,6 +92,27 @@ export function BarChart({ bars, capacity, summary, onPick, onBrush }) {
         </div>
     `;
 }
+
+/**
+ * The rings of a wheel, one for each level: the slots that have tasks, the slot of now, and the hand.
+ * @param {{levels: {title: string, slots: number, at: number, runs: [number, number][]}[]}} props
+ */
+export const Rings = ({ levels }) => html`
+    <div class="rings">${levels.map(
+        ({ title, slots, at, runs }, i) => html`
+        <figure key=${i}>
+            <svg viewBox="30 30 280 280" role="img" aria-label=${title}>
+                <circle class="ring" cx="170" cy="170" r=${OUTER} />
+                <path class="ring-occupied" d=${runs.map(([from, to]) => sector(from, to, slots)).join('')} />
+                <path class="ring-now" d=${sector(at, at + 1, slots)} />
+                <circle class="ring-hole" cx="170" cy="170" r=${INNER} />
+                <path class="ring-hand" d=${`M170 170L${point(INNER - 6, (at + 0.5) / slots)}`} />
+                <circle class="ring-hand" cx="170" cy="170" r="5" />
+            </svg>
+            <figcaption>${title}</figcaption>
+        </figure>`,
+    )}</div>
+`;
 
 /** A row of counts as a small line without axes. @param {{values: number[], label: string}} props */
 export function Sparkline({ values, label }) {

@@ -36,6 +36,7 @@ const NAV = [
     ['schedules', 'schedules.title'],
     ['jobs', 'jobs.title'],
     ['leases', 'leases.title'],
+    ...(routes.HAS.wheel ? [/** @type {[string, string]} */ (['wheel', 'wheel.title'])] : []),
     ['about', 'about.title'],
     // Only some servers have it, which is known late: no other entry moves then.
     ['clock', 'clock.title'],
