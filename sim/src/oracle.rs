@@ -68,8 +68,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::mem::take;
 
 pub use self::call::{
-    Act, Answer, BACKOFF_MS_MAX, Call, CallId, Delivery, Due, How, Limits, Mode, Pause, Rate, State, There,
-    TokenAnswer, Verb, View, backoff_of, expire_after_of, group_of, max_attempts_of, priority_of, steps_of,
+    Act, Answer, BACKOFF_MS_MAX, Call, CallId, Delivery, Due, How, KeyAct, Limits, Mode, Pause, Rate, State,
+    There, TokenAnswer, Verb, View, backoff_of, expire_after_of, group_of, max_attempts_of, priority_of,
+    steps_of,
 };
 use self::clock::Clock;
 pub use self::forecast::Buckets;

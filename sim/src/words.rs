@@ -119,6 +119,7 @@ pub(crate) fn is_full(answer: &product::Answer) -> bool {
         | product::Answer::Cancel(Err(product::CancelError::Unavailable(why)))
         | product::Answer::Redrive(Err(product::RedriveError::Unavailable(why)))
         | product::Answer::ById(Err(product::ByIdError::Unavailable(why)))
+        | product::Answer::ByKey(Err(product::ByKeyError::Unavailable(why)))
         | product::Answer::Nack(Err(product::NackError::Unavailable(why)))
         | product::Answer::ChangeQueue(Err(product::QueueError::Unavailable(why)))
         | product::Answer::Ack(Err(why))
@@ -254,6 +255,18 @@ pub(crate) fn command(call: &oracle::Call) -> product::Command {
                 oracle::Act::Lease { lease_ms } => product::Act::Lease { lease_ms: Some(lease_ms) },
             };
             product::Command::ById(product::ById { id: *id, act, within: None, if_version: None })
+        }
+        Verb::ByKey { act, if_match } => {
+            let act = match act {
+                oracle::KeyAct::Run => product::KeyAct::Run,
+                oracle::KeyAct::Release => product::KeyAct::Release,
+            };
+            product::Command::ByKey(product::ByKey {
+                queue,
+                key: named(),
+                act,
+                if_version: version(*if_match),
+            })
         }
         Verb::Lease { max, lease_ms } => product::Command::Lease(product::Lease {
             max: *max,
@@ -410,6 +423,17 @@ pub(crate) fn answer(call: &oracle::Call, answer: product::Answer) -> oracle::An
             product::ByIdError::Ready => A::Ready,
             product::ByIdError::Live { .. } => A::Live,
             product::ByIdError::Unavailable(why) => unavailable(&why),
+            _ => A::Refused,
+        },
+        P::ByKey(Ok(task)) => A::Stored { created: false, task: view(&task) },
+        P::ByKey(Err(error)) => match error {
+            product::ByKeyError::NotFound => A::NotFound,
+            product::ByKeyError::Done => A::Done,
+            product::ByKeyError::Dead => A::Dead,
+            product::ByKeyError::Leased => A::Leased,
+            product::ByKeyError::NotLeased => A::NotLeased,
+            product::ByKeyError::VersionMismatch { .. } => A::VersionMismatch,
+            product::ByKeyError::Unavailable(why) => unavailable(&why),
             _ => A::Refused,
         },
         P::Lease(Ok(leased)) => A::Delivered(leased.iter().map(delivery).collect()),

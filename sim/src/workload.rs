@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use crate::edges;
 use crate::options::Options;
-use crate::oracle::{Act, Call, Due, How, Limits, Mode, Pause, Rate, State, There, Verb, View};
+use crate::oracle::{Act, Call, Due, How, KeyAct, Limits, Mode, Pause, Rate, State, There, Verb, View};
 use crate::rng::Rng;
 
 /// The number of tasks that are remembered, so that calls can name them by their ids.
@@ -257,10 +257,16 @@ impl Workload {
         Call { queue, key, verb: Verb::Import { due, payload, attempts, there, revoke } }
     }
 
-    /// A call that names a task by its id: one of the tasks that were shown last, in any state.
+    /// A call about one of the tasks that were shown last, in any state: by its id, or to run it or take it from its worker by its key.
     fn by_id(&mut self) -> Call {
         let (queue, key, id) = self.seen[self.rng.index(self.seen.len())].clone();
-        let act = match self.rng.below(8) {
+        let act = match self.rng.below(11) {
+            8.. => {
+                let act = self.rng.pick(&[KeyAct::Run, KeyAct::Release]);
+                let key = Some(key);
+                let if_match = self.if_match(&queue, &key);
+                return Call { queue, key, verb: Verb::ByKey { act, if_match } };
+            }
             0 => Act::Get,
             1 => Act::Cancel,
             2..5 => Act::Run,

@@ -272,6 +272,14 @@ impl Problem {
             .with_hint("wait for the worker, or take the task from it with `revoke=true`")
     }
 
+    /// 409: a task is to be taken from its worker, and no worker has it.
+    pub fn not_leased(queue: &str, key: &str) -> Self {
+        let detail =
+            format!("no worker has the task with the key `{}` in queue `{}`", shown(key), shown(queue));
+        Self::new(ProblemKind::NotLeased, detail)
+            .with_hint("GET /v1/queues/{q}/tasks/{key} shows how it stands: it may have come back from its worker meanwhile")
+    }
+
     /// 409: `mode=create`, and a live task has this key.
     pub fn live(queue: &str, key: &str, version: u64) -> Self {
         let detail = format!("queue `{}` has a live task with the key `{}`", shown(queue), shown(key));

@@ -127,7 +127,10 @@ problem_kinds! {
         "Remove its tasks with POST /v1/queues/{q}/purge, delete its schedules, and try again."
     Leased = 409 "leased" "a worker has the task":
         "A worker has the task. The call had no effect."
-        "Wait until the task is done, or take it from the worker with `revoke=true`: later calls of the worker are answered `revoked`."
+        "Wait until the task is done, or take it from the worker with `revoke=true`, or with POST /v1/queues/{q}/tasks/{key}/release: later calls of the worker are answered `revoked`."
+    NotLeased = 409 "not-leased" "no worker has the task":
+        "No worker has the task, so there is nothing to release. The call had no effect."
+        "There is nothing left to do: a ready task goes to the next worker, and POST /v1/queues/{q}/tasks/{key}/run makes a scheduled one due now."
     VersionMismatch = 412 "version-mismatch" "the version is another":
         "The version differs from the one in `If-Match`: the task or schedule was changed meanwhile. The call had no effect."
         "Get the task or schedule again, and decide anew."

@@ -33,6 +33,7 @@ pub(crate) mod purge;
 pub(crate) mod put;
 pub(crate) mod queues;
 pub(crate) mod redrive;
+pub(crate) mod release;
 pub(crate) mod replay;
 pub(crate) mod restore;
 mod retry;
@@ -81,6 +82,7 @@ commands! {
     Patch(Box<patch::Patch>),
     Move(Box<moving::Move>),
     Run(run::Run),
+    Release(release::Release),
     Cancel(cancel::Cancel),
     Purge(purge::Purge),
     Jobs(jobs::Jobs),

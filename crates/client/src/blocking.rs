@@ -87,7 +87,7 @@ impl Client {
     }
 
     /// Waits for a call.
-    pub(crate) fn run<T: Send>(
+    pub(crate) fn block_on<T: Send>(
         &self,
         call: impl Future<Output = Result<T, ClientError>> + Send,
     ) -> Result<T, ClientError> {

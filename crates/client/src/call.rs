@@ -190,7 +190,7 @@ macro_rules! calls {
             $(
                 $(#[$doc])*
                 pub fn $name(&self, $($argument: $type),*) -> Result<$answer, crate::ClientError> {
-                    self.run(self.client.exchange.send(self::$name($($argument),*)))
+                    self.block_on(self.client.exchange.send(self::$name($($argument),*)))
                 }
             )*
         }

@@ -44,9 +44,9 @@
 //! | `ack` `extend` | yes | the second gets the answer of the first |
 //! | `lease` | yes | tasks that were lost on the way come back when their lease ends |
 //! | `put` `post` `patch` | no | the task may be done by then, and the second would make another; a delay counts from its arrival |
-//! | `cancel` `nack` `redrive` `delete_schedule` `stop_job` | no | the answer to the second would hide that of the first |
+//! | `cancel` `nack` `redrive` `release` `delete_schedule` `stop_job` | no | the answer to the second would hide that of the first |
 //! | `batch` `cancel_many` `move_many` `purge` `import` | no | the second would find other tasks, and count them only |
-//! | `pause` `advance` `begin_backup` | no | the second counts from its own arrival, or does it twice |
+//! | `pause` `advance` `begin_backup` `run` | no | the second counts from its own arrival, or does it twice |
 //! | `export` | no | its caller goes on from the last cursor line |
 //!
 //! A kept connection may have been closed by the server before it took a byte of the call. That says nothing about the server, so the call

@@ -35,6 +35,8 @@ pub enum Answer {
     Redrive(Result<TaskView, RedriveError>),
     /// To what was to be done to a task that is known by its id.
     ById(Result<Acted, ByIdError>),
+    /// To what was to be done to the live task of a key: the task as it stands now.
+    ByKey(Result<TaskView, ByKeyError>),
     /// To an extend, one for each token, in their order.
     Extend(Result<Vec<TokenAnswer>, Unavailable>),
     /// To a list of one queue's tasks, or of all tasks.
@@ -690,6 +692,36 @@ impl From<RedriveError> for ByIdError {
             RedriveError::Unavailable(why) => Self::Unavailable(why),
         }
     }
+}
+
+/// Why nothing was done to the task of a key. A refusal leaves no trace.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ByKeyError {
+    /// No live task, and none that was done lately.
+    #[error("no live task has this key")]
+    NotFound,
+    /// The last task of this key was acked.
+    #[error("the task of this key is done")]
+    Done,
+    /// The task was given up: it has to be redriven first.
+    #[error("the task is dead; redrive it first")]
+    Dead,
+    /// It was to run, and a worker has it.
+    #[error("the task is leased; release it or wait for the worker")]
+    Leased,
+    /// It was to be taken from its worker, and nobody has it.
+    #[error("nobody has the task")]
+    NotLeased,
+    /// The version is another.
+    #[error("the version is not the one given: the live task has version {current}")]
+    VersionMismatch {
+        /// The live task's version.
+        current: Seq,
+    },
+    /// Not the caller's mistake.
+    #[error(transparent)]
+    Unavailable(#[from] Unavailable),
 }
 
 /// Why a queue was not changed. A refusal leaves no trace.

@@ -4,8 +4,8 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use crate::answer::{
-    Answer, ByIdError, CancelError, GetError, NackError, PatchError, PutError, QueueError, RedriveError,
-    ScheduleError, State, TaskView, Unavailable,
+    Answer, ByIdError, ByKeyError, CancelError, GetError, NackError, PatchError, PutError, QueueError,
+    RedriveError, ScheduleError, State, TaskView, Unavailable,
 };
 use crate::import::{ImportSchedule, ImportTasks};
 use crate::job::{ChangeJob, JobError};
@@ -38,6 +38,8 @@ pub enum Command {
     Redrive(Redrive),
     /// Look at a task, or do something to it, that is known by its id.
     ById(ById),
+    /// Do something to a live task that its key names.
+    ByKey(ByKey),
     /// Keep these leases for longer.
     Extend(Extend),
     /// Page through the tasks of a queue.
@@ -88,6 +90,7 @@ impl Command {
             Self::Nack(_) => Answer::Nack(Err(NackError::Unavailable(why))),
             Self::Redrive(_) => Answer::Redrive(Err(RedriveError::Unavailable(why))),
             Self::ById(_) => Answer::ById(Err(ByIdError::Unavailable(why))),
+            Self::ByKey(_) => Answer::ByKey(Err(ByKeyError::Unavailable(why))),
             Self::Extend(_) => Answer::Extend(Err(why)),
             Self::List(_) | Self::AllTasks(_) => Answer::List(Err(why)),
             Self::Forecast(_) => Answer::Forecast(Err(why)),
@@ -355,6 +358,29 @@ pub enum Act {
         /// As in [`Lease`].
         lease_ms: Option<u64>,
     },
+}
+
+/// Does something to the live task of a key, and leaves all else of it as it is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ByKey {
+    /// The queue.
+    pub queue: QueueName,
+    /// The key.
+    pub key: Key,
+    /// What to do.
+    pub act: KeyAct,
+    /// Only if the task has this version.
+    pub if_version: Option<Seq>,
+}
+
+/// What to do to the live task of a key.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum KeyAct {
+    /// Make it due at once, if it is scheduled. A task with a timeline is due at its present moment, and the later ones stay. One that is ready stays as
+    /// it is; one that a worker has is refused.
+    Run,
+    /// Take it from its worker: it is ready at once, the attempt counts, and the token of the lease answers `revoked`.
+    Release,
 }
 
 /// Gives a dead task another life: it is due at once, with all its attempts before it.

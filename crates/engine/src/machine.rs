@@ -2,6 +2,7 @@
 
 mod bucket;
 mod by_id;
+mod by_key;
 mod commit;
 mod dead;
 mod entries;
@@ -431,6 +432,7 @@ impl Engine {
             Command::Cancel(cancel) => self.keyed(now, call, lookup::Keyed::Cancel(cancel)),
             Command::Redrive(redrive) => self.redrive(now, call, redrive),
             Command::ById(by_id) => self.by_id(now, call, by_id),
+            Command::ByKey(by_key) => self.keyed(now, call, lookup::Keyed::ByKey(by_key)),
             Command::Lease(lease) => self.lease(now, call, lease),
             Command::Ack(ack) => self.tokens(now, call, &ack.queue, &ack.tokens, &worker::Verb::Ack),
             Command::Nack(nack) => self.nack(now, call, nack),

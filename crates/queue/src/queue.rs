@@ -8,13 +8,13 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use tickwheel_engine::{
-    Ack, Acted, Answer, ById, ByIdError, CallId, Cancel, CancelError, Cancelled, ChangeJob, ChangeQueue,
-    Command, DeleteSchedule, Due, Extend, Forecast, ForecastView, Get, GetError, GetSchedule, ImportOutcome,
-    ImportSchedule, ImportTasks, Imported, JobError, JobValue, Lease, Leased, List, ListAllSchedules,
-    ListAllTasks, ListQueues, ListSchedules, Nack, NackError, Now, Patch, PatchError, Put, PutError,
-    PutSchedule, QueueError, QueueName, QueuePage, QueueView, Redrive, RedriveError, ScheduleError,
-    ScheduleView, Stats, Stored, StoredSchedule, TaskPage, TaskView, Timestamp, Token, TokenAnswer,
-    Unavailable,
+    Ack, Acted, Answer, ById, ByIdError, ByKey, ByKeyError, CallId, Cancel, CancelError, Cancelled,
+    ChangeJob, ChangeQueue, Command, DeleteSchedule, Due, Extend, Forecast, ForecastView, Get, GetError,
+    GetSchedule, ImportOutcome, ImportSchedule, ImportTasks, Imported, JobError, JobValue, Lease, Leased,
+    List, ListAllSchedules, ListAllTasks, ListQueues, ListSchedules, Nack, NackError, Now, Patch, PatchError,
+    Put, PutError, PutSchedule, QueueError, QueueName, QueuePage, QueueView, Redrive, RedriveError,
+    ScheduleError, ScheduleView, Stats, Stored, StoredSchedule, TaskPage, TaskView, Timestamp, Token,
+    TokenAnswer, Unavailable,
 };
 
 use crate::advance::{Advance, AdvanceError, Goal, VIRTUAL_END_MS};
@@ -201,6 +201,24 @@ impl Queue {
         self.call(Command::ById(by_id), |answer| match answer {
             Answer::ById(result) => result,
             other => unreachable!("what was to be done by an id was answered with {other:?}"),
+        })
+    }
+
+    /// Lets a task run now, or takes it from its worker.
+    ///
+    /// ```
+    /// use tickwheel_queue::{ByKey, Key, KeyAct, Put, Queue, QueueName, State};
+    /// # let queue = Queue::options().open_memory()?;
+    /// let (close, key) = (QueueName::new("close")?, Key::new("order:1")?);
+    /// queue.put(Put::new(&close, key.clone()).after(std::time::Duration::from_secs(1_800))).wait()?;
+    /// let run = ByKey { queue: close, key, act: KeyAct::Run, if_version: None };
+    /// assert_eq!(queue.by_key(run).wait()?.state, State::Ready);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn by_key(&self, by_key: ByKey) -> Pending<TaskView, ByKeyError> {
+        self.call(Command::ByKey(by_key), |answer| match answer {
+            Answer::ByKey(result) => result,
+            other => unreachable!("what was to be done by a key was answered with {other:?}"),
         })
     }
 

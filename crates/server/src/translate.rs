@@ -20,8 +20,8 @@ use crate::access::refusal::Refusal;
 
 use refused::cancel_refusal;
 pub(crate) use refused::{
-    advance_refused, cancel_refused, get_refused, nack_refused, name_refused, patch_refused, put_refused,
-    redrive_refused, unavailable, unknown,
+    advance_refused, by_key_refused, cancel_refused, get_refused, nack_refused, name_refused, patch_refused,
+    put_refused, redrive_refused, unavailable, unknown,
 };
 use twin::Twin;
 
@@ -96,6 +96,15 @@ pub(crate) fn patch(
 
 pub(crate) fn cancel(queue: &QueueName, key: &Key, revoke: bool, if_version: Option<Seq>) -> queue::Cancel {
     queue::Cancel { queue: queue.clone(), key: key.clone(), if_version, on_lease: on_lease(revoke) }
+}
+
+pub(crate) fn by_key(
+    queue: &QueueName,
+    key: &Key,
+    act: queue::KeyAct,
+    if_version: Option<Seq>,
+) -> queue::ByKey {
+    queue::ByKey { queue: queue.clone(), key: key.clone(), act, if_version }
 }
 
 pub(crate) fn lease(queue: &QueueName, body: &api::LeaseBody, wait: Duration) -> queue::Lease {

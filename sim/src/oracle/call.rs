@@ -175,6 +175,15 @@ pub enum Act {
     },
 }
 
+/// An action on the live task of a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyAct {
+    /// Make it due at once.
+    Run,
+    /// Take it away from the worker that holds it.
+    Release,
+}
+
 /// One call of a client.
 #[derive(Clone, Debug)]
 pub struct Call {
@@ -275,6 +284,14 @@ pub enum Verb {
         /// The action.
         act: Act,
     },
+    /// Do `act` to the live task of the key. Answered by `Stored` (not created), by `NotFound`, `Done` or `VersionMismatch`; by `Leased` or `Dead` to a
+    /// run, by `NotLeased` to a release.
+    ByKey {
+        /// The action.
+        act: KeyAct,
+        /// The version the client expects.
+        if_match: Option<u64>,
+    },
     /// Extend leases, because the work takes longer. Answered by `Tokens`.
     Extend {
         /// The tokens of the leases, one for each task.
@@ -337,6 +354,8 @@ pub enum Answer {
     Revoked,
     /// Refused: a worker holds the task (409).
     Leased,
+    /// Refused: no worker holds the task (409).
+    NotLeased,
     /// There is no live task, because the last one was acked (404 `done`).
     Done,
     /// There is no such task (404).

@@ -475,6 +475,7 @@ impl World {
         match &call.verb {
             Verb::Redrive { .. }
             | Verb::ById { .. }
+            | Verb::ByKey { .. }
             | Verb::Settle(_)
             | Verb::Pause(_)
             | Verb::Drain

@@ -5,8 +5,8 @@ use std::mem::take;
 use std::rc::Rc;
 
 use super::call::{
-    Act, Answer, Call, CallId, Due, How, Mode, State, There, TokenAnswer, Verb, View, expire_after_of,
-    max_attempts_of,
+    Act, Answer, Call, CallId, Due, How, KeyAct, Mode, State, There, TokenAnswer, Verb, View,
+    expire_after_of, max_attempts_of,
 };
 use super::clock::{Clock, Moment};
 use super::task::{Lease, Task, instant, steps_from};
@@ -280,6 +280,16 @@ impl World {
                 self.revoked = token;
                 is(if leased { Answer::Revoked } else { Answer::Cancelled })
             }
+            Verb::ByKey { act, .. } if self.dead.is_some() => is(match act {
+                KeyAct::Run => Answer::Dead,
+                KeyAct::Release => Answer::NotLeased,
+            }),
+            Verb::ByKey { .. } if self.task.is_none() => Ok(is(Answer::NotFound)? || is(self.absent())?),
+            Verb::ByKey { if_match, .. } if odd(*if_match) => is(Answer::VersionMismatch),
+            Verb::ByKey { act: KeyAct::Run, .. } if leased => is(Answer::Leased),
+            Verb::ByKey { act: KeyAct::Run, .. } => self.run_now(op, clock),
+            Verb::ByKey { act: KeyAct::Release, .. } if !leased => is(Answer::NotLeased),
+            Verb::ByKey { act: KeyAct::Release, .. } => self.release(op, clock),
             Verb::Redrive { id } => self.redrive(*id, op, clock),
             Verb::ById { id, act } => self.by_id(*id, *act, op, clock),
             Verb::Lease { lease_ms, .. } => self.lease(*lease_ms, op, clock),
@@ -339,6 +349,48 @@ impl World {
         match &op.said {
             Some(Answer::Stored { created, task }) if *created == new => self.see(task, op, clock),
             said => Ok(said.is_none()),
+        }
+    }
+
+    /// Applies a run of the live task. The answer shows a task that was ready as it stands, and one that was scheduled with a new due instant, which is
+    /// earlier.
+    fn run_now(&mut self, op: &Op, clock: &Clock) -> Result<bool, Broken> {
+        let task = self.task.as_mut().expect("an absent task was answered before");
+        let stands = match &op.said {
+            Some(Answer::Stored { task: view, .. }) if view.state == State::Ready => {
+                (task.due.0..=task.due.1).contains(&view.due_at)
+                    && task.version.is_none_or(|version| version == view.version)
+                    && task.clone().become_ready(op.to, clock).is_ok()
+            }
+            Some(_) => return Ok(false),
+            None => task.ready == Some(true),
+        };
+        if !stands && task.ready == Some(true) {
+            return Err(("P7", format!("made due again, but it was ready: {task:?}")));
+        }
+        if !stands {
+            (task.version, task.was_due) = (None, task.taken_back(op, clock));
+            (task.lease, task.leased) = (None, false);
+            task.due_again(Due::In(0), op, clock);
+        }
+        self.stored(false, op, clock)
+    }
+
+    /// Applies a release of the task, which a worker holds. If it expired meanwhile, it is dead at once.
+    fn release(&mut self, op: &Op, clock: &Clock) -> Result<bool, Broken> {
+        self.take_back(true);
+        let task = self.task.as_mut().expect("an absent task was answered before");
+        (task.version, task.ready) = (None, Some(true));
+        match &op.said {
+            Some(Answer::Stored { created: false, task: view }) if view.state == State::Dead => {
+                let after = self.after_death(op.to, clock);
+                let Some(after) = after else {
+                    return Err(("P4", format!("shown dead, but it has not expired: {:?}", self.task)));
+                };
+                *self = after;
+                self.see_dead(view)
+            }
+            _ => self.stored(false, op, clock),
         }
     }
 

@@ -4,7 +4,7 @@ use tickwheel_engine::{Answer as ProductAnswer, CallId as ProductCall, Input};
 use tickwheel_queue::State;
 
 use super::{Server, Step, World};
-use crate::oracle::{Act, Answer, Call, CallId, TokenAnswer, Verb, Violation};
+use crate::oracle::{Act, Answer, Call, CallId, KeyAct, TokenAnswer, Verb, Violation};
 use crate::words;
 
 /// The largest number of changes of the disk in one turn. A turn that makes more of them hangs. The longest turns,
@@ -173,6 +173,7 @@ fn may_grow(verb: &Verb) -> bool {
             | Verb::Patch { .. }
             | Verb::Redrive { .. }
             | Verb::ById { act: Act::Run | Act::Lease { .. }, .. }
+            | Verb::ByKey { act: KeyAct::Run, .. }
             | Verb::Settle(_)
     )
 }

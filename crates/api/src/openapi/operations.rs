@@ -54,6 +54,22 @@ operations! {
         refuses: NotFound, Done, Leased, VersionMismatch;
     }
 
+    /// Makes a scheduled task due now. Everything else in the task stays, also the later instants of a timeline. A task that is ready already is returned as it stands.
+    RunTask: POST "/v1/queues/{q}/tasks/{key}/run", In(Produce), writes {
+        headers: "If-Match";
+        body: may("Nothing");
+        200 Json("Stored"), "The task is ready.", ["ETag"];
+        refuses: NotFound, Done, Dead, Leased, VersionMismatch;
+    }
+
+    /// Takes a leased task from its worker. The task is ready at once; the attempt counts, and never makes the task dead. The token of the lease is answered `revoked` from then on.
+    ReleaseTask: POST "/v1/queues/{q}/tasks/{key}/release", In(Produce), writes {
+        headers: "If-Match";
+        body: may("Nothing");
+        200 Json("Stored"), "The task is ready, or dead if it has expired.", ["ETag"];
+        refuses: NotFound, Done, NotLeased, VersionMismatch;
+    }
+
     /// Puts a task under the key in `Idempotency-Key`, or under a key that the server chooses.
     PostTask: POST "/v1/queues/{q}/tasks", In(Produce), writes {
         headers: "Idempotency-Key", "traceparent", "tracestate";

@@ -42,16 +42,16 @@ pub(crate) struct Patch {
 pub(super) struct OneTask {
     /// The queue
     #[arg(value_parser = values::queue)]
-    queue: String,
+    pub(super) queue: String,
     /// The task's key
     #[arg(value_parser = values::key)]
-    key: String,
+    pub(super) key: String,
     /// Change it only if the task has this version
     #[arg(long, value_name = "VERSION", value_parser = values::version)]
-    if_match: Option<u64>,
+    pub(super) if_match: Option<u64>,
     /// Also change a leased task, and take it from its worker
     #[arg(long)]
-    revoke: bool,
+    pub(super) revoke: bool,
 }
 
 /// Changes other than time and payload.

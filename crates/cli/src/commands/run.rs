@@ -4,7 +4,8 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args;
-use tickwheel_api::{Due, PatchBody};
+use tickwheel_api::ProblemKind;
+use tickwheel_client::ClientError;
 
 use super::patch::OneTask;
 use crate::output::Format;
@@ -12,8 +13,8 @@ use crate::remote::Remote;
 
 /// Make a task due now
 ///
-/// The command changes the due time only; payload, tags and priority stay. A ready task stays ready; it goes behind the tasks that were due
-/// before now.
+/// The command changes the due time only; payload, tags, priority and the later instants of a timeline stay. A task that is ready stays
+/// as it is.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -29,12 +30,20 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// Sends the patch and prints the task.
+    /// Sends the call and prints the task.
     ///
     /// # Errors
     /// There is no server, or it refuses.
     pub(crate) fn run(self) -> Result<ExitCode> {
-        let body = PatchBody { due: Some(Due::Now), ..PatchBody::default() };
-        self.task.send(&self.remote, &self.format, &body)
+        let OneTask { queue, key, if_match, revoke } = self.task;
+        let client = self.remote.client()?;
+        let task = match client.run(&queue, &key, if_match) {
+            Err(ClientError::Problem(problem)) if revoke && problem.kind() == Some(ProblemKind::Leased) => {
+                client.release(&queue, &key, if_match)
+            }
+            answer => answer,
+        }?;
+        self.format.print([task])?;
+        Ok(ExitCode::SUCCESS)
     }
 }

@@ -80,6 +80,24 @@ fn a_patch_changes_what_is_named() {
     assert!(moved.code == 1 && moved.err.contains("tickwheel patch --timeline"), "{}", moved.err);
 }
 
+/// The next worker has the task, and the one that had it is told so.
+#[test]
+fn a_release_takes_a_task_from_its_worker() {
+    let world = World::new();
+    full_task(&world);
+    let refused = world.run(&["release", "close", "order:1"]);
+    assert!(refused.code == 1 && refused.err.contains("no worker has the task"), "{}", refused.err);
+    assert_eq!(world.run(&["run", "close", "order:1"]).code, 0);
+    let leased = world.run(&["lease", "close"]);
+    let refused = world.run(&["release", "close", "order:1", "--if-match", "999"]);
+    assert!(refused.code == 1 && refused.err.contains("version 999"), "{}", refused.err);
+    let released = world.run(&["release", "close", "order:1"]);
+    assert_eq!((released.code, member(&released.out, "state")), (0, "ready"), "{}", released.err);
+    let told = world.run(&["ack", "close", member(&leased.out, "token")]);
+    assert_eq!(member(&told.out, "result"), "revoked");
+    assert!(world.run(&["lease", "close"]).out.contains(r#""attempt":2"#));
+}
+
 #[test]
 fn a_change_that_cannot_be_says_why() {
     let world = World::new();

@@ -69,7 +69,7 @@ impl blocking::Client {
     ///
     /// As for [`Client::export`].
     pub fn export(&self, query: &ExportQuery) -> Result<impl Read + Send + use<>, ClientError> {
-        let Export(reply) = self.run(self.client.export(query))?;
+        let Export(reply) = self.block_on(self.client.export(query))?;
         Ok(Reading { client: self.clone(), reply, piece: Bytes::new() })
     }
 }
@@ -83,7 +83,7 @@ struct Reading {
 impl Read for Reading {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         while self.piece.is_empty() {
-            match self.client.run(self.reply.next()).map_err(io::Error::other)? {
+            match self.client.block_on(self.reply.next()).map_err(io::Error::other)? {
                 Some(piece) => self.piece = piece,
                 None => return Ok(0),
             }

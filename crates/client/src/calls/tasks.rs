@@ -85,6 +85,26 @@ calls! {
         })
     }
 
+    /// Makes a scheduled task due now. One that is ready is returned as it stands.
+    ///
+    /// # Errors
+    ///
+    /// As a problem: 404 if no live task has this key, 409 if a worker has it or it is dead, 412 if the task has another version than `if_match`;
+    /// see [`ClientError`].
+    fn run(queue: &str, key: &str, if_match: Option<u64>) -> PutAnswer {
+        Request::post(task_path(queue, key) + "/run").if_match(if_match).answer()
+    }
+
+    /// Takes a leased task from its worker. It is ready at once, and the attempt counts.
+    ///
+    /// # Errors
+    ///
+    /// As a problem: 404 if no live task has this key, 409 if no worker has it, 412 if the task has another version than `if_match`; see
+    /// [`ClientError`].
+    fn release(queue: &str, key: &str, if_match: Option<u64>) -> PutAnswer {
+        Request::post(task_path(queue, key) + "/release").if_match(if_match).answer()
+    }
+
     /// Redrives dead tasks: those that `body` names one by one, or all. For [`RedriveBody::Key`] and [`RedriveBody::Id`] the answer has one
     /// result, too.
     ///
@@ -144,7 +164,7 @@ impl blocking::Client {
     ///
     /// As for [`Client::batch`].
     pub fn batch(&self, queue: &str, lines: &[BatchLine]) -> Result<Vec<BatchResult>, ClientError> {
-        self.run(self.client.batch(queue, lines))
+        self.block_on(self.client.batch(queue, lines))
     }
 }
 

@@ -24,8 +24,6 @@ export const HAS = {
     taskEverywhere: false,
     story: false,
     leases: false,
-    run: false,
-    release: false,
     deadGroups: false,
     deadFilter: false,
     schedulesSorted: false,
@@ -141,14 +139,13 @@ export const patchTask = async (queue, key, body, { version, revoke } = {}) =>
         .data;
 /** @param {string} queue @param {string} key @param {number} version */
 export const run = async (queue, key, version) =>
-    HAS.run
-        ? (await call('POST', queuePath(queue, 'tasks', key, 'run'), { body: {} })).data
-        : patchTask(queue, key, { delay: '0s' }, { version });
+    (await call('POST', queuePath(queue, 'tasks', key, 'run'), { body: {}, headers: ifMatch(version) })).data;
 /** @param {string} queue @param {string} key @param {{version?: number, revoke: boolean}} options */
 export const cancel = async (queue, key, { version, revoke }) =>
     (await call('DELETE', queuePath(queue, 'tasks', key), { headers: ifMatch(version), query: { revoke: revoke ? 'true' : '' } })).data;
-/** @param {string} queue @param {string} key */
-export const releaseTask = async (queue, key) => (await call('POST', queuePath(queue, 'tasks', key, 'release'), { body: {} })).data;
+/** @param {string} queue @param {string} key @param {number} [version] */
+export const releaseTask = async (queue, key, version) =>
+    (await call('POST', queuePath(queue, 'tasks', key, 'release'), { body: {}, headers: ifMatch(version) })).data;
 
 /** The tasks of a key in all queues. @param {string} key @param {Signal} signal */
 export const tasksOfKey = async (key, signal) => (await call('GET', ['v1', 'tasks'], { query: { key }, signal })).data;

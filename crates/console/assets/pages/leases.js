@@ -41,7 +41,7 @@ export function Leases({ query }) {
                 return html`<div class="progress"><progress max="100" value=${Math.max(0, Math.min(100, ((now() - since) / Math.max(1, until - since)) * 100))} aria-label=${t('leases.until')}></progress><small><${Time} ms=${until} /></small></div>`;
             },
         },
-        ...(may('produce') && routes.HAS.release
+        ...(may('produce')
             ? [
                   {
                       key: 'do',

@@ -254,10 +254,10 @@ function Whole({ queue, task, text, told, reload }) {
                 may('produce') &&
                 !isDead &&
                 html`
-                ${task.state === 'scheduled' && !hasTimeline && html`<button type="button" class="primary" onClick=${() => act(routes.run(queue, task.key, task.version))}>${t('action.run')}</button>`}
+                ${task.state === 'scheduled' && html`<button type="button" class="primary" onClick=${() => act(routes.run(queue, task.key, task.version))}>${t('action.run')}</button>`}
                 ${!isLeased && !hasTimeline && html`<button type="button" onClick=${() => ask('move')}>${t('action.move_to')}</button>`}
                 ${!isLeased && !hasTimeline && payload.kind !== 'binary' && html`<button type="button" onClick=${() => ask('payload')}>${t('payload.edit')}</button>`}
-                ${isLeased && routes.HAS.release && html`<button type="button" onClick=${() => act(routes.releaseTask(queue, task.key))}>${t('action.release')}</button>`}`
+                ${isLeased && html`<button type="button" onClick=${() => act(routes.releaseTask(queue, task.key, task.version))}>${t('action.release')}</button>`}`
             }
             ${isDead && may('admin') && html`<button type="button" class="primary" onClick=${() => act(routes.redrive(queue, { id: task.id }))}>${t('action.redrive')}</button>`}
             ${may('produce') && html`<button type="button" class="danger" onClick=${() => ask('cancel')}>${isLeased ? t('action.revoke_task') : t('action.cancel_task')}</button>`}

@@ -123,6 +123,11 @@ impl Engine {
             self.decide_redrive(now, slot, by)?;
             return Ok(());
         }
+        Ok(self.hasten(now, slot, by)?)
+    }
+
+    /// Makes a task due that is scheduled. All else of it stays, and so do the later moments of a timeline.
+    pub(super) fn hasten(&mut self, now: Now, slot: Slot, by: Redriven) -> Result<(), Unavailable> {
         let task = Arc::clone(&self.entries.get(slot).task);
         self.take_room(task_bytes(&task, true))?;
         self.unplace(slot);

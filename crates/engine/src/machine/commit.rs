@@ -6,8 +6,8 @@ use super::Engine;
 use super::entries::{At, Slot};
 use super::filling::Sealed;
 use crate::answer::{
-    Answer, ByIdError, CancelError, GetError, NackError, PatchError, PutError, QueueError, RedriveError,
-    ScheduleError, Unavailable,
+    Answer, ByIdError, ByKeyError, CancelError, GetError, NackError, PatchError, PutError, QueueError,
+    RedriveError, ScheduleError, Unavailable,
 };
 use crate::input::Effect;
 use crate::job::JobError;
@@ -230,6 +230,7 @@ fn instead_of(answer: Answer, why: Unavailable) -> Answer {
         Answer::Nack(_) => Answer::Nack(Err(NackError::Unavailable(why))),
         Answer::Redrive(_) => Answer::Redrive(Err(RedriveError::Unavailable(why))),
         Answer::ById(_) => Answer::ById(Err(ByIdError::Unavailable(why))),
+        Answer::ByKey(_) => Answer::ByKey(Err(ByKeyError::Unavailable(why))),
         Answer::Extend(_) => Answer::Extend(Err(why)),
         Answer::List(_) => Answer::List(Err(why)),
         Answer::Forecast(_) => Answer::Forecast(Err(why)),

@@ -11,7 +11,7 @@ use super::near::Met;
 use super::schedules::ScheduleId;
 use super::worker::TokenCall;
 use crate::answer::{Answer, Unavailable};
-use crate::command::{ById, Cancel, Command, Get, Patch, Put, Redrive};
+use crate::command::{ById, ByKey, Cancel, Command, Get, Patch, Put, Redrive};
 use crate::import::ImportSchedule;
 use crate::input::{CallId, Effect};
 use crate::name::{Key, QueueName};
@@ -31,6 +31,7 @@ pub(super) enum Keyed {
     Get(Get),
     Patch(Patch),
     Cancel(Cancel),
+    ByKey(ByKey),
     Redrive {
         redrive: Redrive,
         /// The key of that task.
@@ -62,6 +63,7 @@ impl Keyed {
             Self::Get(get) => (get.queue.clone(), get.key.clone()),
             Self::Patch(patch) => (patch.queue.clone(), patch.key.clone()),
             Self::Cancel(cancel) => (cancel.queue.clone(), cancel.key.clone()),
+            Self::ByKey(by_key) => (by_key.queue.clone(), by_key.key.clone()),
             Self::Redrive { redrive, key } => (redrive.queue.clone(), key.clone()),
             Self::ById { place, .. } => place.clone(),
             Self::ImportSchedule { import, key } => (import.queue.clone(), key.clone()),
@@ -76,6 +78,7 @@ impl Keyed {
             Self::Get(get) => Command::Get(get),
             Self::Patch(patch) => Command::Patch(patch),
             Self::Cancel(cancel) => Command::Cancel(cancel),
+            Self::ByKey(by_key) => Command::ByKey(by_key),
             Self::Redrive { redrive, .. } => Command::Redrive(redrive),
             Self::ById { by_id, .. } => Command::ById(by_id),
             Self::ImportSchedule { import, .. } => Command::ImportSchedule(import),
@@ -201,6 +204,7 @@ impl Engine {
                 None => self.cancel(now, call, &cancel, gone),
                 Some(why) => self.answer(call, crate::Answer::Cancel(Err(why.into()))),
             },
+            Keyed::ByKey(by_key) => self.by_key(now, call, &by_key, gone),
             Keyed::Redrive { redrive, .. } => self.redrive_keyed(now, call, redrive),
             Keyed::ById { by_id, .. } => self.by_id_keyed(now, call, by_id),
             Keyed::ImportSchedule { import, .. } => self.import_schedule_known(now, call, &import),

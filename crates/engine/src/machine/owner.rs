@@ -383,7 +383,7 @@ impl Engine {
     }
 
     /// Whether the last task of a key that is not live was acked: memory knows it best, then what the store found.
-    fn is_done(&self, now: Now, queue: &QueueName, key: &Key, gone: Option<&Ended>) -> bool {
+    pub(super) fn is_done(&self, now: Now, queue: &QueueName, key: &Key, gone: Option<&Ended>) -> bool {
         match self.entries.by_key(queue, key).map(|slot| &self.entries.get(slot).at) {
             Some(At::Ended(outcome)) => matches!(outcome, Outcome::Done(_)),
             _ => gone

@@ -473,7 +473,7 @@ impl Engine {
 
     /// A task stands where nobody has it again. Its expiry may have passed while it was leased: then it is given up, and whoever waits does not
     /// get it; or it is still to come, for the clock has stepped back.
-    fn back_from_worker(&mut self, slot: Slot, now: Now) {
+    pub(super) fn back_from_worker(&mut self, slot: Slot, now: Now) {
         let task = Arc::clone(&self.entries.get(slot).task);
         self.watch_expiry(&task);
         self.expire_one(slot, now);

@@ -2,6 +2,7 @@
 
 mod acks;
 mod by_id;
+mod by_key;
 mod dead;
 mod figures;
 mod flow;

@@ -203,7 +203,8 @@ impl Watch {
                 let stay = before.keys().copied().filter(leased).collect();
                 self.restart(World::stop, "stop", stay)
             }
-            94..96 => {
+            94 => self.by_key(of, before),
+            95 => {
                 let dead = before.iter().find(|(_, state)| **state == State::Dead);
                 let Some((id, _)) = dead else { return Done::default() };
                 self.world.ask(Command::Redrive(Redrive { queue: queue("q"), id: *id }));
@@ -280,6 +281,17 @@ impl Watch {
             }
             Answer::ById(Ok(_)) => Done { by, touched: vec![id], end: "cancelled" },
             _ => Done { by: "a refusal", ..Done::default() },
+        }
+    }
+
+    fn by_key(&mut self, of: Key, before: &BTreeMap<u64, State>) -> Done {
+        let (by, act) = self.draw.pick(&[("run", KeyAct::Run), ("release", KeyAct::Release)]);
+        match self.world.by_key(of.as_str(), act) {
+            Ok(task) if act == KeyAct::Release || before.get(&task.id) == Some(&State::Scheduled) => {
+                Done { by, touched: vec![task.id], end: "" }
+            }
+            Ok(_) => Done { by: "nothing to be done", ..Done::default() },
+            Err(_) => Done { by: "a refusal", ..Done::default() },
         }
     }
 

@@ -249,6 +249,10 @@ fn step(mut twins: Twins, draw: &mut Draw) -> Twins {
             twins.send(Command::List(List { filter, max: 1_000, ..List::new(&of) }));
         }
         85 => {
+            let act = draw.pick(&[KeyAct::Run, KeyAct::Release]);
+            twins.send(Command::ByKey(ByKey { queue: of, key: name, act, if_version: None }));
+        }
+        86 => {
             let settings = QueueSettings {
                 max_in_flight: draw.pick(&[None, None, Some(1), Some(5)]),
                 max_in_flight_per_group: draw.pick(&[None, Some(1), Some(2)]),
@@ -263,7 +267,7 @@ fn step(mut twins: Twins, draw: &mut Draw) -> Twins {
             };
             twins.send(Command::ChangeQueue(ChangeQueue { queue: of, change }));
         }
-        86..92 => {
+        87..92 => {
             let lease_ms = draw.pick(&[None, Some(50), Some(10_000)]);
             let act = draw.pick(&[Act::Get, Act::Cancel, Act::Run, Act::Run, Act::Lease { lease_ms }]);
             let within = draw.pick(&[None, None, Some("q")]).map(Into::into);

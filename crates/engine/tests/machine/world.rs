@@ -289,6 +289,22 @@ impl World {
         result
     }
 
+    pub(crate) fn by_key(&mut self, name: &str, act: KeyAct) -> Result<TaskView, ByKeyError> {
+        self.by_key_in(name, act, None)
+    }
+
+    /// The same, of the task in this version only.
+    pub(crate) fn by_key_in(
+        &mut self,
+        name: &str,
+        act: KeyAct,
+        if_version: Option<Seq>,
+    ) -> Result<TaskView, ByKeyError> {
+        let by_key = ByKey { queue: queue("q"), key: key(name), act, if_version };
+        let Answer::ByKey(result) = self.ask(Command::ByKey(by_key)) else { panic!("another answer") };
+        result
+    }
+
     pub(crate) fn lease(&mut self, max: usize, lease_ms: u64) -> Vec<Leased> {
         let lease = Lease { queues: [queue("q")].into(), max, lease_ms: Some(lease_ms), wait: false };
         let Answer::Lease(result) = self.ask(Command::Lease(lease)) else { panic!("another answer") };

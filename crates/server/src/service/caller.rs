@@ -9,11 +9,11 @@ use std::time::Duration;
 use tickwheel_api::openapi::Needs;
 use tickwheel_api::{Problem, TraceContext};
 use tickwheel_queue::{
-    Ack, Act, Acted, ById, ByIdError, Cancel, CancelError, Cancelled, ChangeQueue, DeleteSchedule, Due,
-    Extend, Get, GetError, GetSchedule, Lease, Leased, List, ListQueues, ListSchedules, Nack, NackError,
-    Patch, PatchError, Pending, Put, PutError, PutSchedule, QueueCounts, QueueError, QueueName, QueueView,
-    Redrive, RedriveError, ScheduleError, ScheduleView, Stored, StoredSchedule, TaskPage, TaskView,
-    Timestamp, TokenAnswer, Unavailable,
+    Ack, Act, Acted, ById, ByIdError, ByKey, ByKeyError, Cancel, CancelError, Cancelled, ChangeQueue,
+    DeleteSchedule, Due, Extend, Get, GetError, GetSchedule, Lease, Leased, List, ListQueues, ListSchedules,
+    Nack, NackError, Patch, PatchError, Pending, Put, PutError, PutSchedule, QueueCounts, QueueError,
+    QueueName, QueueView, Redrive, RedriveError, ScheduleError, ScheduleView, Stored, StoredSchedule,
+    TaskPage, TaskView, Timestamp, TokenAnswer, Unavailable,
 };
 
 use crate::access::authorizer::OWN_QUEUE;
@@ -289,6 +289,7 @@ verbs! {
     get(Get) -> TaskView, GetError; Read;
     list(List) -> TaskPage, Unavailable; Read;
     cancel(Cancel) -> Cancelled, CancelError; Produce;
+    by_key(ByKey) -> TaskView, ByKeyError; Produce;
     ack(Ack) -> Vec<TokenAnswer>, Unavailable; Consume;
     nack(Nack) -> Vec<TokenAnswer>, NackError; Consume;
     extend(Extend) -> Vec<TokenAnswer>, Unavailable; Consume;

@@ -76,6 +76,25 @@ pub(crate) fn patch_refused(
     }
 }
 
+pub(crate) fn by_key_refused(
+    error: &queue::ByKeyError,
+    queue: &QueueName,
+    key: &Key,
+    version: Option<Seq>,
+) -> Problem {
+    let (queue, key) = (queue.as_str(), key.as_str());
+    match error {
+        queue::ByKeyError::NotFound => Problem::not_found(queue, key),
+        queue::ByKeyError::Done => Problem::done(queue, key),
+        queue::ByKeyError::Dead => Problem::dead(queue, key),
+        queue::ByKeyError::Leased => Problem::leased(queue, key),
+        queue::ByKeyError::NotLeased => Problem::not_leased(queue, key),
+        queue::ByKeyError::VersionMismatch { current } => version_mismatch(version, Some(*current)),
+        queue::ByKeyError::Unavailable(why) => unavailable(why),
+        other => unknown(other),
+    }
+}
+
 pub(crate) fn cancel_refused(
     error: &queue::CancelError,
     queue: &QueueName,

@@ -1,5 +1,6 @@
 //! A real server on a free port, asked over real sockets. Time is the server's virtual clock; nothing here sleeps.
 
+mod acts;
 mod backups;
 mod batches;
 mod beanstalk;

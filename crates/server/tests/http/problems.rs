@@ -268,6 +268,7 @@ fn example(kind: ProblemKind) -> Example {
         ProblemKind::Leased => {
             fresh(&[put("{}"), ("POST", "/v1/queues/close/lease", "{}")], "DELETE", TASK, "")
         }
+        ProblemKind::NotLeased => fresh(&[put("{}")], "POST", &format!("{TASK}/release"), ""),
         ProblemKind::VersionMismatch => {
             let served = Served::memory();
             served.expect(201, "PUT", TASK, "{}");

@@ -107,6 +107,8 @@ fn rights_and_scope_decide_what_a_token_may_do() {
     }
     for (method, target, right) in [
         ("PUT", "/v1/queues/close/tasks/k", "produce"),
+        ("POST", "/v1/queues/close/tasks/k/run", "produce"),
+        ("POST", "/v1/queues/close/tasks/k/release", "produce"),
         ("POST", "/v1/queues/close/batch", "produce"),
         ("PUT", "/v1/queues/close", "admin"),
         ("POST", "/v1/queues/close/pause", "admin"),

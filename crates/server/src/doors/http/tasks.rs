@@ -4,8 +4,10 @@ use axum::http::StatusCode;
 use axum::http::header::LOCATION;
 use axum::response::Response;
 use tickwheel_api::path::task_path;
-use tickwheel_api::{BadRequest, CancelAnswer, ListQuery, PatchBody, PutBody, PutQuery, RevokeQuery};
-use tickwheel_queue::{Put, PutError, PutMode, QueueName, Stored};
+use tickwheel_api::{
+    BadRequest, CancelAnswer, ListQuery, PatchBody, PutBody, PutQuery, RevokeQuery, no_body,
+};
+use tickwheel_queue::{KeyAct, Put, PutError, PutMode, QueueName, Stored};
 
 use crate::access::refusal::Refusal;
 use crate::base::aside::{LONG_BYTES, aside};
@@ -24,6 +26,8 @@ handlers! {
     GetTask => get,
     PatchTask => patch,
     CancelTask => cancel,
+    RunTask => run,
+    ReleaseTask => release,
     ListTasks => list,
     ListDead => list_dead,
 }
@@ -96,6 +100,25 @@ async fn cancel(call: Call) -> Result<Response, Refusal> {
     let ended = call.caller.cancel(translate::cancel(queue, &key, query.revoke, version))?.await;
     let ended = ended.map_err(|error| translate::cancel_refused(&error, queue, &key, version))?;
     Ok(answer::json(StatusCode::OK, &CancelAnswer { result: translate::cancel_outcome(ended) }))
+}
+
+/// `POST .../run`: a scheduled task is due now.
+async fn run(call: Call) -> Result<Response, Refusal> {
+    act(call, KeyAct::Run).await
+}
+
+/// `POST .../release`: a leased task is taken from its worker.
+async fn release(call: Call) -> Result<Response, Refusal> {
+    act(call, KeyAct::Release).await
+}
+
+async fn act(mut call: Call, act: KeyAct) -> Result<Response, Refusal> {
+    let (key, version) = (call.key()?, call.version()?);
+    call.read(no_body).await?;
+    let queue = call.queue();
+    let acted = call.caller.by_key(translate::by_key(queue, &key, act, version))?.await;
+    let task = acted.map_err(|error| translate::by_key_refused(&error, queue, &key, version))?;
+    Ok(answer::versioned(StatusCode::OK, task.version, &translate::put_answer(&task)))
 }
 
 /// `GET` on the collection: one page of the live tasks, in the order of `due_at`.
