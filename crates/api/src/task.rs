@@ -53,6 +53,8 @@ body! {
         group: Option<String> = may(word(GROUP_BYTES_MAX, "user:7"));
         /// Number of leases so far.
         attempt: u32 = has(number(0, u32::MAX.into()));
+        /// When the lease ends, if a worker has the task.
+        lease_until_ms as "lease_until": Option<i64> = may(instant());
         /// The retry policy of the task, if it has one of its own.
         retry: Option<RetryBody> = may(object());
         /// When the task expires, unless a worker has it then.

@@ -27,6 +27,7 @@ fn task(payload: PayloadBody) -> TaskBody {
         priority: 1024,
         group: None,
         attempt: 0,
+        lease_until_ms: None,
         retry: None,
         expire_at_ms: None,
         failures: Vec::new(),
@@ -49,6 +50,10 @@ fn tasks() {
             ..task(PayloadBody { bytes: vec![0, 255], content_type: "image/png".to_owned() })
         },
         r#"{"queue":"close","key":"order:1","id":7,"version":41,"state":"scheduled","due_at":"2017-10-02T11:26:33.000Z","payload_base64":"AP8=","content_type":"image/png","tags":["vip"],"priority":1024,"group":"user:7","attempt":0}"#,
+    );
+    check(
+        &TaskBody { state: TaskState::Leased, attempt: 1, lease_until_ms: Some(3), ..task(PayloadBody::default()) },
+        r#"{"queue":"close","key":"order:1","id":7,"version":41,"state":"leased","due_at":"2017-10-02T11:26:33.000Z","payload":null,"tags":[],"priority":1024,"attempt":1,"lease_until":"1970-01-01T00:00:00.003Z"}"#,
     );
     let reason = Some("no money".to_owned());
     check(

@@ -122,6 +122,8 @@ fn hint(problem: &Problem) -> Option<&str> {
     let is = |kind: ProblemKind| problem.type_uri == kind.type_uri();
     if is(ProblemKind::Leased) {
         Some("wait for the worker, or take the task away from it with --revoke")
+    } else if is(ProblemKind::NotLeased) {
+        Some("`tickwheel get` shows how it stands: it may have come back from its worker meanwhile")
     } else if is(ProblemKind::Live) {
         Some("leave `--mode create` out to replace it, or choose another key")
     } else if is(ProblemKind::NotFound) {

@@ -306,6 +306,7 @@ pub(crate) fn task_body(task: &queue::TaskView) -> api::TaskBody {
         priority: task.priority,
         group: group_text(task.group.as_ref()),
         attempt: task.attempt,
+        lease_until_ms: task.leased_until.map(Timestamp::as_ms),
         retry: task.retry.map(retry_body),
         expire_at_ms: task.expire_at.map(Timestamp::as_ms),
         failures: task.failures.iter().map(failure).collect(),

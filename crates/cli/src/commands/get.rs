@@ -41,6 +41,14 @@ impl Get {
     }
 }
 
+/// The state of a task; of a leased one also when the lease ends.
+fn state_cell(task: &TaskBody) -> String {
+    match task.lease_until_ms {
+        Some(until_ms) => format!("{} until {}", task.state.name(), time::format(until_ms)),
+        None => task.state.name().to_owned(),
+    }
+}
+
 impl Row for TaskBody {
     const HEADER: &'static [&'static str] =
         &["QUEUE", "KEY", "DUE AT", "STATE", "ATTEMPT", "VERSION", "PAYLOAD"];
@@ -54,7 +62,7 @@ impl Row for TaskBody {
             self.queue.clone(),
             self.key.clone(),
             time::format(self.due_at_ms),
-            self.state.name().to_owned(),
+            state_cell(self),
             self.attempt.to_string(),
             self.version.to_string(),
             payload_cell(&self.payload),

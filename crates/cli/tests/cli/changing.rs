@@ -89,6 +89,10 @@ fn a_release_takes_a_task_from_its_worker() {
     assert!(refused.code == 1 && refused.err.contains("no worker has the task"), "{}", refused.err);
     assert_eq!(world.run(&["run", "close", "order:1"]).code, 0);
     let leased = world.run(&["lease", "close"]);
+    let until = member(&leased.out, "lease_until");
+    let shown = world.run(&["get", "close", "order:1", "-o", "table"]);
+    assert!(shown.out.contains(&format!("leased until {until}")), "{}", shown.out);
+    assert_eq!(member(&world.run(&["ls", "close"]).out, "lease_until"), until);
     let refused = world.run(&["release", "close", "order:1", "--if-match", "999"]);
     assert!(refused.code == 1 && refused.err.contains("version 999"), "{}", refused.err);
     let released = world.run(&["release", "close", "order:1"]);

@@ -492,6 +492,7 @@ export const en = {
     'task.group': 'Group',
     'task.id': 'Id',
     'task.key': 'Key',
+    'task.lease_until': 'Lease ends',
     'task.none': 'There is no such task',
     'task.none_text': 'No live or dead task of the queue has this key. This puts one:',
     'task.payload': 'Payload',

@@ -489,6 +489,7 @@ export const zh = {
     'task.group': '分组',
     'task.id': '编号',
     'task.key': '键',
+    'task.lease_until': '租约结束',
     'task.none': '没有这个任务',
     'task.none_text': '队列中没有这个键的未结束任务或死信。这一行提交一个：',
     'task.payload': '消息体',

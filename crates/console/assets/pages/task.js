@@ -230,6 +230,7 @@ function Whole({ queue, task, text, told, reload }) {
     const payload = useMemo(() => describePayload(task, rawMember(text, 'payload')), [text]);
     const facts = [
         ['task.due', html`<${Time} ms=${Date.parse(task.due_at)} both />`],
+        ['task.lease_until', task.lease_until && html`<${Time} ms=${Date.parse(task.lease_until)} both />`],
         ['task.attempt', number(task.attempt)],
         ['task.priority', number(task.priority)],
         ['task.group', task.group],

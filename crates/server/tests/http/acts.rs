@@ -74,8 +74,12 @@ fn a_leased_task_is_taken_from_its_worker() {
     refused(&served, 404, "not-found", RELEASE, "");
     served.call("PUT", TASK, r#"{"retry": {"max_attempts": 1}}"#);
     refused(&served, 409, "not-leased", RELEASE, "");
-    let old = token_of(&served.expect(200, "POST", "/v1/queues/close/lease", ""));
-    let version = served.expect(200, "GET", TASK, "")["version"].clone();
+    let leased = served.expect(200, "POST", "/v1/queues/close/lease", "");
+    let (old, shown) = (token_of(&leased), served.expect(200, "GET", TASK, ""));
+    let version = shown["version"].clone();
+    assert_eq!(shown["lease_until"], leased["tasks"][0]["lease_until"], "a look says when the lease ends");
+    let page = served.expect(200, "GET", "/v1/queues/close/tasks", "");
+    assert_eq!(page["tasks"][0]["lease_until"], shown["lease_until"]);
     let stale = served.call_with("POST", RELEASE, &[("if-match", "\"999\"")], "");
     assert_eq!((stale.status, &stale.json()["version"]), (412, &version));
     let seen = format!("\"{version}\"");
@@ -90,6 +94,7 @@ fn a_leased_task_is_taken_from_its_worker() {
         (&shown["failures"][0]["how"], &shown["failures"][0]["attempt"]),
         (&json!("revoked"), &json!(1))
     );
+    assert_eq!(shown["lease_until"], Value::Null, "no worker has it");
     let new = served.expect(200, "POST", "/v1/queues/close/lease", "");
     assert_eq!(new["tasks"][0]["attempt"], 2, "a release does not use the last attempt up");
     let both = served.call_with("POST", RELEASE, &[("if-match", &seen)], "");
