@@ -254,7 +254,13 @@ pub(crate) fn command(call: &oracle::Call) -> product::Command {
                 oracle::Act::Run => product::Act::Run,
                 oracle::Act::Lease { lease_ms } => product::Act::Lease { lease_ms: Some(lease_ms) },
             };
-            product::Command::ById(product::ById { id: *id, act, within: None, if_version: None })
+            product::Command::ById(product::ById {
+                id: *id,
+                act,
+                within: None,
+                if_version: None,
+                worker: None,
+            })
         }
         Verb::ByKey { act, if_match } => {
             let act = match act {
@@ -474,6 +480,7 @@ pub(crate) fn answer(call: &oracle::Call, answer: product::Answer) -> oracle::An
         },
         P::ChangeQueue(Err(_)) => A::Refused,
         P::List(_)
+        | P::Leases(_)
         | P::Stats(_)
         | P::Queue(_)
         | P::PutSchedule(_)

@@ -1,7 +1,8 @@
 //! The body of a lease call.
 
 use crate::body::body;
-use crate::kind::{duration, number};
+use crate::kind::{duration, number, word};
+use crate::leases::WORKER_BYTES_MAX;
 use crate::part::{may, or};
 
 /// Minimum length of a lease: 1 s. A shorter one could end before the answer reaches a worker over a slow line.
@@ -26,6 +27,8 @@ body! {
         lease_ms as "lease": Option<u64> = may(duration().within(LEASE_MS_MIN, LEASE_MS_MAX));
         /// How long to wait for a task if none is ready, up to 60 s. Default: `0s`.
         wait_ms as "wait": u64 = or(0, duration().like("0s").within(0, WAIT_MS_MAX));
+        /// The name of the worker, for `GET /v1/leases`: such as its host and process.
+        worker: Option<String> = may(word(WORKER_BYTES_MAX, "mailer-1"));
     }
     later: &["group", "tags"];
     elsewhere: &[("queue", "it stands in the path: POST /v1/queues/{q}/lease")];
@@ -33,6 +36,6 @@ body! {
 
 impl Default for LeaseBody {
     fn default() -> Self {
-        Self { max: 1, lease_ms: None, wait_ms: 0 }
+        Self { max: 1, lease_ms: None, wait_ms: 0, worker: None }
     }
 }

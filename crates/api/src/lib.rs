@@ -57,6 +57,7 @@ mod job;
 mod json;
 mod kind;
 mod lease;
+mod leases;
 mod levels;
 pub mod openapi;
 mod part;
@@ -111,6 +112,7 @@ pub use health::{Alive, AliveBody, ClockReport, Durability, Readiness, ReadyBody
 pub use if_match::{etag, if_match};
 pub use job::{JobAction, JobBody, JobState, JobsBody};
 pub use lease::{LEASE_MS_MAX, LEASE_MS_MIN, LEASE_TASKS_MAX, LeaseBody, WAIT_MS_MAX};
+pub use leases::{HeldLease, LeasesPage, LeasesQuery, WORKER_BYTES_MAX};
 pub use levels::Levels;
 pub use payload::{CONTENT_TYPE_BYTES_MAX, CONTENT_TYPE_JSON, CONTENT_TYPE_OCTETS, PayloadBody};
 pub use problem::{PROBLEM_CONTENT_TYPE, Problem};

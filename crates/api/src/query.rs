@@ -14,7 +14,7 @@ use std::str::FromStr;
 /// Maximum number of tasks on a page of a list.
 pub const LIST_LIMIT_MAX: usize = 1_000;
 /// Number of tasks on a page if the request does not say.
-const LIST_LIMIT_DEFAULT: usize = 100;
+pub(crate) const LIST_LIMIT_DEFAULT: usize = 100;
 /// Maximum length of the name of a queue (bytes).
 const QUEUE_NAME_BYTES_MAX: usize = 200;
 /// Maximum length of the cursor of a list of tasks (bytes).

@@ -52,7 +52,12 @@ fn tasks() {
         r#"{"queue":"close","key":"order:1","id":7,"version":41,"state":"scheduled","due_at":"2017-10-02T11:26:33.000Z","payload_base64":"AP8=","content_type":"image/png","tags":["vip"],"priority":1024,"group":"user:7","attempt":0}"#,
     );
     check(
-        &TaskBody { state: TaskState::Leased, attempt: 1, lease_until_ms: Some(3), ..task(PayloadBody::default()) },
+        &TaskBody {
+            state: TaskState::Leased,
+            attempt: 1,
+            lease_until_ms: Some(3),
+            ..task(PayloadBody::default())
+        },
         r#"{"queue":"close","key":"order:1","id":7,"version":41,"state":"leased","due_at":"2017-10-02T11:26:33.000Z","payload":null,"tags":[],"priority":1024,"attempt":1,"lease_until":"1970-01-01T00:00:00.003Z"}"#,
     );
     let reason = Some("no money".to_owned());

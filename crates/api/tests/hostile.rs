@@ -243,7 +243,7 @@ proptest! {
 
     #[test]
     fn lease_round_trip(max in 1_usize..=1_000, lease_ms in 1_000_u64..=43_200_000, wait_ms in 0_u64..=60_000) {
-        let body = LeaseBody { max, lease_ms: Some(lease_ms), wait_ms };
+        let body = LeaseBody { max, lease_ms: Some(lease_ms), wait_ms, worker: None };
         prop_assert_eq!(LeaseBody::parse(&body.to_json()), Ok(body));
     }
 

@@ -257,14 +257,14 @@ fn patches() {
 #[test]
 fn leases() {
     let parse = |text: &str| LeaseBody::parse(text.as_bytes()).expect(text);
-    assert_eq!(parse(""), LeaseBody { max: 1, lease_ms: None, wait_ms: 0 });
+    assert_eq!(parse(""), LeaseBody { max: 1, lease_ms: None, wait_ms: 0, worker: None });
     assert_eq!(
         parse(r#"{"max":1000,"lease":"12h","wait":"60s"}"#),
-        LeaseBody { max: 1_000, lease_ms: Some(43_200_000), wait_ms: 60_000 }
+        LeaseBody { max: 1_000, lease_ms: Some(43_200_000), wait_ms: 60_000, worker: None }
     );
     assert_eq!(
         parse(r#"{"max":1,"lease":"1s","wait":"0s"}"#),
-        LeaseBody { max: 1, lease_ms: Some(1_000), wait_ms: 0 }
+        LeaseBody { max: 1, lease_ms: Some(1_000), wait_ms: 0, worker: None }
     );
     refused(
         LeaseBody::parse,

@@ -20,6 +20,7 @@ pub(crate) mod health;
 pub(crate) mod import;
 pub(crate) mod jobs;
 pub(crate) mod lease;
+pub(crate) mod leases;
 pub(crate) mod limits;
 pub(crate) mod ls;
 pub(crate) mod man;
@@ -87,6 +88,7 @@ commands! {
     Purge(purge::Purge),
     Jobs(jobs::Jobs),
     Lease(lease::Lease),
+    Leases(leases::Leases),
     Ack(ack::Ack),
     Nack(nack::Nack),
     Extend(extend::Extend),

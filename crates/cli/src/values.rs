@@ -2,7 +2,8 @@
 
 use tickwheel_api::{
     ATTEMPTS_MAX, CADENCE_MS_MAX, CADENCE_MS_MIN, HISTORY_KEEP_MS_MAX, LEASE_MS_MAX, LEASE_MS_MIN,
-    LEASE_TASKS_MAX, Levels, PAUSE_MS_MAX, TOKEN_CHARS, TextError, WAIT_MS_MAX, duration, time,
+    LEASE_TASKS_MAX, Levels, PAUSE_MS_MAX, TOKEN_CHARS, TextError, WAIT_MS_MAX, WORKER_BYTES_MAX, duration,
+    time,
 };
 use tickwheel_queue::{Group, Key, QueueName, ScheduleName, Tag};
 use tickwheel_server::{JOB_BYTES_MAX, ListenAt, ListenAtError};
@@ -104,6 +105,14 @@ pub(crate) fn tag(text: &str) -> Result<String, String> {
 /// A group of tasks.
 pub(crate) fn group(text: &str) -> Result<String, String> {
     Group::new(text).map(|group| group.as_str().to_owned()).map_err(|error| error.to_string())
+}
+
+/// The name of a worker.
+pub(crate) fn worker(text: &str) -> Result<String, String> {
+    if (1..=WORKER_BYTES_MAX).contains(&text.len()) && !text.chars().any(char::is_control) {
+        return Ok(text.to_owned());
+    }
+    Err(format!("write 1 to {WORKER_BYTES_MAX} bytes without control characters"))
 }
 
 /// The name of a queue.

@@ -10,7 +10,7 @@ use crate::name::{Group, Key, QueueName, ScheduleName};
 use crate::schedule::ScheduleRecord;
 use crate::seam::Place;
 use crate::settings::QueueSettings;
-use crate::task::{Body, Dead, Failure, Retry, Tally, Task};
+use crate::task::{Body, Dead, Failure, LeaseNo, Retry, Tally, Task};
 use crate::time::{Seq, Timestamp};
 use crate::token::Token;
 
@@ -41,6 +41,8 @@ pub enum Answer {
     Extend(Result<Vec<TokenAnswer>, Unavailable>),
     /// To a list of one queue's tasks, or of all tasks.
     List(Result<TaskPage, Unavailable>),
+    /// To a page of leases.
+    Leases(Result<LeasePage, Unavailable>),
     /// To a forecast.
     Forecast(Result<ForecastView, Unavailable>),
     /// To queues, in the order of their names.
@@ -103,6 +105,10 @@ pub struct TaskView {
     pub put_at: Timestamp,
     /// Of a task in a worker's hands: when its lease ends.
     pub leased_until: Option<Timestamp>,
+    /// When that lease began, if it did in this life of the machine.
+    pub leased_since: Option<Timestamp>,
+    /// The name of its worker, if it gave one in this life of the machine.
+    pub leased_by: Option<Arc<str>>,
     /// Smaller goes first.
     pub priority: u32,
     /// Leases begun so far; 0: never leased.
@@ -142,6 +148,8 @@ impl TaskView {
             due_at: task.dead().map_or(task.due_at, |dead| dead.due_at),
             put_at: task.put_at,
             leased_until: None,
+            leased_since: None,
+            leased_by: None,
             priority: task.priority,
             attempt: begun,
             ttr_ms: task.ttr_ms(),
@@ -249,6 +257,34 @@ pub struct TaskPage {
     pub next: Option<Place>,
     /// The last change when the page was made.
     pub as_of: Seq,
+}
+
+/// A lease that runs.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LeaseView {
+    /// Its number.
+    pub no: LeaseNo,
+    /// The queue of its task.
+    pub queue: QueueName,
+    /// The key of its task.
+    pub key: Key,
+    /// Which attempt it is, from 1.
+    pub attempt: u32,
+    /// The name of the worker; `None`: it gave none, or the lease began before the machine's start.
+    pub worker: Option<Arc<str>>,
+    /// When it began; `None`: before the machine's start.
+    pub since: Option<Timestamp>,
+    /// When it ends.
+    pub until: Timestamp,
+}
+
+/// One page of the leases that run.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct LeasePage {
+    /// The leases, in the order in which they began.
+    pub leases: Vec<LeaseView>,
+    /// The next page is behind this one; `None` at the end.
+    pub next: Option<LeaseNo>,
 }
 
 /// How many tasks a queue has in each state.

@@ -13,7 +13,7 @@ use crate::name::{Group, Key, QueueName, ScheduleName, Tag};
 use crate::schedule::Schedule;
 use crate::seam::Grid;
 use crate::settings::{QueueRecord, QueueSettings};
-use crate::task::{Body, Death, Moment, PRIORITY_DEFAULT, Retry};
+use crate::task::{Body, Death, LeaseNo, Moment, PRIORITY_DEFAULT, Retry};
 use crate::time::{Seq, Timestamp};
 use crate::token::Token;
 
@@ -44,6 +44,8 @@ pub enum Command {
     Extend(Extend),
     /// Page through the tasks of a queue.
     List(List),
+    /// Page through the leases that run.
+    Leases(ListLeases),
     /// Count what falls due when.
     Forecast(Forecast),
     /// Page through the queues and count their tasks.
@@ -93,6 +95,7 @@ impl Command {
             Self::ByKey(_) => Answer::ByKey(Err(ByKeyError::Unavailable(why))),
             Self::Extend(_) => Answer::Extend(Err(why)),
             Self::List(_) | Self::AllTasks(_) => Answer::List(Err(why)),
+            Self::Leases(_) => Answer::Leases(Err(why)),
             Self::Forecast(_) => Answer::Forecast(Err(why)),
             Self::Queues(_) => Answer::Queues(Err(why)),
             Self::Queue(_) => Answer::Queue(Err(why)),
@@ -290,6 +293,8 @@ pub struct Lease {
     pub lease_ms: Option<u64>,
     /// Whether to wait if nothing is ready. The driver ends the wait with `Input::EndWait`.
     pub wait: bool,
+    /// The name of the worker, for those who ask who has what.
+    pub worker: Option<Arc<str>>,
 }
 
 /// Ends tasks: their work is done.
@@ -342,6 +347,8 @@ pub struct ById {
     pub within: Option<Arc<str>>,
     /// Only in this version; else there is no such task.
     pub if_version: Option<Seq>,
+    /// The name of the worker that takes it.
+    pub worker: Option<Arc<str>>,
 }
 
 /// What to do to a task that is known by its id.
@@ -587,6 +594,22 @@ pub struct ListAllTasks {
     pub after: Option<crate::seam::Place>,
 }
 
+/// A page of leases looks at no more than this.
+pub const LEASES_PAGE_MAX: usize = 1_000;
+
+/// Pages through the leases that run, in the order in which they began.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ListLeases {
+    /// Those of tasks in this queue; `None`: of all.
+    pub queue: Option<QueueName>,
+    /// Those of the worker with this name; `None`: of all.
+    pub worker: Option<Arc<str>>,
+    /// Those behind this one.
+    pub after: Option<LeaseNo>,
+    /// The list looks at no more leases than this, 1 to [`LEASES_PAGE_MAX`]: a page may hold fewer, though more follow.
+    pub max: usize,
+}
+
 /// A forecast has at most so many buckets: a week by the minute, and the one that has begun.
 pub const FORECAST_BUCKETS_MAX: usize = 10_081;
 /// A trace context has at most so many bytes: a `traceparent` and a `tracestate` of the W3C.
@@ -726,7 +749,7 @@ impl Lease {
     /// One task of whichever of these queues has the first, for as long as it or its queue's settings say.
     #[must_use]
     pub fn of(queues: impl Into<Arc<[QueueName]>>) -> Self {
-        Self { queues: queues.into(), max: 1, lease_ms: None, wait: false }
+        Self { queues: queues.into(), max: 1, lease_ms: None, wait: false, worker: None }
     }
 
     /// At most so many tasks.

@@ -24,18 +24,18 @@ mod token;
 
 pub use answer::{
     Acted, Answer, ByIdError, ByKeyError, CancelError, Cancelled, ForecastView, GetError, LATENESS_BOUNDS_MS,
-    Leased, NackError, PatchError, PutError, QueueCounts, QueueError, QueuePage, QueueTotals, QueueView,
-    RedriveError, ScheduleError, ScheduleView, State, Stats, Stored, StoredSchedule, TaskPage, TaskView,
-    TokenAnswer, Unavailable,
+    LeasePage, LeaseView, Leased, NackError, PatchError, PutError, QueueCounts, QueueError, QueuePage,
+    QueueTotals, QueueView, RedriveError, ScheduleError, ScheduleView, State, Stats, Stored, StoredSchedule,
+    TaskPage, TaskView, TokenAnswer, Unavailable,
 };
 #[doc(hidden)]
 pub use bounds::Bounds;
 pub use command::{
     Ack, Act, ById, ByKey, Cancel, ChangeQueue, Command, DeleteSchedule, Due, Extend, FORECAST_BUCKETS_MAX,
-    Forecast, Get, GetSchedule, KeyAct, LEASE_MS_DEFAULT, Lease, List, ListAllSchedules, ListAllTasks,
-    ListQueues, ListSchedules, Nack, NackHow, OnLease, Patch, Payload, Put, PutMode, PutSchedule,
-    QUEUES_PAGE_MAX, QueueChange, Redrive, SCHEDULES_PAGE_MAX, TRACE_BYTES_MAX, TaskFilter, Terms,
-    WhichQueues,
+    Forecast, Get, GetSchedule, KeyAct, LEASE_MS_DEFAULT, LEASES_PAGE_MAX, Lease, List, ListAllSchedules,
+    ListAllTasks, ListLeases, ListQueues, ListSchedules, Nack, NackHow, OnLease, Patch, Payload, Put,
+    PutMode, PutSchedule, QUEUES_PAGE_MAX, QueueChange, Redrive, SCHEDULES_PAGE_MAX, TRACE_BYTES_MAX,
+    TaskFilter, Terms, WhichQueues,
 };
 pub use figures::{QUEUE_LATENESS_BOUNDS_MS, QueueFigures};
 pub use import::{

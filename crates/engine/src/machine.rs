@@ -13,6 +13,7 @@ mod gate;
 mod heads;
 mod import;
 mod jobs;
+mod leases;
 mod line;
 mod list;
 mod lookup;
@@ -44,6 +45,7 @@ use self::forecast::Forecasts;
 use self::gate::Gate;
 use self::import::{IDS_ASIDE, Importing};
 use self::jobs::Jobs;
+use self::leases::Running;
 use self::list::Lists;
 use self::lookup::Lookups;
 use self::near::Near;
@@ -151,7 +153,7 @@ pub struct Engine {
     /// What is noted belongs into one batch.
     together: bool,
     /// Running leases, by number.
-    leases: BTreeMap<LeaseNo, Slot>,
+    leases: BTreeMap<LeaseNo, Running>,
     next_lease: LeaseNo,
     next_id: u64,
     /// Ids below this one are those of another store, and none of them is given out; 0: all are this shard's own.
@@ -414,6 +416,7 @@ impl Engine {
                 | Command::Schedules(_)
                 | Command::AllSchedules(_)
                 | Command::AllTasks(_)
+                | Command::Leases(_)
                 | Command::Jobs
                 | Command::Stats(_)
         );
@@ -442,6 +445,7 @@ impl Engine {
             }
             Command::List(list) => self.lists.ask(self.applied, call, list.into()),
             Command::AllTasks(list) => self.lists.ask(self.applied, call, list.into()),
+            Command::Leases(list) => self.list_leases(call, &list),
             Command::Import(import) => self.import(call, import),
             Command::ImportSchedule(import) => self.import_schedule(now, call, import),
             Command::Forecast(forecast) => self.forecasts.ask(self.applied, call, forecast),

@@ -10,11 +10,11 @@ use std::time::Duration;
 use tickwheel_engine::{
     Ack, Acted, Answer, ById, ByIdError, ByKey, ByKeyError, CallId, Cancel, CancelError, Cancelled,
     ChangeJob, ChangeQueue, Command, DeleteSchedule, Due, Extend, Forecast, ForecastView, Get, GetError,
-    GetSchedule, ImportOutcome, ImportSchedule, ImportTasks, Imported, JobError, JobValue, Lease, Leased,
-    List, ListAllSchedules, ListAllTasks, ListQueues, ListSchedules, Nack, NackError, Now, Patch, PatchError,
-    Put, PutError, PutSchedule, QueueError, QueueName, QueuePage, QueueView, Redrive, RedriveError,
-    ScheduleError, ScheduleView, Stats, Stored, StoredSchedule, TaskPage, TaskView, Timestamp, Token,
-    TokenAnswer, Unavailable,
+    GetSchedule, ImportOutcome, ImportSchedule, ImportTasks, Imported, JobError, JobValue, Lease, LeasePage,
+    Leased, List, ListAllSchedules, ListAllTasks, ListLeases, ListQueues, ListSchedules, Nack, NackError,
+    Now, Patch, PatchError, Put, PutError, PutSchedule, QueueError, QueueName, QueuePage, QueueView, Redrive,
+    RedriveError, ScheduleError, ScheduleView, Stats, Stored, StoredSchedule, TaskPage, TaskView, Timestamp,
+    Token, TokenAnswer, Unavailable,
 };
 
 use crate::advance::{Advance, AdvanceError, Goal, VIRTUAL_END_MS};
@@ -193,7 +193,7 @@ impl Queue {
     /// let close = QueueName::new("close")?;
     /// let put = Put::new(&close, Key::new("order:1")?).after(std::time::Duration::from_secs(1_800));
     /// let id = queue.put(put).wait()?.task.id;
-    /// let Acted::Task(task) = queue.by_id(ById { id, act: Act::Run, within: None, if_version: None }).wait()? else { panic!("a task") };
+    /// let Acted::Task(task) = queue.by_id(ById { id, act: Act::Run, within: None, if_version: None, worker: None }).wait()? else { panic!("a task") };
     /// assert_eq!(task.key.as_str(), "order:1");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -242,6 +242,26 @@ impl Queue {
         self.call(Command::Extend(extend), |answer| match answer {
             Answer::Extend(result) => result,
             other => unreachable!("an extend was answered with {other:?}"),
+        })
+    }
+
+    /// One page of the leases that run, in the order in which they began.
+    ///
+    /// ```
+    /// use tickwheel_queue::{Key, Lease, ListLeases, Put, Queue, QueueName};
+    /// # let queue = Queue::options().open_memory()?;
+    /// let mail = QueueName::new("mail")?;
+    /// queue.put(Put::new(&mail, Key::new("hello")?)).wait()?;
+    /// let lease = Lease { worker: Some("mailer-1".into()), ..Lease::new(&mail) };
+    /// queue.lease(lease, std::time::Duration::ZERO).wait()?;
+    /// let page = queue.leases(ListLeases { queue: None, worker: None, after: None, max: 100 }).wait()?;
+    /// assert_eq!((page.leases[0].key.as_str(), page.leases[0].worker.as_deref()), ("hello", Some("mailer-1")));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn leases(&self, list: ListLeases) -> Pending<LeasePage, Unavailable> {
+        self.call(Command::Leases(list), |answer| match answer {
+            Answer::Leases(result) => result,
+            other => unreachable!("a list of leases was answered with {other:?}"),
         })
     }
 

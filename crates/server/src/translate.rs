@@ -4,6 +4,7 @@
 pub(crate) mod backup;
 pub(crate) mod cursor;
 pub(crate) mod exported;
+pub(crate) mod leases;
 mod refused;
 pub(crate) mod schedule;
 pub(crate) mod settings;
@@ -108,7 +109,9 @@ pub(crate) fn by_key(
 }
 
 pub(crate) fn lease(queue: &QueueName, body: &api::LeaseBody, wait: Duration) -> queue::Lease {
-    queue::Lease { max: body.max, lease_ms: body.lease_ms, wait: !wait.is_zero(), ..queue::Lease::new(queue) }
+    let api::LeaseBody { max, lease_ms, wait_ms: _, worker } = body;
+    let worker = worker.as_deref().map(Into::into);
+    queue::Lease { max: *max, lease_ms: *lease_ms, wait: !wait.is_zero(), worker, ..queue::Lease::new(queue) }
 }
 
 pub(crate) fn list(

@@ -7,6 +7,11 @@ use tickwheel_queue::{List, State, TaskFilter};
 
 use super::{Step, World};
 use crate::oracle::{Answer, Buckets, Call, Verb, Violation};
+use tickwheel_engine::{Answer as ProductAnswer, CallId as ProductCall, Command, Forecast, Input};
+use tickwheel_queue::{List, ListLeases, State, TaskFilter};
+
+use super::{Step, World};
+use crate::oracle::{self, Answer, Call, Verb, Violation};
 use crate::words;
 
 impl World {
@@ -47,10 +52,37 @@ impl World {
                 }
             }
         }
+        let leased = rows.iter().filter(|row| row.state == oracle::State::Leased);
+        let leased = leased.map(|row| row.key.clone()).collect();
+        if !self.leases_are(queue, leased)? {
+            return Ok(());
+        }
         self.coverage.lists += 1;
         self.open.remove(&id);
         self.trace.event(format_args!("{id:?} lists {rows:?}"));
         self.oracle.answered(id, Answer::Listed(rows))
+    }
+
+    /// Reads all leases of a queue, page by page, and compares their tasks with those that a list has just shown as leased. `false`: the server died.
+    fn leases_are(&mut self, queue: &str, mut listed: Vec<String>) -> Result<bool, Violation> {
+        let (mut found, mut after) = (Vec::new(), None);
+        loop {
+            let list = ListLeases { queue: Some(words::queue(queue)), worker: None, after, max: 2 };
+            let Some(answer) = self.call_through(Command::Leases(list))? else { return Ok(false) };
+            let ProductAnswer::Leases(Ok(page)) = answer else { return Ok(true) };
+            found.extend(page.leases.iter().map(|lease| lease.key.as_str().to_owned()));
+            after = page.next;
+            if after.is_none() {
+                break;
+            }
+        }
+        found.sort();
+        listed.sort();
+        if found == listed {
+            return Ok(true);
+        }
+        let what = format!("the leases of {queue} are of {found:?}, and its list shows {listed:?} as leased");
+        Err(Violation { promise: "P4", what, story: Vec::new() })
     }
 
     /// Asks for a forecast of one queue. If there is no planner, it may be of all queues; the oracle does not count the

@@ -64,6 +64,8 @@ fn answers() -> Vec<Schema> {
         QueueCounts::schema(),
         QueueBody::schema(),
         ScheduleBody::schema(),
+        LeasesPage::schema(),
+        HeldLease::schema(),
         SchedulesPage::schema(),
         DeleteScheduleAnswer::schema(),
         PreviewBody::schema(),

@@ -137,6 +137,13 @@ operations! {
         200 Json("LeasedTasks"), "The leased tasks.";
     }
 
+    /// Lists the leases that run: which worker has which task of the queues inside the token's scope, page by page.
+    ListLeases: GET "/v1/leases", Somewhere(Read) {
+        query: "queue", "worker", "limit", "cursor";
+        200 Json("LeasesPage"), "The page.";
+        refuses: BadName, OutOfScope;
+    }
+
     /// Ends leases because the tasks are done.
     Ack: POST "/v1/queues/{q}/ack", In(Consume), writes {
         body: must("Ack");

@@ -4,8 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::schema::{boolean, duration_like, integer, one_of, time_or_ms, word};
 use crate::{
-    Existing, ForecastScale, INTEGER_MAX, LIST_LIMIT_MAX, PREVIEW_MAX, ProblemKind, PutMode, SchedulesQuery,
-    TAG_BYTES_MAX, TaskState,
+    Existing, ForecastScale, INTEGER_MAX, LIST_LIMIT_MAX, PREVIEW_MAX, ProblemKind, PutMode, SchedulesQuery, TAG_BYTES_MAX, TaskState, WORKER_BYTES_MAX,
 };
 
 /// The part of a request that has a parameter.
@@ -71,6 +70,8 @@ parameters! {
     "queue": Query = queue_name();
     /// The topics of the events, with commas between them: `stats`, `queues`, `jobs`. Default: all of them.
     "topics": Query = json!({ "type": "string", "pattern": "^(stats|queues|jobs)(,(stats|queues|jobs))*$" });
+    /// The name of the worker that has the tasks, as its lease calls give it; for a client of beanstalkd its address. Default: all workers.
+    "worker": Query = word(WORKER_BYTES_MAX);
     /// The rule for a line whose task, settings or schedule the server has already. `skip`: the server keeps what it has; `replace`: the line replaces it; `refuse`: the import stops before the line. Default: `refuse`.
     "existing": Query = one_of(&Existing::ALL.map(Existing::name));
     /// Whether the file and the server may differ in that one of them has a virtual clock. All times of the file stay as they are. Default: false.

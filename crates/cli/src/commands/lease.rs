@@ -19,6 +19,7 @@ use crate::values;
 #[command(after_help = "\
 Examples:
   tickwheel lease close --wait 20s
+  tickwheel lease close --wait 20s --worker mailer-1
   tickwheel lease close --max 100 --for 5m -o json
   tickwheel lease close -o json | jq -r .token | xargs -r tickwheel ack close")]
 pub(crate) struct Lease {
@@ -34,6 +35,9 @@ pub(crate) struct Lease {
     /// How long to wait if no task is ready, up to 1m
     #[arg(long = "wait", value_name = "DURATION", default_value = "0s", value_parser = values::wait, allow_hyphen_values = true)]
     wait_ms: u64,
+    /// The name of the worker, for those who look at `tickwheel leases`
+    #[arg(long, value_name = "NAME", value_parser = values::worker)]
+    worker: Option<String>,
     #[command(flatten)]
     remote: Remote,
     #[command(flatten)]
@@ -46,11 +50,12 @@ impl Lease {
     /// # Errors
     /// There is no server.
     pub(crate) fn run(self) -> Result<ExitCode> {
-        let body = LeaseBody { max: self.max, lease_ms: self.lease_ms, wait_ms: self.wait_ms };
+        let (max, lease_ms, wait_ms) = (self.max, self.lease_ms, self.wait_ms);
+        let body = LeaseBody { max, lease_ms, wait_ms, worker: self.worker };
         let client = self.remote.client()?;
         let tasks = client.lease(&self.queue, &body)?;
         if tasks.is_empty() {
-            let hint = if self.wait_ms == 0 { "; --wait 20s waits for one" } else { "" };
+            let hint = if wait_ms == 0 { "; --wait 20s waits for one" } else { "" };
             let held = held_up(&client, &self.queue);
             say(&held.unwrap_or_else(|| format!("no task of {} is ready{hint}", self.queue)));
         } else {

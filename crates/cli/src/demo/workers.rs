@@ -13,7 +13,7 @@ use super::shop::{QUEUE, RETRY_AFTER, insist};
 
 /// Works until the demo is over.
 pub(super) fn run(client: &Client, ledger: &Ledger) {
-    let body = LeaseBody { max: 20, lease_ms: Some(30_000), wait_ms: 1_000 };
+    let body = LeaseBody { max: 20, lease_ms: Some(30_000), wait_ms: 1_000, worker: None };
     while !ledger.is_over() {
         let asked = Instant::now();
         let Ok(tasks) = client.lease(QUEUE, &body) else {

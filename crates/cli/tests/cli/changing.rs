@@ -103,6 +103,31 @@ fn a_release_takes_a_task_from_its_worker() {
 }
 
 #[test]
+fn leases_are_listed_with_their_workers() {
+    let world = World::new();
+    let none = world.run(&["leases"]);
+    assert_eq!((none.code, none.out.as_str()), (0, ""));
+    for key in ["a", "b", "c"] {
+        assert_eq!(world.run(&["put", "close", key]).code, 0);
+    }
+    let named = world.run(&["lease", "close", "--worker", "mailer-1"]);
+    world.run(&["lease", "close", "--max", "2"]);
+    let all = world.run(&["leases"]);
+    assert_eq!((all.code, all.lines().len()), (0, 3), "{}", all.err);
+    assert_eq!((member(all.lines()[0], "worker"), member(all.lines()[0], "key")), ("mailer-1", "a"));
+    assert_eq!(member(all.lines()[0], "until"), member(&named.out, "lease_until"));
+    let table = world.run(&["leases", "close", "--worker", "mailer-1", "-o", "table"]);
+    assert!(table.out.contains("WORKER") && table.out.lines().count() == 2, "{}", table.out);
+    let some = world.run(&["leases", "--limit", "1"]);
+    assert!(some.lines().len() == 1 && some.err.contains("--all shows all"), "{} {}", some.out, some.err);
+    assert_eq!(world.run(&["leases", "--all"]).lines().len(), 3);
+    let none = world.run(&["leases", "mail", "-o", "table"]);
+    assert!(none.out.is_empty() && none.err.contains("no leases"), "{}", none.err);
+    let bad = world.run(&["lease", "close", "--worker", ""]);
+    assert!(bad.code == 2 && bad.err.contains("1 to 128 bytes"), "{}", bad.err);
+}
+
+#[test]
 fn a_change_that_cannot_be_says_why() {
     let world = World::new();
     let changes: [&[&str]; 3] = [

@@ -109,7 +109,7 @@ impl<'a> Caller<'a> {
     /// Leases ready tasks.
     pub(crate) fn lease(&self, queue: &str, max: usize, wait_ms: u64) -> Said<Vec<Leased>> {
         let sent = self.history.now();
-        let body = LeaseBody { max, lease_ms: Some(LEASE_MS), wait_ms };
+        let body = LeaseBody { max, lease_ms: Some(LEASE_MS), wait_ms, worker: None };
         match self.history.during(|| self.client.lease(queue, &body)) {
             Ok(tasks) => Ok(tasks.into_iter().map(|task| self.delivered(task, sent)).collect()),
             Err(error) => {

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use tickwheel_api::path::queue_path;
 use tickwheel_api::{
-    AckBody, ExtendBody, LeaseBody, LeasedTask, LeasedTasks, NackBody, TokenResult, TokenResults,
+    AckBody, ExtendBody, LeaseBody, LeasedTask, LeasedTasks, LeasesPage, LeasesQuery, NackBody, TokenResult,
+    TokenResults,
 };
 
 use crate::call::{CALL_TIMEOUT, Call, Request, calls};
@@ -21,6 +22,15 @@ calls! {
         let timeout = CALL_TIMEOUT.saturating_add(Duration::from_millis(body.wait_ms));
         let request = Request::post(queue_path(queue, "lease")).json(body.to_json()).timeout(timeout);
         request.safe_to_repeat().read(|answer| Ok(answer.body::<LeasedTasks>()?.tasks))
+    }
+
+    /// One page of the leases that run: which worker has which task.
+    ///
+    /// # Errors
+    ///
+    /// See [`ClientError`](crate::ClientError).
+    fn leases(query: &LeasesQuery) -> LeasesPage {
+        Request::get("/v1/leases").query(&query.to_query()).answer()
     }
 
     /// Acks tasks: the work of these leases is done. Returns one result for each token, in order.

@@ -58,8 +58,9 @@ fn every_call_as_it_goes_out() {
     assert_eq!(client.patch("q", "k", &patch, RevokeQuery { revoke: true }, None).expect("patch").id, 7);
     let cancel = RevokeQuery { revoke: true };
     assert_eq!(client.cancel("q", "k", cancel, Some(41)).expect("cancel"), CancelOutcome::Revoked);
-    let leased =
-        client.lease("q", &LeaseBody { max: 2, lease_ms: Some(5_000), wait_ms: 20_000 }).expect("lease");
+    let leased = client
+        .lease("q", &LeaseBody { max: 2, lease_ms: Some(5_000), wait_ms: 20_000, worker: None })
+        .expect("lease");
     assert_eq!((leased[0].payload.bytes.as_slice(), leased[0].lease_until_ms), ([0, 1].as_slice(), 30_001));
     let expected = [TokenResult::Acked, TokenResult::Expired];
     assert_eq!(client.ack("q", vec!["t".into(), "u".into()]).expect("ack"), expected);

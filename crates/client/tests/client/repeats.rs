@@ -11,8 +11,9 @@ use std::{fs, thread};
 
 use tickwheel_api::{
     BatchLine, BatchOp, BulkCancelBody, BulkMoveBody, ExportQuery, ExtendBody, ForecastQuery, ImportQuery,
-    LeaseBody, ListQuery, MoveTo, NackBody, PatchBody, PauseBody, PreviewQuery, PurgeBody, PutBody, PutQuery,
-    QueuesQuery, RedriveBody, RevokeQuery, ScheduleSpec, SchedulesQuery, SettingsBody, TaskFilter,
+    LeaseBody, LeasesQuery, ListQuery, MoveTo, NackBody, PatchBody, PauseBody, PreviewQuery, PurgeBody,
+    PutBody, PutQuery, QueuesQuery, RedriveBody, RevokeQuery, ScheduleSpec, SchedulesQuery, SettingsBody,
+    TaskFilter,
 };
 use tickwheel_client::blocking::Client;
 use tickwheel_client::{ClientError, Outcome, Retries};
@@ -64,6 +65,7 @@ const CALLS: &[(&str, Sends)] = &[
     ("job", |client| client.job(1).map(drop)),
     ("jobs", |client| client.jobs().map(drop)),
     ("lease", |client| client.lease("q", &LeaseBody::default()).map(drop)),
+    ("leases", |client| client.leases(&LeasesQuery::default()).map(drop)),
     ("list", |client| client.list("q", &ListQuery::default()).map(drop)),
     ("list_backups", |client| client.list_backups().map(drop)),
     ("list_queues", |client| client.list_queues(&QueuesQuery::default()).map(drop)),

@@ -23,7 +23,6 @@ export const HAS = {
     searchKey: false,
     taskEverywhere: false,
     story: false,
-    leases: false,
     deadGroups: false,
     deadFilter: false,
     schedulesSorted: false,

@@ -64,7 +64,7 @@ export function Header({ page }) {
             <a class="skip" href="#main" data-outside>${t('shell.skip')}</a>
             <a class="brand" href=${href('overview')}><span class="mark" aria-hidden="true"></span><span class="brand-name">Tickwheel</span></a>
             <nav ref=${nav} aria-label=${t('shell.nav')}>
-                ${NAV.filter(([name]) => (name === 'clock' ? (who?.virtual_clock ?? state?.virtual_clock) : name !== 'leases' || routes.HAS.leases)).map(
+                ${NAV.filter(([name]) => name !== 'clock' || (who?.virtual_clock ?? state?.virtual_clock)).map(
                     ([name, word]) => html`
                     <a href=${href(name)} aria-current=${entryOf(page) === name ? 'page' : undefined}>${t(word)}</a>
                 `,

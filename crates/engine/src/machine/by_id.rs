@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::Engine;
 use super::entries::{At, Slot};
 use super::filling::task_bytes;
+use super::leases::Taking;
 use super::lookup::Keyed;
 use crate::answer::{Acted, Answer, ByIdError, State, Unavailable};
 use crate::command::{Act, ById};
@@ -88,7 +89,10 @@ impl Engine {
                     let due = self.make_due(now, slot, state, Redriven::ByOwner);
                     due.map(|()| Acted::Task(Box::new(self.view(slot))))
                 }
-                Act::Lease { lease_ms } => self.lease_this(now, slot, state, lease_ms),
+                Act::Lease { lease_ms } => {
+                    let taking = Taking { lease_ms, worker: by_id.worker.as_ref() };
+                    self.lease_this(now, slot, state, taking)
+                }
             },
         };
         self.answer(call, Answer::ById(answer));
@@ -101,7 +105,7 @@ impl Engine {
         now: Now,
         slot: Slot,
         state: State,
-        lease_ms: Option<u64>,
+        taking: Taking<'_>,
     ) -> Result<Acted, ByIdError> {
         if self.stopping {
             // It was looked for in the store meanwhile. The leases are written down already, and this one would not go on after the next start.
@@ -114,7 +118,7 @@ impl Engine {
             // It expired meanwhile.
             return Err(ByIdError::NotFound);
         }
-        Ok(Acted::Leased(Box::new(self.grant_one(now, slot, lease_ms))))
+        Ok(Acted::Leased(Box::new(self.grant_one(now, slot, taking))))
     }
 
     /// A task that is scheduled is due at once; one that is dead gets another life.

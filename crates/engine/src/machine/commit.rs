@@ -233,6 +233,7 @@ fn instead_of(answer: Answer, why: Unavailable) -> Answer {
         Answer::ByKey(_) => Answer::ByKey(Err(ByKeyError::Unavailable(why))),
         Answer::Extend(_) => Answer::Extend(Err(why)),
         Answer::List(_) => Answer::List(Err(why)),
+        Answer::Leases(_) => Answer::Leases(Err(why)),
         Answer::Forecast(_) => Answer::Forecast(Err(why)),
         Answer::Queues(_) => Answer::Queues(Err(why)),
         Answer::Queue(_) => Answer::Queue(Err(why)),

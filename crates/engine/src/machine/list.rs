@@ -109,7 +109,7 @@ impl Engine {
             Some(State::Ready | State::Leased) => {
                 // Or it was leased over a restart, and the clock has gone back since.
                 let ready = self.queues.get(&list.queue).and_then(|queue| queue.last_due());
-                let leased = self.leases.values().map(|&slot| self.entries.get(slot).task.due_at);
+                let leased = self.leases.values().map(|running| self.entries.get(running.slot).task.due_at);
                 let held = leased.chain(ready).max();
                 list.span(Timestamp::EPOCH, latest.max(now.wall).max(held.unwrap_or_default()))
             }

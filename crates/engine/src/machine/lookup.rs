@@ -7,6 +7,7 @@ use super::Engine;
 use super::entries::{Entry, Slot};
 use super::heads::Fetch;
 use super::import::ImportLook;
+use super::leases::Holder;
 use super::near::Met;
 use super::schedules::ScheduleId;
 use super::worker::TokenCall;
@@ -346,7 +347,7 @@ impl Engine {
             (Some(Met::Ready { since }), _) => self.make_ready(slot, since),
             (Some(Met::Waiting), _) | (None, None) => self.place_stored(slot, now),
             (None, Some(lease)) => {
-                self.hold(slot, lease.no, now.wall, lease.until, now);
+                self.hold(slot, lease.no, now.wall, lease.until, Holder::default(), now);
             }
         }
         self.expire_one(slot, now);

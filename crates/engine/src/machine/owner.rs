@@ -7,6 +7,7 @@ use super::dead::fail;
 use super::entries::{At, Entry, Slot};
 use super::filling::task_bytes;
 use super::import::IDS_ASIDE;
+use super::leases::Holder;
 use super::lookup::Keyed;
 use crate::answer::{
     Answer, CancelError, Cancelled, GetError, PatchError, PutError, State, Stored, TaskView, Unavailable,
@@ -401,11 +402,9 @@ impl Engine {
     pub(super) fn view(&self, slot: Slot) -> TaskView {
         let entry = self.entries.get(slot);
         let view = TaskView::new(&entry.task, entry.state().unwrap_or(State::Scheduled));
-        let leased_until = match &entry.at {
-            At::Leased(held) => Some(held.until),
-            _ => None,
-        };
-        TaskView { leased_until, ..view }
+        let At::Leased(held) = &entry.at else { return view };
+        let Holder { since: leased_since, worker: leased_by } = self.holder(held.no);
+        TaskView { leased_until: Some(held.until), leased_since, leased_by, ..view }
     }
 
     /// The instant that `due` means now.

@@ -19,6 +19,7 @@ pub(super) struct Waiter {
     pub(super) queues: Arc<[QueueName]>,
     pub(super) max: usize,
     pub(super) lease_ms: Option<u64>,
+    pub(super) worker: Option<Arc<str>>,
     /// Whether it also waits while nothing is ready.
     pub(super) patient: bool,
 }

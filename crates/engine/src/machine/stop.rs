@@ -24,7 +24,7 @@ impl Engine {
         if self.failed.is_some() {
             return;
         }
-        let leased: Vec<Slot> = self.leases.values().copied().collect();
+        let leased: Vec<Slot> = self.leases.values().map(|running| running.slot).collect();
         for slot in leased {
             self.write_lease_down(slot);
         }

@@ -7,6 +7,7 @@ use tickwheel_core::{Handle, TimerQueue};
 use super::Engine;
 use super::dead::Lapse;
 use super::entries::{At, Held, Slot};
+use super::leases::{Holder, Running};
 use super::line::ReadyPlace;
 use crate::figures::Event;
 use crate::planted;
@@ -51,8 +52,12 @@ impl Engine {
         self.lease_wheel.advance_with(now.mono_tick(), |_, slot| ended.push(slot));
         if planted::is("wall-clock-wait") {
             let by_wall = |&slot: &Slot| matches!(&self.entries.get(slot).at, At::Leased(held) if held.until <= now.wall);
-            ended =
-                self.leases.values().copied().filter(|slot| ended.contains(slot) || by_wall(slot)).collect();
+            ended = self
+                .leases
+                .values()
+                .map(|running| running.slot)
+                .filter(|slot| ended.contains(slot) || by_wall(slot))
+                .collect();
         }
         // Once the store has failed the end of a lease cannot be written down: the task stays with its worker, and the next
         // life gives it to somebody else.
@@ -142,10 +147,11 @@ impl Engine {
         no: LeaseNo,
         ready_since: Timestamp,
         until: Timestamp,
+        holder: Holder,
         now: Now,
     ) {
         let timer = self.start_lease_timer(slot, until, now);
-        self.leases.insert(no, slot);
+        self.leases.insert(no, Running { slot, holder });
         self.near.leased_bytes += self.entries.bytes_of(slot);
         let entry = self.entries.get_mut(slot);
         entry.at = At::Leased(Held { no, timer, until, ready_since, paced: false });

@@ -7,6 +7,7 @@ use super::Engine;
 use super::dead::{Again, Lapse};
 use super::entries::{At, Slot};
 use super::flow::Choice;
+use super::leases::{Holder, Taking};
 use super::queue::Queue;
 use super::queues::Waiter;
 use crate::answer::{Answer, Leased, NackError, TokenAnswer, Unavailable};
@@ -48,19 +49,21 @@ impl TokenCall {
 
 impl Engine {
     pub(super) fn lease(&mut self, now: Now, call: CallId, lease: Lease) {
-        let Lease { queues, max, lease_ms, wait } = lease;
+        let Lease { queues, max, lease_ms, wait, worker } = lease;
         // A lease of no task is answered as it is asked: it must not stand in the way of those that want one.
         if max == 0 || queues.is_empty() {
             return self.answer(call, Answer::Lease(Ok(Vec::new())));
         }
         let unawaited = |name| self.queues.get(name).is_none_or(|queue| queue.waiters.is_empty());
         let first_in_line = queues.iter().all(unawaited);
-        let granted = if first_in_line { self.grant(now, &queues, max, lease_ms) } else { Vec::new() };
+        let taking = Taking { lease_ms, worker: worker.as_ref() };
+        let granted = if first_in_line { self.grant(now, &queues, max, taking) } else { Vec::new() };
         let at_once = !granted.is_empty() || !wait && self.shows_all(now, &queues);
         if at_once {
             return self.deliver(call, granted);
         }
-        self.queues.wait(call, Waiter { queues: Arc::clone(&queues), max, lease_ms, patient: wait });
+        let waiter = Waiter { queues: Arc::clone(&queues), max, lease_ms, worker, patient: wait };
+        self.queues.wait(call, waiter);
         if first_in_line && self.knows_what_is_due(now) {
             queues.iter().for_each(|name| self.watch_gate(now, name));
         } else {
@@ -103,8 +106,9 @@ impl Engine {
             while self.queues.has_line(&name)
                 && let Some((call, waiter)) = self.queues.first_waiter(&name)
             {
-                let Waiter { queues, max, lease_ms, .. } = waiter.clone();
-                let granted = self.grant(now, &queues, max, lease_ms);
+                let Waiter { queues, max, lease_ms, worker, .. } = waiter.clone();
+                let taking = Taking { lease_ms, worker: worker.as_ref() };
+                let granted = self.grant(now, &queues, max, taking);
                 if granted.is_empty() {
                     break;
                 }
@@ -146,18 +150,18 @@ impl Engine {
 
     /// Leases the first `max` of what is ready and may be handed out, or all if there are fewer. Nothing, if the records of some
     /// of them have to be fetched first.
-    fn grant(&mut self, now: Now, queues: &[QueueName], max: usize, lease_ms: Option<u64>) -> Vec<Leased> {
+    fn grant(&mut self, now: Now, queues: &[QueueName], max: usize, taking: Taking<'_>) -> Vec<Leased> {
         match queues {
             _ if !self.knows_what_is_due(now) => Vec::new(),
-            [queue] => self.grant_of(now, queue, max, lease_ms),
-            _ => self.grant_among(now, queues, max, lease_ms),
+            [queue] => self.grant_of(now, queue, max, taking),
+            _ => self.grant_among(now, queues, max, taking),
         }
     }
 
     /// The same of one queue.
-    fn grant_of(&mut self, now: Now, queue: &QueueName, max: usize, lease_ms: Option<u64>) -> Vec<Leased> {
+    fn grant_of(&mut self, now: Now, queue: &QueueName, max: usize, taking: Taking<'_>) -> Vec<Leased> {
         match self.choose(now, queue, max) {
-            Choice::These(slots) => self.hand_out(now, queue, &slots, lease_ms),
+            Choice::These(slots) => self.hand_out(now, queue, &slots, taking),
             Choice::Unknown => {
                 self.hungry.insert(queue.clone());
                 Vec::new()
@@ -166,13 +170,7 @@ impl Engine {
     }
 
     /// The same of several, one after the other; fewer, if the record of the next has to be fetched first.
-    fn grant_among(
-        &mut self,
-        now: Now,
-        queues: &[QueueName],
-        max: usize,
-        lease_ms: Option<u64>,
-    ) -> Vec<Leased> {
+    fn grant_among(&mut self, now: Now, queues: &[QueueName], max: usize, taking: Taking<'_>) -> Vec<Leased> {
         // The first of each, in the ready order. Only that of a queue which gave one is another afterwards.
         let mut firsts = BTreeMap::new();
         for queue in queues {
@@ -185,7 +183,7 @@ impl Engine {
             && let Some((_, (queue, choice))) = firsts.pop_first()
         {
             match choice {
-                Choice::These(slots) => granted.extend(self.hand_out(now, queue, &slots, lease_ms)),
+                Choice::These(slots) => granted.extend(self.hand_out(now, queue, &slots, taking)),
                 Choice::Unknown => {
                     self.hungry.insert(queue.clone());
                     break;
@@ -199,13 +197,7 @@ impl Engine {
     }
 
     /// Leases these tasks of a queue, which are in its line.
-    fn hand_out(
-        &mut self,
-        now: Now,
-        queue: &QueueName,
-        slots: &[Slot],
-        lease_ms: Option<u64>,
-    ) -> Vec<Leased> {
+    fn hand_out(&mut self, now: Now, queue: &QueueName, slots: &[Slot], taking: Taking<'_>) -> Vec<Leased> {
         // Where nothing is handed out nobody needs the next ones either.
         if slots.is_empty() {
             return Vec::new();
@@ -213,7 +205,7 @@ impl Engine {
         self.take_tokens(now, queue, slots.len());
         let mut granted = Vec::with_capacity(slots.len());
         for &slot in slots {
-            granted.push(self.grant_one(now, slot, lease_ms));
+            granted.push(self.grant_one(now, slot, taking));
             if let At::Leased(held) = &mut self.entries.get_mut(slot).at {
                 held.paced = true;
             }
@@ -223,7 +215,7 @@ impl Engine {
     }
 
     /// Leases a task that is ready.
-    pub(super) fn grant_one(&mut self, now: Now, slot: Slot, lease_ms: Option<u64>) -> Leased {
+    pub(super) fn grant_one(&mut self, now: Now, slot: Slot, taking: Taking<'_>) -> Leased {
         let At::Ready { since } = self.entries.get(slot).at else {
             unreachable!("the ready index holds ready tasks only, not {:?}", self.entries.get(slot).at)
         };
@@ -239,9 +231,10 @@ impl Engine {
                 task.lease = None;
             });
         }
-        let lease_ms = self.lease_ms(&self.entries.get(slot).task, lease_ms);
+        let lease_ms = self.lease_ms(&self.entries.get(slot).task, taking.lease_ms);
         let until = now.due_after(lease_ms).unwrap_or(Timestamp::MAX);
-        self.hold(slot, no, since, until, now);
+        let holder = Holder { since: Some(now.wall), worker: taking.worker.cloned() };
+        self.hold(slot, no, since, until, holder, now);
         let entry = self.entries.get(slot);
         let At::Leased(held) = &entry.at else { unreachable!("it was just leased") };
         let task = &entry.task;
@@ -481,14 +474,14 @@ impl Engine {
 
     /// Keeps a lease for longer; one of an earlier life is taken up again.
     fn extend(&mut self, now: Now, slot: Slot, no: LeaseNo, lease_ms: u64) {
-        let since = match &self.entries.get(slot).at {
-            At::Leased(held) => held.ready_since,
-            At::Ready { since } => *since,
-            _ => now.wall,
+        let (since, holder) = match &self.entries.get(slot).at {
+            At::Leased(held) => (held.ready_since, self.holder(held.no)),
+            At::Ready { since } => (*since, Holder::default()),
+            _ => (now.wall, Holder::default()),
         };
         self.unplace(slot);
         let until = now.due_after(lease_ms).unwrap_or(Timestamp::MAX);
-        self.hold(slot, no, since, until, now);
+        self.hold(slot, no, since, until, holder, now);
         if self.stopping && self.failed.is_none() {
             // The look-up of its task came back after the others were written down.
             self.write_lease_down(slot);

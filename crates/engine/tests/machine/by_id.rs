@@ -5,7 +5,8 @@ use tickwheel_engine::*;
 use crate::world::*;
 
 fn by_id(world: &mut World, id: u64, act: Act) -> Result<Acted, ByIdError> {
-    let Answer::ById(result) = world.ask(Command::ById(ById { id, act, within: None, if_version: None }))
+    let Answer::ById(result) =
+        world.ask(Command::ById(ById { id, act, within: None, if_version: None, worker: None }))
     else {
         panic!("another answer")
     };
@@ -72,7 +73,7 @@ fn a_task_is_found_by_its_id_in_whatever_queue_it_is() {
     for (id, found) in [(other, true), (far, false)] {
         let within = Some("shop/".into());
         let Answer::ById(result) =
-            world.ask(Command::ById(ById { id, act: Act::Cancel, within, if_version: None }))
+            world.ask(Command::ById(ById { id, act: Act::Cancel, within, if_version: None, worker: None }))
         else {
             panic!("another answer")
         };
@@ -92,7 +93,7 @@ fn a_task_in_another_version_is_not_the_one_that_is_meant() {
     by_id(&mut world, id, Act::Run).expect("run");
     let now = look(&mut world, id).version;
     let cancel = |world: &mut World, version| {
-        let by_id = ById { id, act: Act::Cancel, within: None, if_version: Some(version) };
+        let by_id = ById { id, act: Act::Cancel, within: None, if_version: Some(version), worker: None };
         let Answer::ById(result) = world.ask(Command::ById(by_id)) else { panic!("another answer") };
         result
     };
@@ -298,7 +299,7 @@ fn a_number_that_no_id_gets_to_costs_those_without_a_key_nothing() {
 fn two_looks_in_one_reply_see_the_same() {
     let mut world = World::new();
     let id = world.put_in("a", YEAR_MS).task.id;
-    let act = |act| Command::ById(ById { id, act, within: None, if_version: None });
+    let act = |act| Command::ById(ById { id, act, within: None, if_version: None, worker: None });
     let lease = || act(Act::Lease { lease_ms: None });
     world.hold_reads = true;
     let leases = world.send_together([lease(), lease()]);

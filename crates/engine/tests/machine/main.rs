@@ -7,6 +7,7 @@ mod dead;
 mod figures;
 mod flow;
 mod forecast;
+mod holders;
 mod imports;
 mod jobs;
 mod leases;

@@ -117,8 +117,9 @@ fn leases_wait_for_the_records_of_the_first_in_the_order_they_asked() {
         world.put_in(&format!("k{n}"), 0);
     }
     world.hold_reads = true;
-    let lease =
-        |max, wait| Command::Lease(Lease { queues: [queue("q")].into(), max, lease_ms: Some(1_000), wait });
+    let lease = |max, wait| {
+        Command::Lease(Lease { queues: [queue("q")].into(), max, lease_ms: Some(1_000), wait, worker: None })
+    };
     let first = world.send(lease(2, false));
     let second = world.send(lease(1, true));
     let third = world.send(lease(9, false));
@@ -148,8 +149,15 @@ fn a_lease_that_comes_late_and_stands_in_front_is_served_by_what_is_there() {
     assert_eq!(keys(&world.lease(1, 10)), ["a"]);
     world.pass_ms(10);
     assert_eq!((world.engine.tasks_in_memory(), world.engine.stubs_in_memory()), (1, 3), "a is there whole");
-    let lease =
-        |max| Command::Lease(Lease { queues: [queue("q")].into(), max, lease_ms: Some(1_000), wait: false });
+    let lease = |max| {
+        Command::Lease(Lease {
+            queues: [queue("q")].into(),
+            max,
+            lease_ms: Some(1_000),
+            wait: false,
+            worker: None,
+        })
+    };
     let (first, second) = (CallId(1_000), CallId(1_001));
     let mut out = Vec::new();
     world.engine.step(world.now, Input::Call { call: second, command: lease(9) }, &mut out);
@@ -300,7 +308,7 @@ fn a_stub_that_expires_is_counted_dead_and_nowhere_else() {
         assert_eq!(world.ack(leased[0].token), TokenAnswer::Acked);
         if runs {
             let id = leased[0].id;
-            let run = ById { id, act: Act::Run, within: None, if_version: None };
+            let run = ById { id, act: Act::Run, within: None, if_version: None, worker: None };
             assert!(matches!(world.ask(Command::ById(run)), Answer::ById(Ok(Acted::Task(_)))));
         }
         world.put_in("ready", 0);

@@ -274,7 +274,7 @@ impl Watch {
     fn by_id(&mut self, id: u64) -> Done {
         let lease = Act::Lease { lease_ms: Some(1_000) };
         let (by, act) = self.draw.pick(&[("run", Act::Run), ("take", lease), ("cancel", Act::Cancel)]);
-        match self.world.ask(Command::ById(ById { id, act, within: None, if_version: None })) {
+        match self.world.ask(Command::ById(ById { id, act, within: None, if_version: None, worker: None })) {
             Answer::ById(Ok(Acted::Leased(leased))) => {
                 self.tokens.push((id, leased.token));
                 Done { by, touched: vec![id], end: "" }

@@ -208,7 +208,7 @@ fn step(mut twins: Twins, draw: &mut Draw) -> Twins {
                 _ => (vec![of], max),
             };
             let lease_ms = draw.pick(&[None, Some(lease_ms)]);
-            twins.send(Command::Lease(Lease { queues: queues.into(), max, lease_ms, wait }));
+            twins.send(Command::Lease(Lease { queues: queues.into(), max, lease_ms, wait, worker: None }));
         }
         68..82 => {
             let Some((queue, token)) = twins.token(draw) else { return twins };
@@ -230,6 +230,9 @@ fn step(mut twins: Twins, draw: &mut Draw) -> Twins {
         83 => {
             let back = draw.below(20);
             twins.both(|world| world.end_wait(back));
+        }
+        84 if draw.below(3) == 0 => {
+            twins.send(Command::Leases(ListLeases { queue: Some(of), worker: None, after: None, max: 3 }));
         }
         84 => {
             let state = draw.pick(&[
@@ -274,7 +277,7 @@ fn step(mut twins: Twins, draw: &mut Draw) -> Twins {
             // Mostly young ones.
             let back = 1 + draw.below(12) as usize;
             let id = twins.ids.len().checked_sub(back).map_or(7_777, |at| twins.ids[at]);
-            twins.send(Command::ById(ById { id, act, within, if_version: None }));
+            twins.send(Command::ById(ById { id, act, within, if_version: None, worker: None }));
         }
         92..97 => {
             let by_ms = draw.delay_ms();
@@ -343,7 +346,13 @@ fn drain(mut twins: Twins) {
             // What workers gave up is not forgotten. If a key was that of several, one after the other.
             assert!(counts.iter().all(|counts| counts.scheduled + counts.leased == 0), "{counts:?}");
             for id in twins.ids.clone() {
-                twins.send(Command::ById(ById { id, act: Act::Run, within: None, if_version: None }));
+                twins.send(Command::ById(ById {
+                    id,
+                    act: Act::Run,
+                    within: None,
+                    if_version: None,
+                    worker: None,
+                }));
             }
         }
     }

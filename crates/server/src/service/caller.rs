@@ -140,6 +140,7 @@ impl Caller {
         right: Right,
         id: u64,
         act: Act,
+        worker: Option<Arc<str>>,
     ) -> Result<Pending<Acted, ByIdError>, Refusal> {
         let Some(namespace) = self.grant.namespace() else {
             return Err(Problem::forbidden_to_scoped().into());
@@ -148,7 +149,7 @@ impl Caller {
             return Err(Problem::forbidden(right.name()).into());
         }
         let within = (!namespace.is_empty()).then(|| namespace.into());
-        Ok(self.app.queue.by_id(ById { id, act, within, if_version: None }))
+        Ok(self.app.queue.by_id(ById { id, act, within, if_version: None, worker }))
     }
 
     /// Leases tasks, and waits for the first one if `wait` is more than zero. `end` is a further reason of the door

@@ -168,7 +168,7 @@ impl Work {
             _ if found.by_id => {
                 // A purge also removes a dead task that became ready meanwhile.
                 let if_version = Some(found.version).filter(|_| !matches!(self, Self::Purge(_)));
-                let by_id = ById { id: found.id, act: Act::Cancel, within: None, if_version };
+                let by_id = ById { id: found.id, act: Act::Cancel, within: None, if_version, worker: None };
                 Asked::End(queue.by_id(by_id))
             }
             Self::Cancel(_) | Self::Purge(_) => {

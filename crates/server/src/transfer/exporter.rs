@@ -265,7 +265,7 @@ fn may_be_named(task: &TaskView) -> bool {
 
 /// The key of the task with this id; `None`: the task has ended.
 async fn key_of(queue: &Queue, id: u64) -> Result<Option<Key>, Box<Problem>> {
-    let get = ById { id, act: Act::Get, within: None, if_version: None };
+    let get = ById { id, act: Act::Get, within: None, if_version: None, worker: None };
     match queue.by_id(get).await {
         Ok(Acted::Task(task)) => Ok(Some(task.key)),
         Err(tickwheel_queue::ByIdError::Unavailable(why)) => Err(translate::unavailable(&why).into()),

@@ -67,6 +67,17 @@ fn unused_tubes_are_not_listed_as_queues_and_emptied_tubes_not_as_tubes() {
 }
 
 #[test]
+fn a_client_is_a_worker_by_its_address() {
+    let served = Served::start(with(door())).expect("started");
+    let client = connect(&served);
+    ask(&client, "put 0 0 9 1\r\nx\r\nput 0 100 9 1\r\ny\r\n", "INSERTED 1\r\nINSERTED 2\r\n");
+    ask(&client, "reserve\r\nreserve-job 2\r\n", "RESERVED 1 1\r\nx\r\nRESERVED 2 1\r\ny\r\n");
+    let page = served.expect(200, "GET", "/v1/leases?worker=127.0.0.1", "");
+    let keys = page["leases"].as_array().expect("a list").iter().map(|lease| &lease["key"]);
+    assert_eq!(keys.collect::<Vec<_>>(), ["1", "2"]);
+}
+
+#[test]
 fn both_doors_share_the_limit_of_connections() {
     let served = Served::start(Config { connections_max: 2, ..with(door()) }).expect("started");
     let mut worker = connect(&served);

@@ -14,6 +14,7 @@ mod draining;
 mod events;
 mod exports;
 mod forecasts;
+mod holders;
 mod keys;
 mod leases;
 mod limits_page;

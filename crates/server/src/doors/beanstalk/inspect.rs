@@ -19,7 +19,7 @@ pub(super) fn names<'a>(tubes: impl Iterator<Item = &'a Tube>) -> Vec<u8> {
 }
 
 pub(super) async fn by_id(door: &BeanstalkDoor, job: u64) -> Result<TaskView, CommandError> {
-    match door.caller.by_id(Right::Read, job, Act::Get)?.await? {
+    match door.caller.by_id(Right::Read, job, Act::Get, None)?.await? {
         Acted::Task(task) => Ok(*task),
         _ => Err(Reply::InternalError.into()),
     }
@@ -77,7 +77,7 @@ pub(super) async fn kick(door: &BeanstalkDoor, queue: &QueueName, max: u64) -> R
             let wanted = usize::try_from(max - kicked).unwrap_or(usize::MAX);
             let mut asked = Vec::with_capacity(page.len());
             for task in page.into_iter().take(wanted) {
-                asked.push(door.caller.by_id(Right::Admin, task.id, Act::Run)?);
+                asked.push(door.caller.by_id(Right::Admin, task.id, Act::Run, None)?);
                 steps.did(0).await;
             }
             for asked in asked {

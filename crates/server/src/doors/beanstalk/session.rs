@@ -80,6 +80,8 @@ struct NamedTube {
 struct Session<'a> {
     door: &'a BeanstalkDoor,
     from: From,
+    /// The address of the connection as the name of a worker.
+    name: Arc<str>,
     used: NamedTube,
     watched: Vec<NamedTube>,
     /// Memory for the watched tubes, except for the default tube.
@@ -105,6 +107,7 @@ impl<'a> Session<'a> {
         Self {
             door,
             from,
+            name: from.to_string().into(),
             watched: vec![used.clone()],
             watching: door.watches.begin(),
             queues: [used.queue.clone()].into(),
@@ -265,7 +268,7 @@ impl<'a> Session<'a> {
     }
 
     async fn kick_job(&self, id: u64) -> Result<Reply<'static>, CommandError> {
-        self.door.caller.by_id(Right::Admin, id, Act::Run)?.await?;
+        self.door.caller.by_id(Right::Admin, id, Act::Run, None)?.await?;
         let address = self.from;
         tracing::info!(target: events::AUDIT, event = events::JOB_KICKED, id, %address, "a client of beanstalkd kicked a job");
         Ok(Reply::KickedOne)

@@ -23,6 +23,7 @@ pub(crate) mod export;
 pub(crate) mod forecast;
 pub(crate) mod header;
 pub(crate) mod health;
+mod holders;
 pub(crate) mod import;
 pub(crate) mod jobs;
 pub(crate) mod leases;

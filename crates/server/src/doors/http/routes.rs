@@ -14,7 +14,7 @@ use crate::access::refusal::Refusal;
 use crate::doors::http::call::Call;
 use crate::doors::http::path::{decode, undecodable};
 use crate::doors::http::{
-    backups, batch, bulk, clock, dead, description, drain, events, export, forecast, health, import, jobs,
+    backups, batch, bulk, clock, dead, description, drain, events, export, forecast, health, holders, import, jobs,
     leases, metrics, problem, queues, schedules, tasks, whoami,
 };
 use crate::telemetry::requests::UNMATCHED;
@@ -47,6 +47,7 @@ const MODULES: [&[(OperationId, Handler)]; 19] = [
     export::HANDLERS,
     forecast::HANDLERS,
     health::HANDLERS,
+    holders::HANDLERS,
     import::HANDLERS,
     jobs::HANDLERS,
     leases::HANDLERS,

@@ -51,7 +51,7 @@ impl Session<'_> {
     }
 
     fn cancel(&self, id: u64) -> Result<Pending<Acted, ByIdError>, Refusal> {
-        self.door.caller.by_id(Right::Produce, id, Act::Cancel)
+        self.door.caller.by_id(Right::Produce, id, Act::Cancel, None)
     }
 
     async fn deleted(&mut self, id: u64, delete: Deleting) -> Result<Reply<'static>, CommandError> {

@@ -71,7 +71,8 @@ impl Session<'_> {
     }
 
     pub(super) async fn reserve_job(&mut self, id: u64, wire: &mut Wire<'_>) -> Result<(), CommandError> {
-        match self.door.caller.by_id(Right::Consume, id, Act::Lease { lease_ms: None })?.await? {
+        let (act, worker) = (Act::Lease { lease_ms: None }, Some(Arc::clone(&self.name)));
+        match self.door.caller.by_id(Right::Consume, id, act, worker)?.await? {
             Acted::Leased(leased) => {
                 self.is_worker();
                 Ok(self.hand_over(&[*leased], wire).await?)
@@ -97,7 +98,8 @@ impl Session<'_> {
         let asked = self.door.queue.now();
         let warn_in = self.reserved.warn_in_ms(asked).map(Duration::from_millis);
         let wait = warn_in.map_or(timeout, |warn_in| warn_in.min(timeout));
-        let lease = Lease::of(Arc::clone(&self.queues)).max(max);
+        let worker = Some(Arc::clone(&self.name));
+        let lease = Lease { worker, ..Lease::of(Arc::clone(&self.queues)).max(max) };
         let caller = &self.door.caller;
         let leased = if wait.is_zero() {
             caller.lease(lease, wait, None, pending::<io::Result<()>>()).await?
