@@ -74,6 +74,7 @@ pub mod replay;
 mod retry;
 mod schedule;
 mod settings;
+mod story;
 mod task;
 mod terms;
 pub mod time;
@@ -134,6 +135,7 @@ pub use settings::{
     HISTORY_KEEP_MS_MAX, HISTORY_KEYS_MAX, HistoryBody, LIMIT_MAX, PAUSE_MS_MAX, PauseBody, SettingsBody,
     no_body,
 };
+pub use story::{StoryBody, StoryEvent, StoryWord};
 pub use task::{
     DeathBody, DeathReason, FailureBody, FailureKind, LeasedTask, LeasedTasks, PutAnswer, TaskBody,
     TaskState, TasksPage,

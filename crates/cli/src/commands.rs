@@ -42,11 +42,13 @@ pub(crate) mod run;
 pub(crate) mod salvage;
 pub(crate) mod schedules;
 pub(crate) mod serve;
+pub(crate) mod story;
 pub(crate) mod token;
 mod tokens;
 pub(crate) mod top;
 mod when;
 mod which;
+pub(crate) mod why;
 
 use std::process::ExitCode;
 
@@ -79,6 +81,8 @@ commands! {
     Serve(Box<serve::Serve>),
     Put(Box<put::Put>),
     Get(get::Get),
+    Story(story::Story),
+    Why(why::Why),
     Ls(ls::Ls),
     Patch(Box<patch::Patch>),
     Move(Box<moving::Move>),

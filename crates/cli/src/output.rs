@@ -86,6 +86,16 @@ pub(crate) fn stdout() -> BufWriter<StdoutLock<'static>> {
     BufWriter::with_capacity(64 * 1024, io::stdout().lock())
 }
 
+/// Prints one line of text.
+///
+/// # Errors
+/// Stdout cannot be written.
+pub(crate) fn print_line(text: &str) -> Result<()> {
+    let mut out = stdout();
+    writeln!(out, "{}", one_line(text)).context(STDOUT)?;
+    out.flush().context(STDOUT)
+}
+
 /// Writes a message of one or several lines to stderr. A failed write is ignored.
 pub(crate) fn say(text: &str) {
     let _unread = writeln!(io::stderr().lock(), "{}", printable::lines(text));

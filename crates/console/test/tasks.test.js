@@ -68,12 +68,25 @@ test('the story has what happened and what comes', () => {
             { attempt: 2, at: '2029-12-31T23:00:00Z', how: 'lease_ended' },
         ],
     };
+    const told = {
+        events: [
+            { what: 'put', at: '2029-12-31T21:00:00Z' },
+            { what: 'changed', at: null },
+            { what: 'moment', at: '2029-12-31T22:00:00Z' },
+        ],
+        next: [
+            { what: 'due', at: task.due_at, attempt: 3 },
+            { what: 'moment', at: '2030-01-01T02:00:00Z' },
+        ],
+    };
     assert.deepEqual(
-        eventsOf(task, now).map((e) => [e.what, Boolean(e.future)]),
+        eventsOf(told).map((e) => [e.what, e.at === null, Boolean(e.future)]),
         [
-            ['nacked', false],
-            ['lease_ended', false],
-            ['fires', true],
+            ['put', false, false],
+            ['changed', true, false],
+            ['moment_done', false, false],
+            ['fires', false, true],
+            ['moment', false, true],
         ],
     );
     assert.equal(whyNot(task, null, now).key, 'why.retry');

@@ -109,6 +109,8 @@ pub struct TaskView {
     pub leased_since: Option<Timestamp>,
     /// The name of its worker, if it gave one in this life of the machine.
     pub leased_by: Option<Arc<str>>,
+    /// Of a ready task whose queue limits its group, in the answer to a get: how many tasks of the group are in workers' hands.
+    pub group_in_flight: Option<u64>,
     /// Smaller goes first.
     pub priority: u32,
     /// Leases begun so far; 0: never leased.
@@ -150,6 +152,7 @@ impl TaskView {
             leased_until: None,
             leased_since: None,
             leased_by: None,
+            group_in_flight: None,
             priority: task.priority,
             attempt: begun,
             ttr_ms: task.ttr_ms(),
@@ -348,6 +351,10 @@ pub struct QueueView {
     pub exists: bool,
     /// The id of the task that is first in its line.
     pub first_ready: Option<u64>,
+    /// Lease calls that wait on it.
+    pub waiting: usize,
+    /// In how many milliseconds its rate lets the next delivery begin; 0: now. `None`: it has no rate.
+    pub next_delivery_ms: Option<u64>,
 }
 
 /// What has happened in a queue, counted.

@@ -8,6 +8,7 @@ pub(crate) mod leases;
 mod refused;
 pub(crate) mod schedule;
 pub(crate) mod settings;
+pub(crate) mod story;
 pub(crate) mod twin;
 
 use std::time::Duration;

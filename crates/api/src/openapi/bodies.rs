@@ -64,6 +64,8 @@ fn answers() -> Vec<Schema> {
         QueueCounts::schema(),
         QueueBody::schema(),
         ScheduleBody::schema(),
+        StoryBody::schema(),
+        StoryEvent::schema(),
         LeasesPage::schema(),
         HeldLease::schema(),
         SchedulesPage::schema(),

@@ -37,6 +37,12 @@ operations! {
         refuses: NotFound, Done;
     }
 
+    /// Returns the story of a task: what happened to it, what comes, and in one sentence why it does not run now. It is made from what the server keeps of the task anyway.
+    GetStory: GET "/v1/queues/{q}/tasks/{key}/story", In(Read) {
+        200 Json("Story"), "The story of the live or dead task with this key, or of one that is done.";
+        refuses: NotFound;
+    }
+
     /// Changes the live task. Members that the body leaves out keep their values.
     PatchTask: PATCH "/v1/queues/{q}/tasks/{key}", In(Produce), writes {
         query: "revoke";

@@ -103,6 +103,39 @@ fn a_release_takes_a_task_from_its_worker() {
 }
 
 #[test]
+fn a_task_tells_its_story_and_why_it_does_not_run() {
+    let world = World::new();
+    full_task(&world);
+    let why = world.run(&["why", "close", "order:1"]);
+    assert!(
+        why.code == 0 && why.out.starts_with("The task is due at ") && why.out.ends_with(", in 30m.\n"),
+        "{}",
+        why.out
+    );
+    world.advance(1_800_000);
+    assert!(world.run(&["why", "close", "order:1"]).out.contains("no worker is waiting"));
+    let leased = world.run(&["lease", "close", "--worker", "mailer-1"]);
+    let back = world.run(&["nack", "close", member(&leased.out, "token"), "--reason", "no paper"]);
+    assert_eq!(back.code, 0, "{}", back.err);
+    let story = world.run(&["story", "close", "order:1", "-o", "table"]);
+    assert!(
+        story.code == 0 && story.out.contains("nacked") && story.out.contains("no paper"),
+        "{}",
+        story.out
+    );
+    assert!(
+        story.out.contains("next: expires") && story.err.contains("due again at"),
+        "{} {}",
+        story.out,
+        story.err
+    );
+    let json: Value = serde_json::from_str(&world.run(&["story", "close", "order:1"]).out).expect("JSON");
+    assert_eq!((&json["events"][0]["what"], &json["complete"]), (&json!("put"), &json!(true)));
+    let none = world.run(&["why", "close", "order:2"]);
+    assert!(none.code == 1 && none.err.contains("no live task"), "{}", none.err);
+}
+
+#[test]
 fn leases_are_listed_with_their_workers() {
     let world = World::new();
     let none = world.run(&["leases"]);

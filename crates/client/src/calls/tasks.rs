@@ -5,7 +5,7 @@ use hyper::header::HeaderName;
 use tickwheel_api::path::{queue_path, task_path};
 use tickwheel_api::{
     BatchLine, BatchResult, CancelAnswer, CancelOutcome, ListQuery, PatchBody, PutAnswer, PutBody, PutQuery,
-    RedriveAnswer, RedriveBody, RevokeQuery, TaskBody, TaskFilter, TasksPage,
+    RedriveAnswer, RedriveBody, RevokeQuery, StoryBody, TaskBody, TaskFilter, TasksPage,
 };
 
 use crate::call::{Call, Request, calls};
@@ -61,6 +61,13 @@ calls! {
     ///
     /// As a problem: 404 if no live task has this key; see [`ClientError`].
     fn get(queue: &str, key: &str) -> TaskBody { Request::get(task_path(queue, key)).answer() }
+
+    /// Returns what happened to a task, what comes, and why it does not run now.
+    ///
+    /// # Errors
+    ///
+    /// As a problem: 404 if no task has this key; see [`ClientError`].
+    fn story(queue: &str, key: &str) -> StoryBody { Request::get(task_path(queue, key) + "/story").answer() }
 
     /// Reschedules a task or changes its payload.
     ///

@@ -98,6 +98,7 @@ const CALLS: &[(&str, Sends)] = &[
     ("schedules", |client| client.schedules("q", &SchedulesQuery::default()).map(drop)),
     ("stop_backup", |client| client.stop_backup(1).map(drop)),
     ("stop_job", |client| client.stop_job(1).map(drop)),
+    ("story", |client| client.story("q", "k").map(drop)),
     ("whoami", |client| client.whoami().map(drop)),
 ];
 

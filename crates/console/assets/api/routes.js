@@ -22,7 +22,6 @@ import { Problem, address, call, stream } from './client.js';
 export const HAS = {
     searchKey: false,
     taskEverywhere: false,
-    story: false,
     deadGroups: false,
     deadFilter: false,
     schedulesSorted: false,

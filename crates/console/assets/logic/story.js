@@ -1,4 +1,4 @@
-/** The story of a task, from what the API tells of it: what happened, what comes, and why it does not run yet. */
+/** The story of a task as the API tells it, and the reasons why tasks do not run yet, in the words of the page. */
 
 /**
  * @typedef {object} Event
@@ -6,34 +6,20 @@
  * @property {number | null} at Milliseconds since 1970; null if it is not known.
  * @property {number} [attempt]
  * @property {string} [reason]
+ * @property {string} [by] The worker.
  * @property {boolean} [future]
  */
 
 /**
- * @param {any} task
- * @param {number} now
+ * The events of a story as the page draws them: what happened, then what comes.
+ * @param {any} told The answer of the server.
  * @returns {Event[]}
  */
-export function eventsOf(task, now) {
-    /** @type {Event[]} */
-    const events = [];
-    const failures = task.failures ?? [];
-    if (failures.length > 0 && failures[0].attempt > 1) events.push({ what: 'earlier', at: null, attempt: failures[0].attempt - 1 });
-    for (const failure of failures)
-        events.push({ what: failure.how, at: Date.parse(failure.at), attempt: failure.attempt, reason: failure.reason });
-    const due = Date.parse(task.due_at);
-    if (task.state === 'dead') {
-        if (task.dead_at) events.push({ what: 'dead', at: Date.parse(task.dead_at), reason: task.reason });
-        return events;
-    }
-    if (task.state === 'leased') events.push({ what: 'due', at: due }, { what: 'leased', at: null, attempt: task.attempt });
-    else events.push({ what: due > now ? 'fires' : 'due', at: due, attempt: task.attempt + 1, future: due > now });
-    for (const moment of task.timeline ?? []) {
-        const at = Date.parse(moment.at);
-        if (at !== due) events.push({ what: 'moment', at, future: true });
-    }
-    if (task.expire_at) events.push({ what: 'expires', at: Date.parse(task.expire_at), future: true });
-    return events;
+export function eventsOf(told) {
+    const dated = (/** @type {any} */ event) => ({ ...event, at: event.at === null ? null : Date.parse(event.at) });
+    const past = told.events.map((/** @type {any} */ e) => ({ ...dated(e), what: e.what === 'moment' ? 'moment_done' : e.what }));
+    const next = told.next.map((/** @type {any} */ e) => ({ ...dated(e), what: e.what === 'due' ? 'fires' : e.what, future: true }));
+    return [...past, ...next];
 }
 
 /**

@@ -9,7 +9,7 @@ import { base64Of, describePayload, pretty, rawMember } from '../logic/payload.j
 import { eventsOf, whyNot } from '../logic/story.js';
 import { href } from '../state/location.js';
 import { useLive } from '../state/live.js';
-import { may, now, zone } from '../state/session.js';
+import { language, may, now, zone } from '../state/session.js';
 import { Copy, Empty, Failure, Field, Loaded, StateChip, Time, download } from '../ui/parts.js';
 import { Confirm, Dialog } from '../ui/dialog.js';
 
@@ -21,15 +21,12 @@ const withTimes = (values) => ({
     n: values.n ?? 0,
 });
 
-/** @param {{task: any, told: any}} props */
-function Story({ task, told }) {
-    /** @type {import('../logic/story.js').Event[]} */
-    const events = told
-        ? [
-              ...told.events.map((/** @type {any} */ e) => ({ ...e, at: e.at ? Date.parse(e.at) : null })),
-              ...told.next.map((/** @type {any} */ e) => ({ ...e, at: e.at ? Date.parse(e.at) : null, future: true })),
-          ]
-        : eventsOf(task, now());
+/** The sentence of the server with its instants in the zone of the page. @param {string} sentence */
+const inZone = (sentence) => sentence.replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, (text) => instant(Date.parse(text)));
+
+/** @param {{told: any}} props */
+function Story({ told }) {
+    const events = eventsOf(told);
     return html`
         <ol class="story">
             ${events.map((event, i) => {
@@ -42,11 +39,12 @@ function Story({ task, told }) {
                     ${gap > 0 && html`<span class="gap">${t('story.after', { length: length(gap) })}</span>`}
                     <strong>${t(`story.${event.what}`, { n: event.attempt ?? 0 })}</strong>
                     ${event.at !== null && html` <${Time} ms=${event.at} both />`}
+                    ${event.by && html` <small>${t('leases.worker')} ${event.by}</small>`}
                     ${event.reason && html`<pre class="reason">${event.what === 'dead' ? t(`reason.${event.reason}`) : event.reason}</pre>`}
                 </li>`;
             })}
         </ol>
-        ${(!told || told.complete === false) && html`<p class="dim">${t('story.incomplete')}</p>`}
+        ${!told.complete && html`<p class="dim">${t('story.incomplete')}</p>`}
     `;
 }
 
@@ -248,7 +246,7 @@ function Whole({ queue, task, text, told, reload }) {
         ['task.id', String(task.id)],
     ];
     return html`
-        <p class=${`why why-${task.state}`}>${told?.why ?? t(why.key, withTimes(why.values))}</p>
+        <p class=${`why why-${task.state}`}>${language.get() === 'en' ? inZone(told.why) : t(why.key, withTimes(why.values))}</p>
         ${error && html`<${Failure} error=${error} />`}
         <div class="actions actions-bottom">
             ${
@@ -266,7 +264,7 @@ function Whole({ queue, task, text, told, reload }) {
         <div class="halves">
             <section>
                 <h2>${t('task.story')}</h2>
-                <${Story} task=${task} told=${told} />
+                <${Story} told=${told} />
             </section>
             <section>
                 <h2>${t('task.facts')}</h2>
@@ -294,7 +292,7 @@ export function Task({ queue, key_ }) {
         async (signal) => {
             const [loaded, told] = await Promise.all([
                 routes.task(queue, key_, signal),
-                routes.HAS.story ? routes.story(queue, key_, signal).catch(() => null) : null,
+                routes.story(queue, key_, signal),
             ]);
             return { ...loaded, told };
         },

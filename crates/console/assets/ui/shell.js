@@ -27,7 +27,6 @@ import { isToken } from '../logic/route.js';
 import { store, useStore } from '../state/live.js';
 import { Dialog } from './dialog.js';
 import { Chip, Field, Marked, wordsOf } from './parts.js';
-import * as routes from '../api/routes.js';
 
 /** @type {[string, string][]} */
 const NAV = [

@@ -241,7 +241,20 @@ impl Engine {
             paused_until: queue.record.pause_end(now.wall),
             exists: queue.is_in_use(),
             first_ready: self.first_ready(queue),
+            waiting: queue.waiters.len(),
+            next_delivery_ms: queue
+                .bucket
+                .as_ref()
+                .map(|bucket| bucket.next_ms().saturating_sub(now.mono_tick())),
         }
+    }
+
+    /// How many tasks of the group of a ready task are in workers' hands, if its queue limits them.
+    pub(super) fn group_in_flight(&self, slot: Slot) -> Option<u64> {
+        let entry = self.entries.get(slot);
+        let (group, queue) = (entry.task.group()?, self.queues.get(&entry.task.queue)?);
+        queue.record.settings.max_in_flight_per_group.filter(|_| matches!(entry.at, At::Ready { .. }))?;
+        Some(queue.groups.get(group).map_or(0, |of| of.leased))
     }
 
     /// The id of the task that is first in line. What is parked is none.

@@ -216,7 +216,10 @@ impl Engine {
             (Some(why), _) if unsure => {
                 Err(GetError::Unavailable(Unavailable::Indeterminate { why: Arc::clone(why) }))
             }
-            (_, Some(slot)) => Ok(self.view(slot)),
+            (_, Some(slot)) => {
+                let group_in_flight = self.group_in_flight(slot);
+                Ok(TaskView { group_in_flight, ..self.view(slot) })
+            }
             (_, None) if self.is_done(now, &get.queue, &get.key, gone) => Err(GetError::Done),
             (_, None) => Err(GetError::NotFound),
         };

@@ -15,4 +15,5 @@ pub(crate) mod shares;
 pub(crate) mod slots;
 pub(crate) mod subscriptions;
 pub(crate) mod supervisor;
+pub(crate) mod why;
 pub(crate) mod work;

@@ -35,6 +35,7 @@ mod smuggling;
 mod sockets;
 mod starts;
 mod stops;
+mod stories;
 mod tasks;
 mod tls;
 mod tokens;

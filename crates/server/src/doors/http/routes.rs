@@ -14,8 +14,8 @@ use crate::access::refusal::Refusal;
 use crate::doors::http::call::Call;
 use crate::doors::http::path::{decode, undecodable};
 use crate::doors::http::{
-    backups, batch, bulk, clock, dead, description, drain, events, export, forecast, health, holders, import, jobs,
-    leases, metrics, problem, queues, schedules, tasks, whoami,
+    backups, batch, bulk, clock, dead, description, drain, events, export, forecast, health, holders, import,
+    jobs, leases, metrics, problem, queues, schedules, story, tasks, whoami,
 };
 use crate::telemetry::requests::UNMATCHED;
 use crate::translate;
@@ -35,7 +35,7 @@ macro_rules! handlers {
 pub(super) use handlers;
 
 /// The modules with handlers.
-const MODULES: [&[(OperationId, Handler)]; 19] = [
+const MODULES: [&[(OperationId, Handler)]; 21] = [
     backups::HANDLERS,
     batch::HANDLERS,
     bulk::HANDLERS,
@@ -54,6 +54,7 @@ const MODULES: [&[(OperationId, Handler)]; 19] = [
     metrics::HANDLERS,
     queues::HANDLERS,
     schedules::HANDLERS,
+    story::HANDLERS,
     tasks::HANDLERS,
     whoami::HANDLERS,
 ];
