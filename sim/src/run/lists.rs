@@ -3,15 +3,10 @@
 use tickwheel_engine::{
     Answer as ProductAnswer, CallId as ProductCall, Command, Forecast, Grid, Input, Timestamp,
 };
-use tickwheel_queue::{List, State, TaskFilter};
-
-use super::{Step, World};
-use crate::oracle::{Answer, Buckets, Call, Verb, Violation};
-use tickwheel_engine::{Answer as ProductAnswer, CallId as ProductCall, Command, Forecast, Input};
 use tickwheel_queue::{List, ListLeases, State, TaskFilter};
 
 use super::{Step, World};
-use crate::oracle::{self, Answer, Call, Verb, Violation};
+use crate::oracle::{self, Answer, Buckets, Call, Verb, Violation};
 use crate::words;
 
 impl World {

@@ -4,7 +4,8 @@ use serde_json::{Map, Value, json};
 
 use super::schema::{boolean, duration_like, integer, one_of, time_or_ms, word};
 use crate::{
-    Existing, ForecastScale, INTEGER_MAX, LIST_LIMIT_MAX, PREVIEW_MAX, ProblemKind, PutMode, SchedulesQuery, TAG_BYTES_MAX, TaskState, WORKER_BYTES_MAX,
+    Existing, ForecastScale, INTEGER_MAX, LIST_LIMIT_MAX, PREVIEW_MAX, ProblemKind, PutMode, SchedulesQuery,
+    TAG_BYTES_MAX, TaskState, WORKER_BYTES_MAX,
 };
 
 /// The part of a request that has a parameter.
