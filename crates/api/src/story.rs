@@ -6,7 +6,7 @@ use crate::kind::{choice, flag, instant, list, number, object, or_null, text};
 use crate::part::{has, may, shown};
 
 choice! {
-    /// What happens to a task.
+    /// The kind of an event in the story of a task.
     pub enum StoryWord {
         /// The owner put the task.
         Put = "put",
@@ -46,7 +46,7 @@ body! {
     pub struct StoryEvent: answer "StoryEvent" {
         /// When; `null` if the server does not keep it.
         at_ms as "at": Option<i64> = shown(None, or_null(instant()));
-        /// What happens.
+        /// The kind of the event.
         what: StoryWord = has(choice());
         /// The number of the attempt; of `earlier`, how many there were.
         attempt: Option<u32> = may(number(0, u32::MAX.into()));
@@ -62,9 +62,9 @@ body! {
     ///
     /// The answer to `GET /v1/queues/{q}/tasks/{key}/story`.
     pub struct StoryBody: answer "Story" {
-        /// What happened since the task was put, in the order of time.
+        /// The events since the task was put, in the order of time.
         events: Vec<StoryEvent> = has(list(object(), ""));
-        /// What comes, if nobody changes anything, in the order of time.
+        /// The events to come if the task stays as it is, in the order of time.
         next: Vec<StoryEvent> = has(list(object(), ""));
         /// Why the task does not run now, in one sentence for people.
         why: String = has(text(4_096, ""));

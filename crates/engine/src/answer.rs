@@ -3,14 +3,16 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::by_key::ByKeyError;
 use crate::figures::QueueFigures;
 use crate::import::{ImportOutcome, Imported};
 use crate::job::{JobError, JobValue};
+use crate::leases::LeasePage;
 use crate::name::{Group, Key, QueueName, ScheduleName};
 use crate::schedule::ScheduleRecord;
 use crate::seam::Place;
 use crate::settings::QueueSettings;
-use crate::task::{Body, Dead, Failure, LeaseNo, Retry, Tally, Task};
+use crate::task::{Body, Dead, Failure, Retry, Tally, Task};
 use crate::time::{Seq, Timestamp};
 use crate::token::Token;
 
@@ -260,34 +262,6 @@ pub struct TaskPage {
     pub next: Option<Place>,
     /// The last change when the page was made.
     pub as_of: Seq,
-}
-
-/// A lease that runs.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct LeaseView {
-    /// Its number.
-    pub no: LeaseNo,
-    /// The queue of its task.
-    pub queue: QueueName,
-    /// The key of its task.
-    pub key: Key,
-    /// Which attempt it is, from 1.
-    pub attempt: u32,
-    /// The name of the worker; `None`: it gave none, or the lease began before the machine's start.
-    pub worker: Option<Arc<str>>,
-    /// When it began; `None`: before the machine's start.
-    pub since: Option<Timestamp>,
-    /// When it ends.
-    pub until: Timestamp,
-}
-
-/// One page of the leases that run.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct LeasePage {
-    /// The leases, in the order in which they began.
-    pub leases: Vec<LeaseView>,
-    /// The next page is behind this one; `None` at the end.
-    pub next: Option<LeaseNo>,
 }
 
 /// How many tasks a queue has in each state.
@@ -735,36 +709,6 @@ impl From<RedriveError> for ByIdError {
             RedriveError::Unavailable(why) => Self::Unavailable(why),
         }
     }
-}
-
-/// Why nothing was done to the task of a key. A refusal leaves no trace.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ByKeyError {
-    /// No live task, and none that was done lately.
-    #[error("no live task has this key")]
-    NotFound,
-    /// The last task of this key was acked.
-    #[error("the task of this key is done")]
-    Done,
-    /// The task was given up: it has to be redriven first.
-    #[error("the task is dead; redrive it first")]
-    Dead,
-    /// It was to run, and a worker has it.
-    #[error("the task is leased; release it or wait for the worker")]
-    Leased,
-    /// It was to be taken from its worker, and nobody has it.
-    #[error("nobody has the task")]
-    NotLeased,
-    /// The version is another.
-    #[error("the version is not the one given: the live task has version {current}")]
-    VersionMismatch {
-        /// The live task's version.
-        current: Seq,
-    },
-    /// Not the caller's mistake.
-    #[error(transparent)]
-    Unavailable(#[from] Unavailable),
 }
 
 /// Why a queue was not changed. A refusal leaves no trace.

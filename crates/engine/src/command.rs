@@ -4,16 +4,18 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use crate::answer::{
-    Answer, ByIdError, ByKeyError, CancelError, GetError, NackError, PatchError, PutError, QueueError,
-    RedriveError, ScheduleError, State, TaskView, Unavailable,
+    Answer, ByIdError, CancelError, GetError, NackError, PatchError, PutError, QueueError, RedriveError,
+    ScheduleError, State, TaskView, Unavailable,
 };
+use crate::by_key::{ByKey, ByKeyError};
 use crate::import::{ImportSchedule, ImportTasks};
 use crate::job::{ChangeJob, JobError};
+use crate::leases::ListLeases;
 use crate::name::{Group, Key, QueueName, ScheduleName, Tag};
 use crate::schedule::Schedule;
 use crate::seam::Grid;
 use crate::settings::{QueueRecord, QueueSettings};
-use crate::task::{Body, Death, LeaseNo, Moment, PRIORITY_DEFAULT, Retry};
+use crate::task::{Body, Death, Moment, PRIORITY_DEFAULT, Retry};
 use crate::time::{Seq, Timestamp};
 use crate::token::Token;
 
@@ -367,29 +369,6 @@ pub enum Act {
     },
 }
 
-/// Does something to the live task of a key, and leaves all else of it as it is.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct ByKey {
-    /// The queue.
-    pub queue: QueueName,
-    /// The key.
-    pub key: Key,
-    /// What to do.
-    pub act: KeyAct,
-    /// Only if the task has this version.
-    pub if_version: Option<Seq>,
-}
-
-/// What to do to the live task of a key.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub enum KeyAct {
-    /// Make it due at once, if it is scheduled. A task with a timeline is due at its present moment, and the later ones stay. One that is ready stays as
-    /// it is; one that a worker has is refused.
-    Run,
-    /// Take it from its worker: it is ready at once, the attempt counts, and the token of the lease answers `revoked`.
-    Release,
-}
-
 /// Gives a dead task another life: it is due at once, with all its attempts before it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Redrive {
@@ -592,22 +571,6 @@ pub struct ListAllTasks {
     pub max: usize,
     /// Where the page before ended.
     pub after: Option<crate::seam::Place>,
-}
-
-/// A page of leases looks at no more than this.
-pub const LEASES_PAGE_MAX: usize = 1_000;
-
-/// Pages through the leases that run, in the order in which they began.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct ListLeases {
-    /// Those of tasks in this queue; `None`: of all.
-    pub queue: Option<QueueName>,
-    /// Those of the worker with this name; `None`: of all.
-    pub worker: Option<Arc<str>>,
-    /// Those behind this one.
-    pub after: Option<LeaseNo>,
-    /// The list looks at no more leases than this, 1 to [`LEASES_PAGE_MAX`]: a page may hold fewer, though more follow.
-    pub max: usize,
 }
 
 /// A forecast has at most so many buckets: a week by the minute, and the one that has begun.

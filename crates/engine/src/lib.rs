@@ -4,11 +4,13 @@
 
 mod answer;
 mod bounds;
+mod by_key;
 mod command;
 mod figures;
 mod import;
 mod input;
 mod job;
+mod leases;
 mod machine;
 mod name;
 #[cfg(not(tickwheel_sim))]
@@ -23,19 +25,19 @@ mod time;
 mod token;
 
 pub use answer::{
-    Acted, Answer, ByIdError, ByKeyError, CancelError, Cancelled, ForecastView, GetError, LATENESS_BOUNDS_MS,
-    LeasePage, LeaseView, Leased, NackError, PatchError, PutError, QueueCounts, QueueError, QueuePage,
-    QueueTotals, QueueView, RedriveError, ScheduleError, ScheduleView, State, Stats, Stored, StoredSchedule,
-    TaskPage, TaskView, TokenAnswer, Unavailable,
+    Acted, Answer, ByIdError, CancelError, Cancelled, ForecastView, GetError, LATENESS_BOUNDS_MS, Leased,
+    NackError, PatchError, PutError, QueueCounts, QueueError, QueuePage, QueueTotals, QueueView,
+    RedriveError, ScheduleError, ScheduleView, State, Stats, Stored, StoredSchedule, TaskPage, TaskView,
+    TokenAnswer, Unavailable,
 };
 #[doc(hidden)]
 pub use bounds::Bounds;
+pub use by_key::{ByKey, ByKeyError, KeyAct};
 pub use command::{
-    Ack, Act, ById, ByKey, Cancel, ChangeQueue, Command, DeleteSchedule, Due, Extend, FORECAST_BUCKETS_MAX,
-    Forecast, Get, GetSchedule, KeyAct, LEASE_MS_DEFAULT, LEASES_PAGE_MAX, Lease, List, ListAllSchedules,
-    ListAllTasks, ListLeases, ListQueues, ListSchedules, Nack, NackHow, OnLease, Patch, Payload, Put,
-    PutMode, PutSchedule, QUEUES_PAGE_MAX, QueueChange, Redrive, SCHEDULES_PAGE_MAX, TRACE_BYTES_MAX,
-    TaskFilter, Terms, WhichQueues,
+    Ack, Act, ById, Cancel, ChangeQueue, Command, DeleteSchedule, Due, Extend, FORECAST_BUCKETS_MAX,
+    Forecast, Get, GetSchedule, LEASE_MS_DEFAULT, Lease, List, ListAllSchedules, ListAllTasks, ListQueues,
+    ListSchedules, Nack, NackHow, OnLease, Patch, Payload, Put, PutMode, PutSchedule, QUEUES_PAGE_MAX,
+    QueueChange, Redrive, SCHEDULES_PAGE_MAX, TRACE_BYTES_MAX, TaskFilter, Terms, WhichQueues,
 };
 pub use figures::{QUEUE_LATENESS_BOUNDS_MS, QueueFigures};
 pub use import::{
@@ -44,6 +46,7 @@ pub use import::{
 };
 pub use input::{CallId, Effect, Input, NextWake};
 pub use job::{ChangeJob, JOB_BYTES_MAX, JobError, JobValue};
+pub use leases::{LEASES_PAGE_MAX, LeasePage, LeaseView, ListLeases};
 pub use machine::{Engine, EngineConfig, RoomPace};
 pub use name::{Group, Key, NameError, QueueName, ScheduleName, Tag};
 pub use schedule::{

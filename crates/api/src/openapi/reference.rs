@@ -116,7 +116,7 @@ fn kind(schema: &Value) -> String {
         return several.iter().map(kind).collect::<Vec<_>>().join(" or ");
     }
     if let Some(words) = schema["enum"].as_array() {
-        if words.len() > 8 {
+        if words.iter().any(|word| word.as_str().is_some_and(|word| word.starts_with("/problems/"))) {
             return "one of [these](problems.md)".to_owned();
         }
         return words

@@ -73,7 +73,7 @@ impl Row for Whole {
 /// One line of the story.
 struct Line {
     event: StoryEvent,
-    /// It is still to come.
+    /// Whether the event is still to come.
     is_next: bool,
 }
 

@@ -3,8 +3,8 @@
 use super::Engine;
 use super::dead::fail;
 use super::entries::{At, Slot};
-use crate::answer::{Answer, ByKeyError, State, TaskView};
-use crate::command::{ByKey, KeyAct};
+use crate::answer::{Answer, State, TaskView};
+use crate::by_key::{ByKey, ByKeyError, KeyAct};
 use crate::input::CallId;
 use crate::task::{Ended, Failed, Redriven};
 use crate::time::Now;

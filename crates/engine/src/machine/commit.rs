@@ -6,9 +6,10 @@ use super::Engine;
 use super::entries::{At, Slot};
 use super::filling::Sealed;
 use crate::answer::{
-    Answer, ByIdError, ByKeyError, CancelError, GetError, NackError, PatchError, PutError, QueueError,
-    RedriveError, ScheduleError, Unavailable,
+    Answer, ByIdError, CancelError, GetError, NackError, PatchError, PutError, QueueError, RedriveError,
+    ScheduleError, Unavailable,
 };
+use crate::by_key::ByKeyError;
 use crate::input::Effect;
 use crate::job::JobError;
 use crate::seam::{Reply, Request, RequestId};

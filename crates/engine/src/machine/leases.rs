@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use super::Engine;
 use super::entries::{At, Slot};
-use crate::answer::{Answer, LeasePage, LeaseView, Unavailable};
-use crate::command::ListLeases;
+use crate::answer::{Answer, Unavailable};
 use crate::input::CallId;
+use crate::leases::{LeasePage, LeaseView, ListLeases};
 use crate::task::LeaseNo;
 use crate::time::Timestamp;
 

@@ -58,7 +58,7 @@ fn why_scheduled(now: Timestamp, task: &TaskView) -> String {
     }
 }
 
-/// What holds a ready task up: what no worker could change first.
+/// The reason that holds a ready task up. A pause and the limits come before a lack of workers.
 fn why_ready(now: Timestamp, task: &TaskView, queue: &QueueView) -> String {
     let QueueView { counts, settings, paused_until, waiting, next_delivery_ms, first_ready, .. } = queue;
     if counts.paused {
@@ -296,7 +296,7 @@ mod tests {
         assert_eq!(why(now(), &task, &queue), "The task is ready, and the next worker in line gets it.");
     }
 
-    /// What the sentences are made of is what the engine says.
+    /// The engine says all that the sentences need.
     #[test]
     fn the_view_of_a_queue_knows_what_holds_it_up() {
         let queue = Queue::options().virtual_clock().open_memory().expect("open");

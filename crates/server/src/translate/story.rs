@@ -3,7 +3,7 @@
 use tickwheel_api::{StoryEvent, StoryWord};
 use tickwheel_queue::{Death, Failed, Failure, State, TaskView, Timestamp};
 
-/// What happened to a task, what comes, and whether that is all that happened.
+/// The events of a task, behind it and to come, and whether they are all.
 pub(crate) struct Story {
     pub(crate) events: Vec<StoryEvent>,
     pub(crate) next: Vec<StoryEvent>,
@@ -29,7 +29,7 @@ pub(crate) fn story(task: &TaskView) -> Story {
 
 fn past(task: &TaskView, is_changed: bool, earlier: u32) -> Vec<StoryEvent> {
     let mut events = vec![event(StoryWord::Put, Some(task.put_at))];
-    // It is unknown when these happened, so they stand before what has an instant.
+    // The instants of these are unknown, so they stand before the others.
     events.extend(is_changed.then(|| event(StoryWord::Changed, None)));
     let earlier = Some(earlier).filter(|count| *count > 0);
     events

@@ -32,7 +32,7 @@ async fn get(call: Call) -> Result<Response, Refusal> {
     Ok(answer::json(StatusCode::OK, &StoryBody { events, next, why, complete }))
 }
 
-/// Of a task that is done nothing is kept but that it is.
+/// The story of a task that is done. The server keeps nothing else of it.
 fn done() -> StoryBody {
     let events = vec![story::event(StoryWord::Done, None)];
     StoryBody { events, next: Vec::new(), why: why::DONE.to_owned(), complete: false }
