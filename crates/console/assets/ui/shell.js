@@ -3,6 +3,7 @@
 import { html, useEffect, useRef, useState } from '../vendor/preact.js';
 import { clockTime, instant, t } from '../i18n/index.js';
 import { go, href } from '../state/location.js';
+import * as routes from '../api/routes.js';
 import { connection } from '../api/client.js';
 import {
     caller,
