@@ -3,7 +3,7 @@
 use crate::bad_request::BadRequest;
 use crate::body::{Meaning, Slots, Source, body, two_of};
 use crate::due::{at, at_ms};
-use crate::filter::{TaskFilter, filter};
+use crate::filter::{TaskFilter, filter, fits_its_state};
 use crate::kind::{Kind, count, duration, flag, object};
 use crate::openapi::schema::{self, Rule};
 use crate::part::{has, may, members_of, or, unless};
@@ -26,7 +26,7 @@ body! {
     #[derive(Default)]
     pub struct BulkCancelBody: request "BulkCancel" {
         /// The tasks to cancel. `{}` stands for every task that is not dead; the member is required.
-        filter: TaskFilter = has(filter());
+        filter: TaskFilter = has(filter().checked(fits_its_state));
         /// Whether to count the tasks and change nothing.
         dry_run: bool = or(false, flag());
         /// Whether leased tasks are taken from their workers, too.
@@ -37,7 +37,9 @@ body! {
         ("tag", IN_FILTER),
         ("due_from", IN_FILTER),
         ("due_to", IN_FILTER),
-        ("key", "one task is cancelled with DELETE /v1/queues/{q}/tasks/{key}"),
+        ("group", IN_FILTER),
+        ("key_contains", IN_FILTER),
+        ("key", "it stands in `filter`; one task is cancelled with DELETE /v1/queues/{q}/tasks/{key}, too"),
     ];
 }
 
@@ -71,19 +73,23 @@ body! {
         ("tag", IN_FILTER),
         ("due_from", IN_FILTER),
         ("due_to", IN_FILTER),
+        ("group", IN_FILTER),
+        ("key_contains", IN_FILTER),
         ("level", "write the delay itself as `delay`"),
         ("due_at", "write `at` or `at_ms`; `due_at` is the name in answers"),
-        ("key", "one task is moved with PATCH /v1/queues/{q}/tasks/{key}"),
+        ("key", "it stands in `filter`; one task is moved with PATCH /v1/queues/{q}/tasks/{key}, too"),
     ];
     rules: &[Rule::One(&["delay", "at", "at_ms", "by"])];
 }
 
 fn can_move(path: &str, filter: &TaskFilter) -> Result<(), BadRequest> {
-    if filter.state != Some(TaskState::Dead) {
-        return Ok(());
-    }
     let hint = "redrive dead tasks first: POST /v1/queues/{q}/dead/redrive";
-    Err(BadRequest::member(format!("{path}.state"), "`dead` tasks have no due time to move", hint))
+    let (member, what) = match (filter.state, filter.of_dead()) {
+        (Some(TaskState::Dead), _) => ("state", "`dead` tasks have no due time to move"),
+        (_, Some(member)) => (member, "is known of dead tasks only, which have no due time to move"),
+        (_, None) => return Ok(()),
+    };
+    Err(BadRequest::member(format!("{path}.{member}"), what, hint))
 }
 
 body! {
@@ -219,6 +225,21 @@ body! {
 }
 
 body! {
+    /// The result of a redrive by filter.
+    ///
+    /// An example: `{"matched": 3, "redriven": 3}`. A dry run redrives no task.
+    #[derive(Copy)]
+    pub struct BulkRedriveAnswer: answer "BulkRedriven" {
+        /// Number of dead tasks that the filter found.
+        matched: u64 = has(count());
+        /// Number of tasks that are ready again.
+        redriven: u64 = has(count());
+        /// Number of tasks that stay dead, by reason.
+        skipped: SkippedBody = unless(SkippedBody::default(), object());
+    }
+}
+
+body! {
     /// Number of tasks that were found but not changed, by reason. A reason without tasks is left out.
     #[derive(Copy, Default)]
     pub struct SkippedBody: answer "Skipped" {
@@ -232,6 +253,10 @@ body! {
         expires_first: u64 = unless(0, count());
         /// Tasks whose new due time is later than the server or the token allows.
         too_far: u64 = unless(0, count());
+        /// Dead tasks whose keys live tasks have.
+        live: u64 = unless(0, count());
+        /// Dead tasks that stay dead because the queue has as many live tasks as its settings allow.
+        backlog_full: u64 = unless(0, count());
     }
 }
 
@@ -245,25 +270,29 @@ impl SkippedBody {
     /// The reasons that have tasks, with their names on the wire and their counts.
     #[must_use]
     pub fn reasons(&self) -> Vec<(&'static str, u64)> {
-        let Self { leased, changed, timeline, expires_first, too_far } = *self;
+        let Self { leased, changed, timeline, expires_first, too_far, live, backlog_full } = *self;
         let all = [
             ("leased", leased),
             ("changed", changed),
             ("timeline", timeline),
             ("expires_first", expires_first),
             ("too_far", too_far),
+            ("live", live),
+            ("backlog_full", backlog_full),
         ];
         all.into_iter().filter(|(_, tasks)| *tasks > 0).collect()
     }
 
     /// Adds the counts of another part of the same call or job.
     pub fn add(&mut self, other: Self) {
-        let Self { leased, changed, timeline, expires_first, too_far } = other;
+        let Self { leased, changed, timeline, expires_first, too_far, live, backlog_full } = other;
         self.leased += leased;
         self.changed += changed;
         self.timeline += timeline;
         self.expires_first += expires_first;
         self.too_far += too_far;
+        self.live += live;
+        self.backlog_full += backlog_full;
     }
 }
 

@@ -4,7 +4,9 @@ use crate::INTEGER_MAX;
 use crate::bad_request::BadRequest;
 use crate::body::{Meaning, Slots, body, role, two_of};
 use crate::choice::choice;
+use crate::filter::{TaskFilter, filter, has_no_state};
 use crate::kind::{Kind, choice, count, flag, key, list, number};
+use crate::openapi::schema;
 use crate::openapi::schema::Rule;
 use crate::part::{has, may, unless};
 
@@ -12,7 +14,7 @@ use crate::part::{has, may, unless};
 pub const REDRIVE_MAX: usize = 1_000;
 
 body! {
-    /// The dead tasks to redrive: one of the members, or none for all dead tasks of the queue. A call redrives at most 1,000.
+    /// The dead tasks to redrive: one of `key`, `id`, `keys`, `ids` and `filter`, or none for all dead tasks of the queue. A call without `filter` redrives at most 1,000.
     #[derive(Default)]
     pub(crate) struct RedriveMembers: members "Redrive" {
         /// The key of the dead task.
@@ -23,11 +25,38 @@ body! {
         keys: Option<Vec<String>> = may(list(key("order:1"), "write a list").of(1, REDRIVE_MAX).checked(are_few));
         /// The ids of several dead tasks.
         ids: Option<Vec<u64>> = may(list(number(1, INTEGER_MAX), "write a list").of(1, REDRIVE_MAX).checked(are_few));
+        /// The dead tasks that this filter finds, however many they are. If there are many, a job redrives them.
+        filter: Option<TaskFilter> = may(filter().checked(has_no_state).described(|| schema::of("DeadFilter")));
+        /// Whether to count the tasks of `filter` and change nothing.
+        dry_run: bool = unless(false, flag());
     }
-    later: &["tag", "reason"];
-    elsewhere: &[("queue", "it stands in the path: POST /v1/queues/{q}/dead/redrive")];
-    rules: &[Rule::OneOrNone(&["key", "id", "keys", "ids"])];
-    first: |slots| one_of_them(two_of::<Self>(slots));
+    elsewhere: &[
+        ("tag", IN_FILTER),
+        ("group", IN_FILTER),
+        ("key_contains", IN_FILTER),
+        ("due_from", IN_FILTER),
+        ("due_to", IN_FILTER),
+        ("reason", IN_FILTER),
+        ("failure", IN_FILTER),
+        ("group_id", IN_FILTER),
+        ("queue", "it stands in the path: POST /v1/queues/{q}/dead/redrive"),
+    ];
+    rules: &[Rule::OneOrNone(&["key", "id", "keys", "ids", "filter"]), Rule::With("dry_run", "filter")];
+    first: |slots: Slots<'_, '_>| one_of_them(two_of::<Self>(&slots[..DRY_RUN]));
+    check: |body: &Self, slots| is_of_filter(body, slots);
+}
+
+const IN_FILTER: &str = "it stands in `filter`";
+/// The slot of `dry_run`. The members before it say which tasks are meant.
+const DRY_RUN: usize = 5;
+
+/// Refuses `dry_run` without `filter`: the other members name tasks that the caller knows.
+fn is_of_filter(body: &RedriveMembers, slots: Slots<'_, '_>) -> Result<(), BadRequest> {
+    if body.filter.is_some() || slots[DRY_RUN].is_none() {
+        return Ok(());
+    }
+    let hint = "add `filter`, which may be `{}` for every dead task, or leave it out";
+    Err(BadRequest::member("dry_run", "is for a redrive by filter", hint))
 }
 
 fn one_of_them(named: Option<(&str, &str)>) -> Result<(), BadRequest> {
@@ -47,7 +76,7 @@ fn are_few<T>(path: &str, tasks: &Vec<T>) -> Result<(), BadRequest> {
 }
 
 /// The body of `POST /v1/queues/{q}/dead/redrive`: `{"key": "order:1"}` or `{"id": 7}` for one task, `{"keys": [...]}` or `{"ids": [...]}` for up
-/// to 1,000, and an empty body for all, up to 1,000 a call.
+/// to 1,000, `{"filter": {...}}` for all that a filter finds, and an empty body for all, up to 1,000 a call.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum RedriveBody {
     /// All dead tasks of the queue, in the order in which the queue would remove them.
@@ -61,15 +90,23 @@ pub enum RedriveBody {
     Keys(Vec<String>),
     /// The dead tasks with these ids.
     Ids(Vec<u64>),
+    /// The dead tasks that a filter finds. Its state is not looked at.
+    Filter {
+        /// The filter.
+        filter: TaskFilter,
+        /// Whether to count the tasks and change nothing.
+        dry_run: bool,
+    },
 }
 
 impl Meaning for RedriveBody {
     type Members = RedriveMembers;
 
     fn of_members(members: RedriveMembers, _: Option<Self>, _: Slots<'_, '_>) -> Result<Self, BadRequest> {
-        let RedriveMembers { key, id, keys, ids } = members;
+        let RedriveMembers { key, id, keys, ids, filter, dry_run } = members;
         let one = key.map(Self::Key).or(id.map(Self::Id));
-        Ok(one.or(keys.map(Self::Keys)).or(ids.map(Self::Ids)).unwrap_or(Self::All))
+        let many = filter.map(|filter| Self::Filter { filter, dry_run });
+        Ok(one.or(keys.map(Self::Keys)).or(ids.map(Self::Ids)).or(many).unwrap_or(Self::All))
     }
 
     fn to_members(&self) -> RedriveMembers {
@@ -80,6 +117,9 @@ impl Meaning for RedriveBody {
             Self::Id(id) => RedriveMembers { id: Some(id), ..none },
             Self::Keys(keys) => RedriveMembers { keys: Some(keys), ..none },
             Self::Ids(ids) => RedriveMembers { ids: Some(ids), ..none },
+            Self::Filter { filter, dry_run } => {
+                RedriveMembers { filter: Some(TaskFilter { state: None, ..filter }), dry_run, ..none }
+            }
         }
     }
 }
@@ -123,6 +163,7 @@ body! {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::task::DeathReason;
 
     #[test]
     fn which_tasks_are_meant() {
@@ -133,6 +174,18 @@ mod tests {
             (r#"{"id":7}"#, RedriveBody::Id(7)),
             (r#"{"keys":["a","b"]}"#, RedriveBody::Keys(vec!["a".to_owned(), "b".to_owned()])),
             (r#"{"ids":[7]}"#, RedriveBody::Ids(vec![7])),
+            (r#"{"filter":{}}"#, RedriveBody::Filter { filter: TaskFilter::default(), dry_run: false }),
+            (
+                r#"{"filter":{"failure":"timed\nout","reason":"expired"},"dry_run":true}"#,
+                RedriveBody::Filter {
+                    filter: TaskFilter {
+                        failure: Some("timed\nout".to_owned()),
+                        reason: Some(DeathReason::Expired),
+                        ..TaskFilter::default()
+                    },
+                    dry_run: true,
+                },
+            ),
         ] {
             let read = RedriveBody::parse(text.as_bytes()).expect(text);
             assert_eq!(read, body);
@@ -143,6 +196,17 @@ mod tests {
             (r#"{"ids":[]}"#, "`ids`: names 0 tasks, not from 1 to 1000"),
             (r#"{"ids":[1,0]}"#, "`ids[1]`: 0 is not from 1 to 9007199254740992"),
             (r#"{"keys":"a"}"#, "`keys`: expected an array, got a string"),
+            (r#"{"id":7,"filter":{}}"#, "`filter`: `id` and `filter` both say which tasks are meant"),
+            (
+                r#"{"filter":{"state":"dead"}}"#,
+                "`filter.state`: is not for a redrive, which takes dead tasks only",
+            ),
+            (r#"{"filter":{"reason":"tired"}}"#, "`filter.reason`: `tired` is not known"),
+            (r#"{"filter":{"failure":""}}"#, "`filter.failure`: has 0 bytes, not from 1 to 1024"),
+            (r#"{"filter":{"group_id":"7"}}"#, "`filter.group_id`: `7` is not the id of a group"),
+            (r#"{"dry_run":true}"#, "`dry_run`: is for a redrive by filter"),
+            (r#"{"ids":[7],"dry_run":false}"#, "`dry_run`: is for a redrive by filter"),
+            (r#"{"reason":"expired"}"#, "`reason`: is not a member of this request"),
             (r#"{"all":true}"#, "`all`: is not a member of this request"),
         ] {
             assert_eq!(RedriveBody::parse(text.as_bytes()).expect_err(text).to_string(), what);

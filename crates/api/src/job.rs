@@ -32,6 +32,8 @@ choice! {
         Move = "move",
         /// The job removes all tasks of the queue.
         Purge = "purge",
+        /// The job makes dead tasks ready again.
+        Redrive = "redrive",
     }
 }
 
@@ -43,6 +45,7 @@ impl JobAction {
             Self::Cancel => "cancelled",
             Self::Move => "moved",
             Self::Purge => "purged",
+            Self::Redrive => "redriven",
         }
     }
 }
@@ -69,7 +72,7 @@ pub struct JobBody {
     pub looked_at: u64,
     /// Number of tasks that the job found. A task that is postponed or dies while the job runs may be counted twice.
     pub matched: u64,
-    /// Number of tasks that the job has changed; on the wire `cancelled`, `moved` or `purged`, by the action.
+    /// Number of tasks that the job has changed; on the wire also `cancelled`, `moved`, `purged` or `redriven`, by the action.
     pub done: u64,
     /// Number of found tasks that were not changed, by reason.
     pub skipped: SkippedBody,
@@ -80,7 +83,7 @@ pub struct JobBody {
 body! {
     /// A change of many tasks that goes on after its call was answered, also after a restart of the server. If the server was killed, the counts may lack the page of up to 1,000 tasks that the job was at.
     ///
-    /// `done` counts the changed tasks of every job. A job also has one of the members `cancelled`, `moved` and `purged`, with the same number: the one of its action.
+    /// `done` counts the changed tasks of every job. A job also has one of the members `cancelled`, `moved`, `purged` and `redriven`, with the same number: the one of its action.
     pub(crate) struct JobMembers: group "Job" {
         /// The number of the job.
         id: u64 = has(count());
@@ -108,6 +111,8 @@ body! {
         moved: Option<u64> = may(count());
         /// Number of tasks that a job with the action `purge` has removed.
         purged: Option<u64> = may(count());
+        /// Number of tasks that a job with the action `redrive` has made ready again.
+        redriven: Option<u64> = may(count());
         /// Number of found tasks that were not changed, by reason.
         skipped: SkippedBody = unless(SkippedBody::default(), object());
         /// Why the job failed.
@@ -125,6 +130,7 @@ impl Meaning for JobBody {
             JobAction::Cancel => members.cancelled,
             JobAction::Move => members.moved,
             JobAction::Purge => members.purged,
+            JobAction::Redrive => members.redriven,
         };
         // Stored jobs and answers of earlier releases have the count of the action only.
         let done = counted.unwrap_or(members.done);
@@ -136,7 +142,7 @@ impl Meaning for JobBody {
             self.clone();
         let of_action = |of: JobAction| (action == of).then_some(done);
         let (cancelled, moved) = (of_action(JobAction::Cancel), of_action(JobAction::Move));
-        let purged = of_action(JobAction::Purge);
+        let (purged, redriven) = (of_action(JobAction::Purge), of_action(JobAction::Redrive));
         JobMembers {
             id,
             queue,
@@ -151,6 +157,7 @@ impl Meaning for JobBody {
             cancelled,
             moved,
             purged,
+            redriven,
             skipped,
             error,
         }

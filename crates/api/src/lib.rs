@@ -44,11 +44,13 @@ mod cancel;
 mod choice;
 mod clock;
 mod dead;
+mod dead_groups;
 mod drain;
 mod due;
 pub mod duration;
 mod events;
 mod export;
+mod failure_text;
 mod filter;
 mod forecast;
 mod health;
@@ -88,12 +90,13 @@ pub use backup::{BackupBody, BackupPhase, BackupState, BackupsBody};
 pub use bad_request::{BadRequest, Location, TextError, shown, shown_bytes};
 pub use batch::{BadBatchLine, BatchLine, BatchOp, BatchResult};
 pub use bulk::{
-    BULK_MAX, BulkCancelAnswer, BulkCancelBody, BulkMoveAnswer, BulkMoveBody, MoveTo, PurgeAnswer, PurgeBody,
-    SkippedBody,
+    BULK_MAX, BulkCancelAnswer, BulkCancelBody, BulkMoveAnswer, BulkMoveBody, BulkRedriveAnswer, MoveTo,
+    PurgeAnswer, PurgeBody, SkippedBody,
 };
 pub use cancel::{CancelAnswer, CancelOutcome};
 pub use clock::{AdvanceBody, NowBody};
 pub use dead::{REDRIVE_MAX, RedriveAnswer, RedriveBody, RedriveOutcome};
+pub use dead_groups::{DEAD_GROUP_EXAMPLES_MAX, DeadExampleBody, DeadGroupBody, DeadGroupsBody, DeadWindow};
 pub use drain::DrainBody;
 pub use due::Due;
 pub use events::{
@@ -105,7 +108,8 @@ pub use export::{
     ExportQuery, ExportQueue, ExportSchedule, ExportTask, ImportCounts, ImportEnd, ImportLine, ImportQuery,
     ImportResult, ImportRow, SkipWhy, TallyBody,
 };
-pub use filter::TaskFilter;
+pub use failure_text::failure_shape;
+pub use filter::{FAILURE_BYTES_MAX, GROUP_ID_DIGITS, TaskFilter};
 pub use forecast::{
     BucketBody, FORECAST_BUCKETS_MAX, ForecastBody, ForecastQuery, ForecastScale, LOG_ENDS_MS,
 };
@@ -121,7 +125,7 @@ pub use problem_kind::{ProblemKind, ProblemPage};
 pub use put::{PatchBody, PutBody};
 pub use query::{
     CURSOR_BYTES_MAX, LIST_LIMIT_MAX, ListQuery, PreviewQuery, PutMode, PutQuery, QueuesQuery, RevokeQuery,
-    SchedulesQuery, no_query,
+    SchedulesQuery, TasksQuery, no_query,
 };
 pub use queues::{DeleteQueueAnswer, QueueBody, QueueCounts, QueueGone, QueuesBody};
 pub use rate::{RATE_PER_MS_MAX, RATE_TASKS_MAX, RateBody};
@@ -138,7 +142,7 @@ pub use settings::{
 pub use story::{StoryBody, StoryEvent, StoryWord};
 pub use task::{
     DeathBody, DeathReason, FailureBody, FailureKind, LeasedTask, LeasedTasks, PutAnswer, TaskBody,
-    TaskState, TasksPage,
+    TaskState, TasksOfKey, TasksPage,
 };
 pub use terms::{GROUP_BYTES_MAX, PRIORITY_DEFAULT, TAG_BYTES_MAX, TAGS_MAX, Terms, TermsPatch};
 pub use timeline::{MOMENTS_MAX, MomentBody};

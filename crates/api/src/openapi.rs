@@ -37,7 +37,10 @@ pub fn document() -> Value {
     }
     let mut schemas: Map<String, Value> =
         schemas().iter().map(|schema| (schema.name.to_owned(), schema.value())).collect();
-    schemas.insert("RedrivenOneOrMany".to_owned(), json!({ "anyOf": [of("Redriven"), of("Stored")] }));
+    schemas.insert(
+        "RedrivenOneOrMany".to_owned(),
+        json!({ "anyOf": [of("Redriven"), of("BulkRedriven"), of("Stored")] }),
+    );
     json!({
         "openapi": "3.1.0",
         "info": {
@@ -61,9 +64,10 @@ pub fn document() -> Value {
 }
 
 fn described(operation: &Operation) -> Value {
-    let named =
-        operation.names().chain(operation.query.iter().copied()).chain(operation.headers.iter().copied());
-    let parameters: Vec<_> = named.map(parameter::reference_to).collect();
+    let others = operation.query.iter().chain(operation.headers);
+    let others = others.map(|name| parameter::reference_to(name, false));
+    let parameters: Vec<_> =
+        operation.names().map(|name| parameter::reference_to(name, true)).chain(others).collect();
     let mut responses: Map<String, Value> = Map::new();
     for answer in operation.answers {
         responses.insert(answer.status.to_string(), success(answer));

@@ -206,6 +206,50 @@ impl<K: Kind> Part for K {
     }
 }
 
+/// Members that an answer has together or not at all. Unlike with [`may`], `null` is a value.
+pub(crate) fn or_left_out<P: Part>(part: P) -> OrLeftOut<P> {
+    OrLeftOut(part)
+}
+
+/// See [`or_left_out`].
+pub(crate) struct OrLeftOut<P>(P);
+
+impl<P: Part> Part for OrLeftOut<P> {
+    type Value = Option<P::Value>;
+
+    fn count(&self) -> usize {
+        self.0.count()
+    }
+
+    fn find(&self, own: &'static str, name: &str) -> Option<usize> {
+        self.0.find(own, name)
+    }
+
+    fn read(
+        &self,
+        own: &'static str,
+        slots: Slots<'_, '_>,
+        source: Source,
+    ) -> Result<Self::Value, BadRequest> {
+        let is_there = slots.iter().any(Option::is_some);
+        is_there.then(|| self.0.read(own, slots, source)).transpose()
+    }
+
+    fn write<M: SerializeMap>(
+        &self,
+        own: &'static str,
+        value: &Self::Value,
+        map: &mut M,
+        one_line: bool,
+    ) -> Result<(), M::Error> {
+        value.as_ref().map_or(Ok(()), |value| self.0.write(own, value, map, one_line))
+    }
+
+    fn describe(&self, own: &'static str, what: String, required: bool, all: &mut Vec<Member>) {
+        self.0.describe(own, what, required, all);
+    }
+}
+
 /// See [`may`].
 pub(crate) struct Maybe<P>(P);
 

@@ -2,7 +2,7 @@
 
 use crate::bad_request::{BadRequest, nearest, shown};
 use crate::choice::{self, Choice};
-use crate::filter::TaskFilter;
+use crate::filter::{self, TaskFilter};
 use crate::json::list;
 use crate::path::push_encoded;
 use crate::task::TaskState;
@@ -125,29 +125,56 @@ query! {
 }
 
 query! {
-    /// The query of `GET /v1/queues/{q}/tasks`: `?state=&due_from=&due_to=&tag=&limit=&cursor=`.
+    /// The query of `GET /v1/queues/{q}/tasks`: `?state=&due_from=&due_to=&tag=&group=&key=&key_contains=&limit=&cursor=&payloads=`.
     pub struct ListQuery(
         /// The tasks to list. The span of due times includes both its ends; on the wire they are RFC 3339 or milliseconds since 1970.
-        filter: TaskFilter = "state", "due_from", "due_to", "tag"
+        filter: TaskFilter = "state", "due_from", "due_to", "tag", "group", "key", "key_contains"
     ) {
         /// Maximum number of entries on the page: 1 to 1,000, by default 100.
         limit: usize = LIST_LIMIT_DEFAULT, |name, given| number(name, given, 1..=LIST_LIMIT_MAX, LIST_LIMIT_DEFAULT);
         /// The `next_cursor` of the page before: 1 to 256 bytes, whose meaning only the server knows.
         cursor: Option<String> = None, |_, given| cursor(given, CURSOR_BYTES_MAX).map(Some);
+        /// Whether the tasks have their payloads and timelines.
+        payloads: bool = true, flag;
     }
 }
 
 impl ListQuery {
-    /// Reads the query of a list of dead tasks: `?due_from=&due_to=&tag=&limit=&cursor=`.
+    /// The names of the parameters of a list of dead tasks.
+    #[rustfmt::skip]
+    const NAMES_OF_DEAD: &[&str] = &[
+        "due_from", "due_to", "tag", "group", "key", "key_contains", "reason", "failure", "group_id",
+        "limit", "cursor", "payloads",
+    ];
+
+    /// Reads the query of a list of dead tasks: `?due_from=&due_to=&tag=&group=&key=&key_contains=&reason=&failure=&group_id=&limit=&cursor=&payloads=`.
     ///
     /// # Errors
     ///
     /// The errors of [`parse`](Self::parse).
     pub fn parse_dead(query: &str) -> Result<Self, BadRequest> {
-        let but_state = &Self::NAMES[1..];
-        let mut list = Self::of(&Parameters::read(query, but_state, &[])?)?;
+        let mut list = Self::of(&Parameters::read(query, Self::NAMES_OF_DEAD, &[])?)?;
         list.filter.state = Some(TaskState::Dead);
         Ok(list)
+    }
+}
+
+query! {
+    /// The query of `GET /v1/tasks`: `?key=`.
+    pub struct TasksQuery {
+        /// The key to look for in all queues: 1 to 256 bytes without control characters.
+        key: String = String::new(), |name, given| filter::a_word(name, given, filter::KEY_BYTES_MAX);
+    }
+    check: |query: &Self| query.check();
+}
+
+impl TasksQuery {
+    fn check(&self) -> Result<(), BadRequest> {
+        if !self.key.is_empty() {
+            return Ok(());
+        }
+        let hint = "write the key to look for: GET /v1/tasks?key=order:1";
+        Err(BadRequest::parameter("key", "is missing", hint))
     }
 }
 

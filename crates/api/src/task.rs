@@ -3,9 +3,9 @@
 use crate::INTEGER_MAX;
 use crate::body::body;
 use crate::choice::choice;
-use crate::kind::{Kind, choice, instant, key, list, number, object, or_null, text, word};
+use crate::kind::{Kind, choice, count, flag, instant, key, list, number, object, or_null, text, word};
 use crate::openapi::schema;
-use crate::part::{has, may, members_of, or_made, shown, unless};
+use crate::part::{has, may, members_of, or_left_out, or_made, shown, unless};
 use crate::payload::{PayloadBody, kept_payload};
 use crate::retry::RetryBody;
 use crate::terms::{GROUP_BYTES_MAX, PRIORITY_DEFAULT, TAG_BYTES_MAX};
@@ -43,8 +43,8 @@ body! {
         state: TaskState = has(choice());
         /// When the task is due.
         due_at_ms as "due_at": i64 = has(instant());
-        /// The payload that the worker gets.
-        payload: PayloadBody = or_made(PayloadBody::default, kept_payload());
+        /// The payload that the worker gets; `None` if the request left payloads out.
+        payload: Option<PayloadBody> = has(or_left_out(kept_payload()));
         /// Words to find the task by.
         tags: Vec<String> = shown(Vec::new(), tags());
         /// The priority; among ready tasks, the one with the smallest number goes first.
@@ -200,5 +200,17 @@ body! {
         tasks: Vec<TaskBody> = has(list(object(), ""));
         /// The `cursor` of the next page; `null` on the last page.
         next_cursor: Option<String> = shown(None, or_null(text(512, "")));
+        /// Number of tasks that were looked at for this page, if the filter has a text that is searched for.
+        looked_at: Option<u64> = may(count());
+    }
+}
+
+body! {
+    /// The tasks of one key in all queues that the caller may see.
+    pub struct TasksOfKey: answer "TasksOfKey" {
+        /// The tasks, live or dead, in the order of the names of their queues.
+        tasks: Vec<TaskBody> = has(list(object(), ""));
+        /// Whether there are queues that were not looked into: a call looks into 10,000 at most.
+        truncated: bool = has(flag());
     }
 }

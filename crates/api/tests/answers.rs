@@ -22,7 +22,7 @@ fn task(payload: PayloadBody) -> TaskBody {
         version: 41,
         state: TaskState::Scheduled,
         due_at_ms: 1_506_943_593_000,
-        payload,
+        payload: Some(payload),
         tags: Vec::new(),
         priority: 1024,
         group: None,
@@ -59,6 +59,10 @@ fn tasks() {
             ..task(PayloadBody::default())
         },
         r#"{"queue":"close","key":"order:1","id":7,"version":41,"state":"leased","due_at":"2017-10-02T11:26:33.000Z","payload":null,"tags":[],"priority":1024,"attempt":1,"lease_until":"1970-01-01T00:00:00.003Z"}"#,
+    );
+    check(
+        &TaskBody { payload: None, ..task(PayloadBody::default()) },
+        r#"{"queue":"close","key":"order:1","id":7,"version":41,"state":"scheduled","due_at":"2017-10-02T11:26:33.000Z","tags":[],"priority":1024,"attempt":0}"#,
     );
     let reason = Some("no money".to_owned());
     check(
@@ -131,10 +135,13 @@ fn leased_tasks() {
 #[test]
 fn the_rest() {
     check(
-        &TasksPage { tasks: Vec::new(), next_cursor: Some("c".to_owned()) },
-        r#"{"tasks":[],"next_cursor":"c"}"#,
+        &TasksPage { tasks: Vec::new(), next_cursor: Some("c".to_owned()), looked_at: Some(7) },
+        r#"{"tasks":[],"next_cursor":"c","looked_at":7}"#,
     );
-    check(&TasksPage { tasks: Vec::new(), next_cursor: None }, r#"{"tasks":[],"next_cursor":null}"#);
+    check(
+        &TasksPage { tasks: Vec::new(), next_cursor: None, looked_at: None },
+        r#"{"tasks":[],"next_cursor":null}"#,
+    );
     check(
         &QueuesBody {
             queues: vec![QueueCounts {
@@ -183,7 +190,7 @@ fn json_that_is_none_goes_as_base64() {
         let text = serde_json::to_string(&stored).expect("JSON");
         assert!(text.contains(r#""content_type":"application/json""#), "{text}");
         let back: TaskBody = serde_json::from_str(&text).expect("JSON");
-        assert_eq!(back.payload.bytes, bytes);
+        assert_eq!(back.payload.map(|payload| payload.bytes), Some(bytes));
     }
     let allowed = task(PayloadBody::json(deep(63)));
     assert!(serde_json::to_string(&allowed).expect("JSON").contains(r#""payload":[["#));

@@ -130,10 +130,12 @@ fn terms_patch() -> impl Strategy<Value = TermsPatch> {
 fn filter() -> impl Strategy<Value = TaskFilter> {
     use proptest::option::of;
     let state = prop::sample::select(TaskState::ALL.to_vec());
-    (of(state), of(0..=INSTANT_MS_MAX), of(0..=INSTANT_MS_MAX), of(word())).prop_map(|(state, a, b, tag)| {
+    let texts = (of(word()), of(word()), of(word()), of(word()));
+    (of(state), of(0..=INSTANT_MS_MAX), of(0..=INSTANT_MS_MAX), texts).prop_map(|(state, a, b, texts)| {
         let in_order = a.zip(b).is_none_or(|(a, b)| a <= b);
         let (due_from_ms, due_to_ms) = if in_order { (a, b) } else { (b, a) };
-        TaskFilter { state, due_from_ms, due_to_ms, tag }
+        let (tag, group, key, key_contains) = texts;
+        TaskFilter { state, due_from_ms, due_to_ms, tag, group, key, key_contains, ..TaskFilter::default() }
     })
 }
 
@@ -306,7 +308,7 @@ proptest! {
         prop_assert_eq!(PutQuery::parse(&put.to_query()), Ok(put));
         let change = RevokeQuery { revoke };
         prop_assert_eq!(RevokeQuery::parse(&change.to_query()), Ok(change));
-        let list = ListQuery { filter, limit, cursor };
+        let list = ListQuery { filter, limit, cursor, payloads: limit % 2 == 0 };
         prop_assert_eq!(ListQuery::parse(&list.to_query()), Ok(list));
     }
 }

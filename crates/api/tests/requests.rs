@@ -1,9 +1,9 @@
 //! Tests of the input that each request accepts, and of the text of each refusal.
 
 use tickwheel_api::{
-    AckBody, AdvanceBody, BadRequest, BulkCancelBody, Due, ExtendBody, LeaseBody, ListQuery, Location,
-    MomentBody, NackBody, PatchBody, PayloadBody, PutBody, PutMode, PutQuery, RetryBody, RevokeQuery,
-    TaskFilter, TaskState, Terms, TermsPatch, etag, if_match, no_query,
+    AckBody, AdvanceBody, BadRequest, BulkCancelBody, DeathReason, Due, ExtendBody, LeaseBody, ListQuery,
+    Location, MomentBody, NackBody, PatchBody, PayloadBody, PutBody, PutMode, PutQuery, RetryBody,
+    RevokeQuery, TaskFilter, TaskState, Terms, TermsPatch, etag, if_match, no_query,
 };
 
 fn put(text: &str) -> PutBody {
@@ -370,14 +370,15 @@ fn queries() {
     assert_eq!(RevokeQuery::parse("revoke=true"), Ok(RevokeQuery { revoke: true }));
     assert_eq!(
         ListQuery::parse(""),
-        Ok(ListQuery { filter: TaskFilter::default(), limit: 100, cursor: None })
+        Ok(ListQuery { filter: TaskFilter::default(), limit: 100, cursor: None, payloads: true })
     );
     assert_eq!(
         ListQuery::parse("state=dead&limit=1000&cursor=a%2Bb%3D+c"),
         Ok(ListQuery {
             filter: TaskFilter { state: Some(TaskState::Dead), ..TaskFilter::default() },
             limit: 1_000,
-            cursor: Some("a+b= c".to_owned())
+            cursor: Some("a+b= c".to_owned()),
+            payloads: true,
         })
     );
     let filter = TaskFilter {
@@ -385,12 +386,20 @@ fn queries() {
         due_from_ms: Some(1_506_943_593_000),
         due_to_ms: Some(1_506_943_593_001),
         tag: Some("a b&c".to_owned()),
+        group: Some("user:7".to_owned()),
+        key: Some("order:1".to_owned()),
+        key_contains: Some("der".to_owned()),
+        ..TaskFilter::default()
     };
-    let query = ListQuery { filter, ..ListQuery::default() };
-    let text = "state=ready&due_from=2017-10-02T11:26:33Z&due_to=1506943593001&tag=a%20b%26c";
+    let query = ListQuery { filter, payloads: false, ..ListQuery::default() };
+    let text = "state=ready&due_from=2017-10-02T11:26:33Z&due_to=1506943593001&tag=a%20b%26c&group=user:7&key=order:1&key_contains=der&payloads=false";
     assert_eq!(ListQuery::parse(text), Ok(query.clone()));
     assert_eq!(ListQuery::parse(&query.to_query()), Ok(query));
     assert_eq!(ListQuery::parse_dead("tag=x").expect("a query").filter.state, Some(TaskState::Dead));
+    let dead = ListQuery::parse_dead("reason=expired&failure=timed%0Aout&group_id=0123456789abcdef");
+    let filter = dead.expect("a query").filter;
+    assert_eq!((filter.reason, filter.failure.as_deref()), (Some(DeathReason::Expired), Some("timed\nout")));
+    assert_eq!(filter.group_id.as_deref(), Some("0123456789abcdef"));
     assert_eq!(no_query(""), Ok(()));
 
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).expect("the cases are UTF-8");
@@ -416,6 +425,10 @@ fn queries() {
         |bytes| ListQuery::parse(&text(bytes)),
         &[
             ("state=done", "parameter `state`: `done` is not known"),
+            ("group=", "parameter `group`: is empty"),
+            ("key_contains=%0A", "parameter `key_contains`: has the control character `\\n`"),
+            ("payloads=no", "parameter `payloads`: `no` is not known"),
+            ("reason=expired", "parameter `reason`: is not a parameter of this request"),
             ("limit=0", "parameter `limit`: `0` is not a number from 1 to 1000"),
             ("limit=1001", "parameter `limit`: `1001` is not a number from 1 to 1000"),
             ("limit=%2B5", "parameter `limit`: `+5` is not a number from 1 to 1000"),

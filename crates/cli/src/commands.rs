@@ -9,11 +9,13 @@ pub(crate) mod bench_beanstalk;
 pub(crate) mod cancel;
 pub(crate) mod completions;
 pub(crate) mod config;
+pub(crate) mod dead;
 pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod drain;
 pub(crate) mod export;
 pub(crate) mod extend;
+pub(crate) mod find;
 pub(crate) mod forecast;
 pub(crate) mod get;
 pub(crate) mod health;
@@ -84,11 +86,12 @@ commands! {
     Story(story::Story),
     Why(why::Why),
     Ls(ls::Ls),
+    Find(find::Find),
     Patch(Box<patch::Patch>),
     Move(Box<moving::Move>),
     Run(run::Run),
     Release(release::Release),
-    Cancel(cancel::Cancel),
+    Cancel(Box<cancel::Cancel>),
     Purge(purge::Purge),
     Jobs(jobs::Jobs),
     Lease(lease::Lease),
@@ -96,7 +99,8 @@ commands! {
     Ack(ack::Ack),
     Nack(nack::Nack),
     Extend(extend::Extend),
-    Redrive(redrive::Redrive),
+    Dead(Box<dead::Dead>),
+    Redrive(Box<redrive::Redrive>),
     Queues(queues::Queues),
     Drain(drain::Drain),
     Resume(drain::Resume),

@@ -256,6 +256,8 @@ pub struct ForecastView {
 pub struct TaskPage {
     /// The tasks, in the order of `due_at`.
     pub tasks: Vec<TaskView>,
+    /// The place of each of them: a list that goes on behind it has those that follow.
+    pub places: Vec<Place>,
     /// Tasks of the queue that were looked at, those that the filter leaves out among them.
     pub looked_at: usize,
     /// Where the next page starts; `None` at the end.

@@ -520,6 +520,8 @@ pub struct TaskFilter {
     pub due_to: Option<Timestamp>,
     /// With this tag.
     pub tag: Option<Tag>,
+    /// In this group.
+    pub group: Option<Group>,
     /// Dead, and given up for this.
     pub why: Option<Death>,
     /// Put with this change or before.
@@ -538,12 +540,13 @@ impl TaskFilter {
     /// Whether a task as it is shown is one of them.
     #[must_use]
     pub fn matches(&self, task: &TaskView) -> bool {
-        let Self { state, due_from, due_to, tag, why, put_until, changed_until } = self;
+        let Self { state, due_from, due_to, tag, group, why, put_until, changed_until } = self;
         let in_state = state.map_or(task.state != State::Dead, |state| state == task.state);
         in_state
             && due_from.is_none_or(|from| from <= task.due_at)
             && due_to.is_none_or(|to| task.due_at <= to)
             && tag.as_ref().is_none_or(|tag| task.body.tags.contains(tag))
+            && group.as_ref().is_none_or(|group| task.group.as_ref() == Some(group))
             && why.is_none_or(|why| task.dead.is_some_and(|dead| dead.why == why))
             && put_until.is_none_or(|until| task.put_seq <= until)
             && changed_until.is_none_or(|until| task.version <= until)

@@ -121,16 +121,22 @@ pub(crate) fn list(
     max: usize,
     after: Option<queue::Place>,
 ) -> queue::List {
-    let api::TaskFilter { state, due_from_ms, due_to_ms, tag } = filter;
+    queue::List { queue: queue.clone(), filter: task_filter(filter), max, after }
+}
+
+/// The members of a filter that the queue knows. The service looks a key up, and searches for the texts.
+pub(crate) fn task_filter(filter: &api::TaskFilter) -> queue::TaskFilter {
+    let api::TaskFilter { state, due_from_ms, due_to_ms, tag, group: in_group, reason, .. } = filter;
     let instant = |ms: i64| Timestamp::from_ms(ms).expect("parsed instants are not before 1970");
-    let filter = queue::TaskFilter {
+    queue::TaskFilter {
         state: state.map(Twin::twin),
         due_from: due_from_ms.map(instant),
         due_to: due_to_ms.map(instant),
         tag: tag.as_deref().map(|tag| queue::Tag::new(tag).expect("parsed tags are tags")),
+        group: in_group.as_deref().map(group),
+        why: reason.map(Twin::twin),
         ..queue::TaskFilter::default()
-    };
-    queue::List { queue: queue.clone(), filter, max, after }
+    }
 }
 
 pub(crate) fn redrive(queue: &QueueName, id: u64) -> queue::Redrive {
@@ -299,13 +305,22 @@ pub(crate) fn put_answer(task: &queue::TaskView) -> api::PutAnswer {
 
 pub(crate) fn task_body(task: &queue::TaskView) -> api::TaskBody {
     api::TaskBody {
+        payload: Some(payload_body(&task.body, task.step)),
+        timeline: moments_from(&task.body, task.step + 1),
+        ..task_head(task)
+    }
+}
+
+/// The task without its payload and its timeline.
+pub(crate) fn task_head(task: &queue::TaskView) -> api::TaskBody {
+    api::TaskBody {
         queue: task.queue.as_str().to_owned(),
         key: task.key.as_str().to_owned(),
         id: task.id,
         version: task.version.0,
         state: task.state.twin(),
         due_at_ms: task.due_at.as_ms(),
-        payload: payload_body(&task.body, task.step),
+        payload: None,
         tags: tag_texts(&task.body),
         priority: task.priority,
         group: group_text(task.group.as_ref()),
@@ -315,7 +330,7 @@ pub(crate) fn task_body(task: &queue::TaskView) -> api::TaskBody {
         expire_at_ms: task.expire_at.map(Timestamp::as_ms),
         failures: task.failures.iter().map(failure).collect(),
         dead: task.dead.as_ref().map(death),
-        timeline: moments_from(&task.body, task.step + 1),
+        timeline: Vec::new(),
         trace: task.trace.as_deref().and_then(api::TraceContext::read),
     }
 }

@@ -3,7 +3,7 @@
 use super::schema::{Schema, may, of, text};
 use crate::body::Body;
 use crate::export::{HeaderMembers, dead_schema, live_schema};
-use crate::filter::move_filter;
+use crate::filter::{dead_filter, move_filter};
 use crate::put::post;
 use crate::*;
 
@@ -28,6 +28,7 @@ fn requests() -> Vec<Schema> {
         PurgeBody::schema(),
         TaskFilter::schema(),
         move_filter(),
+        dead_filter(),
         SettingsBody::schema(),
         HistoryBody::schema(),
         RetryBody::schema(),
@@ -43,6 +44,11 @@ fn answers() -> Vec<Schema> {
     vec![
         PutAnswer::schema(),
         TaskBody::schema(),
+        TasksOfKey::schema(),
+        DeadGroupsBody::schema(),
+        DeadGroupBody::schema(),
+        DeadExampleBody::schema(),
+        BulkRedriveAnswer::schema(),
         TasksPage::schema(),
         FailureBody::schema(),
         LeasedTask::schema(),

@@ -87,8 +87,14 @@ operations! {
 
     /// Lists the tasks that are not dead, or those in one state, page by page.
     ListTasks: GET "/v1/queues/{q}/tasks", In(Read) {
-        query: "state", "due_from", "due_to", "tag", "limit", "cursor";
+        query: "state", "due_from", "due_to", "tag", "group", "key", "key_contains", "limit", "cursor", "payloads";
         200 Json("TasksPage"), "The page.";
+    }
+
+    /// Finds the live or dead tasks with one key in all queues that the token may see. It looks into 10,000 queues at most.
+    TasksOfKey: GET "/v1/tasks", Somewhere(Read) {
+        query: "key";
+        200 Json("TasksOfKey"), "The tasks.";
     }
 
     /// Runs up to 10,000 puts, patches and cancels, each on a line of its own.
@@ -171,14 +177,20 @@ operations! {
 
     /// Lists the dead tasks with their reasons, page by page.
     ListDead: GET "/v1/queues/{q}/dead", In(Read) {
-        query: "due_from", "due_to", "tag", "limit", "cursor";
+        query: "due_from", "due_to", "tag", "group", "key", "key_contains", "reason", "failure", "group_id", "limit", "cursor", "payloads";
         200 Json("TasksPage"), "The page.";
     }
 
-    /// Makes dead tasks ready again.
+    /// Groups dead tasks by the reason for which they were given up and by the text of their last failure. In the texts, numbers, UUIDs and quoted parts are made `#`, so that one cause is one group.
+    DeadGroups: GET "/v1/queues/{q}/dead/groups", In(Read) {
+        200 Json("DeadGroups"), "The groups of the newest 10,000 dead tasks, the largest group first.";
+    }
+
+    /// Makes dead tasks ready again. With `filter`, tasks that die after the call began stay dead.
     Redrive: POST "/v1/queues/{q}/dead/redrive", In(Admin), writes {
         body: may("Redrive");
-        200 Json("RedrivenOneOrMany"), "The task if the body has `key` or `id`, otherwise the result for each task.";
+        200 Json("RedrivenOneOrMany"), "The task if the body has `key` or `id`, the counts if it has `filter`, otherwise the result for each task.";
+        202 Json("Job"), "The filter finds many tasks, so a job does the work.", ["Location"];
         refuses: NotFound, Live, BacklogFull;
     }
 

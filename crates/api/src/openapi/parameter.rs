@@ -4,12 +4,12 @@ use serde_json::{Map, Value, json};
 
 use super::schema::{boolean, duration_like, integer, one_of, time_or_ms, word};
 use crate::{
-    Existing, ForecastScale, INTEGER_MAX, LIST_LIMIT_MAX, PREVIEW_MAX, ProblemKind, PutMode, SchedulesQuery,
-    TAG_BYTES_MAX, TaskState, WORKER_BYTES_MAX,
+    DeathReason, Existing, FAILURE_BYTES_MAX, ForecastScale, GROUP_BYTES_MAX, INTEGER_MAX, LIST_LIMIT_MAX,
+    PREVIEW_MAX, ProblemKind, PutMode, SchedulesQuery, TAG_BYTES_MAX, TaskState, WORKER_BYTES_MAX,
 };
 
 /// The part of a request that has a parameter.
-#[derive(Copy, Clone)]
+#[derive(Copy, Clone, PartialEq, Eq)]
 enum Location {
     Path,
     Query,
@@ -59,6 +59,20 @@ parameters! {
     "due_to": Query = time_or_ms();
     /// A tag that the tasks have.
     "tag": Query = word(TAG_BYTES_MAX);
+    /// The group of the tasks.
+    "group": Query = word(GROUP_BYTES_MAX);
+    /// The key of the task. It is looked up, so the answer comes at once. A dead task whose key a later task took is not found by it.
+    "key": Query = word(256);
+    /// A text that the keys of the tasks contain. Capital and small letters differ. A page looks at 20,000 tasks or for 0.2 s, so it may have few tasks or none and still a `next_cursor`; `looked_at` says how many it looked at.
+    "key_contains": Query = word(256);
+    /// The reason for which the tasks were given up.
+    "reason": Query = one_of(&DeathReason::ALL.map(DeathReason::name));
+    /// A text that the reason of a task's last failure contains. It is searched for as with `key_contains`.
+    "failure": Query = json!({ "type": "string", "minLength": 1, "maxLength": FAILURE_BYTES_MAX });
+    /// The id of a group of `GET /v1/queues/{q}/dead/groups`. Its tasks are searched for as with `key_contains`.
+    "group_id": Query = json!({ "type": "string", "pattern": "^[0-9a-f]{16}$" });
+    /// Whether the tasks have their payloads and timelines. Default: true.
+    "payloads": Query = boolean();
     /// The beginning of the names of the queues.
     "prefix": Query = json!({ "type": "string", "maxLength": 200, "pattern": "^([A-Za-z0-9+/;.$_()][A-Za-z0-9+/;.$_()-]*)?$" });
     /// Maximum number of entries on the page. Default: 100; for the list of all queues, no limit.
@@ -105,9 +119,24 @@ fn queue_name() -> Value {
     json!({ "type": "string", "minLength": 1, "maxLength": 200, "pattern": "^[A-Za-z0-9+/;.$_()][A-Za-z0-9+/;.$_()-]*$" })
 }
 
+impl Parameter {
+    /// Whether the parameter is a part of the path.
+    pub(super) fn is_in_path(&self) -> bool {
+        self.location == Location::Path
+    }
+
+    /// The name of the component. `key` is a part of some paths and a parameter of some queries.
+    fn component(&self) -> String {
+        let is_second = self.location == Location::Query
+            && parameters().iter().any(|other| other.name == self.name && other.is_in_path());
+        if is_second { format!("{}_query", self.name) } else { self.name.to_owned() }
+    }
+}
+
 /// All parameters, as components of the OpenAPI document.
 pub(super) fn all() -> Value {
     let described = |parameter: Parameter| {
+        let component = parameter.component();
         let Parameter { name, location, schema, what } = parameter;
         let (place, required) = match location {
             Location::Path => ("path", true),
@@ -116,13 +145,17 @@ pub(super) fn all() -> Value {
         };
         let described =
             json!({ "name": name, "in": place, "required": required, "description": what, "schema": schema });
-        (name.to_owned(), described)
+        (component, described)
     };
     Value::Object(parameters().into_iter().map(described).collect())
 }
 
-pub(super) fn reference_to(name: &str) -> Value {
-    json!({ "$ref": format!("#/components/parameters/{name}") })
+/// A reference to a parameter of the path, or to another one.
+pub(super) fn reference_to(name: &str, in_path: bool) -> Value {
+    let all = parameters();
+    let found = all.iter().find(|known| known.name == name && known.is_in_path() == in_path);
+    let component = found.expect("each is described").component();
+    json!({ "$ref": format!("#/components/parameters/{component}") })
 }
 
 /// The headers of answers.

@@ -43,7 +43,8 @@ fn route(page: &mut String, operation: &Operation, known: &[Parameter]) {
     let Operation { method, path, .. } = operation;
     line(page, format_args!("\n### `{method} {path}`\n\n{}. {}\n", operation.what(), whom(operation.needs)));
     for name in operation.query.iter().chain(operation.headers) {
-        let parameter = known.iter().find(|known| known.name == *name).expect("each is described");
+        let parameter =
+            known.iter().find(|known| known.name == *name && !known.is_in_path()).expect("each is described");
         let kind = if operation.headers.contains(name) { "header" } else { "parameter" };
         line(page, format_args!("- {kind} `{name}`: {}", parameter.what));
     }
@@ -54,7 +55,9 @@ fn route(page: &mut String, operation: &Operation, known: &[Parameter]) {
     }
     for answer in operation.answers {
         let given = match answer.content {
-            Content::Json("RedrivenOneOrMany") => format!("{} or {}", link("Stored"), link("Redriven")),
+            Content::Json("RedrivenOneOrMany") => {
+                format!("{}, {} or {}", link("Stored"), link("Redriven"), link("BulkRedriven"))
+            }
             Content::Json(schema) => link(schema),
             Content::JsonOrPage(schema) => format!("{} or `text/html`", link(schema)),
             Content::Lines(schema) => format!("{}, one on each line", link(schema)),

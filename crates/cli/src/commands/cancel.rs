@@ -9,6 +9,8 @@ use tickwheel_api::{BulkCancelAnswer, BulkCancelBody, CancelOutcome, JobAction, 
 
 use super::many::{self, Many};
 use super::which::Which;
+use crate::cli::Cli;
+use crate::filter::OfDead;
 use crate::output::{Row, say};
 
 /// Cancel a task, with a definite answer, or all tasks that a filter finds
@@ -22,10 +24,13 @@ Examples:
   tickwheel cancel close order:1
   tickwheel cancel close order:1 --revoke
   tickwheel cancel close --tag vip --due-to 2030-01-01T00:00:00Z --dry-run
+  tickwheel cancel close --state dead --failure \"card refused\" --dry-run
   tickwheel cancel close --all")]
 pub(crate) struct Cancel {
     #[command(flatten)]
     which: Which,
+    #[command(flatten)]
+    dead: OfDead,
 }
 
 impl Cancel {
@@ -34,7 +39,12 @@ impl Cancel {
     /// # Errors
     /// There is no server, or the task has another version.
     pub(crate) fn run(self) -> Result<ExitCode> {
-        let Some(key) = self.which.key("cancel") else { return self.many() };
+        let key = self.which.key("cancel");
+        if !self.dead.is_empty() && !self.which.filter.is_of_dead() {
+            let what = "--reason, --failure and --group-id select dead tasks: add --state dead";
+            Cli::misused("cancel", what.to_owned());
+        }
+        let Some(key) = key else { return self.many() };
         let Which { queue, if_match, revoke, remote, format, .. } = self.which;
         let outcome = remote.client()?.cancel(&queue, &key, RevokeQuery { revoke }, if_match)?;
         format.print([Outcome { queue, key, result: outcome }])?;
@@ -52,7 +62,7 @@ impl Cancel {
     fn many(self) -> Result<ExitCode> {
         let Which { queue, filter, dry_run, revoke, remote, format, .. } = self.which;
         let client = remote.client()?;
-        let body = BulkCancelBody { filter: filter.wanted(), dry_run, revoke };
+        let body = BulkCancelBody { filter: self.dead.added_to(filter.wanted()), dry_run, revoke };
         let many = |BulkCancelAnswer { matched, cancelled, skipped }| Many {
             queue: queue.clone(),
             action: JobAction::Cancel,

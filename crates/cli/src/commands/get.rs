@@ -65,7 +65,7 @@ impl Row for TaskBody {
             state_cell(self),
             self.attempt.to_string(),
             self.version.to_string(),
-            payload_cell(&self.payload),
+            self.payload.as_ref().map_or(String::new(), payload_cell),
         ]
     }
 }

@@ -10,10 +10,10 @@ use super::many::skipped_cell;
 use crate::output::{Format, Row, say};
 use crate::remote::Remote;
 
-/// Show the jobs that cancel, move or purge many tasks, or stop a job
+/// Show the jobs that cancel, move, purge or redrive many tasks, or stop a job
 ///
-/// The server carries out `tickwheel cancel`, `move` and `purge` as a job if they concern many tasks. A job goes on after its caller has
-/// left, and after a restart of the server. The server keeps the last 100 jobs that ended.
+/// The server carries out `tickwheel cancel`, `move`, `purge` and `redrive` as a job if they concern many tasks. A job goes on after its
+/// caller has left, and after a restart of the server. The server keeps the last 100 jobs that ended.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:

@@ -21,6 +21,7 @@ Examples:
   tickwheel ls close
   tickwheel ls close --state ready --limit 1000
   tickwheel ls close --tag vip --due-to 2030-01-01T00:00:00Z
+  tickwheel ls close --key-contains order: --group user:7
   tickwheel ls --all -o json | jq -r .key")]
 pub(crate) struct Ls {
     /// The queue [default: every queue]
@@ -64,8 +65,8 @@ impl Ls {
                     tasks.extend(page);
                 }
             }
-            if listing.has_more {
-                say(&format!("{} has more tasks; --limit N shows N, --all shows all", listing.queue));
+            if let Some(more) = listing.more() {
+                say(&more);
             }
         }
         if !self.format.is_json() {
@@ -80,10 +81,12 @@ impl Ls {
 }
 
 /// The tasks of one queue, page by page.
-struct Listing<'a> {
+pub(super) struct Listing<'a> {
     client: &'a Client,
     queue: String,
     query: ListQuery,
+    /// Whether dead tasks are listed.
+    is_dead: bool,
     left: usize,
     ended: bool,
     /// Whether the list goes on beyond the limit.
@@ -93,16 +96,29 @@ struct Listing<'a> {
 impl<'a> Listing<'a> {
     fn new(client: &'a Client, queue: String, filter: TaskFilter, limit: usize) -> Self {
         let query = ListQuery { filter, ..ListQuery::default() };
-        Self { client, queue, query, left: limit, ended: false, has_more: false }
+        Self { client, queue, query, is_dead: false, left: limit, ended: false, has_more: false }
+    }
+
+    /// The dead tasks of a queue.
+    pub(super) fn of_dead(client: &'a Client, queue: String, filter: TaskFilter, limit: usize) -> Self {
+        Self { is_dead: true, ..Self::new(client, queue, filter, limit) }
+    }
+
+    /// A line for the reader of a list that goes on beyond the limit.
+    pub(super) fn more(&self) -> Option<String> {
+        self.has_more.then(|| format!("{} has more tasks; --limit N shows N, --all shows all", self.queue))
     }
 
     /// The next page; it may be empty. `None`: the list ended, or the limit is reached.
-    fn next_page(&mut self) -> Result<Option<Vec<TaskBody>>> {
+    pub(super) fn next_page(&mut self) -> Result<Option<Vec<TaskBody>>> {
         if self.ended {
             return Ok(None);
         }
         self.query.limit = self.left.min(LIST_LIMIT_MAX);
-        let page = self.client.list(&self.queue, &self.query)?;
+        let page = match self.is_dead {
+            true => self.client.dead(&self.queue, &self.query)?,
+            false => self.client.list(&self.queue, &self.query)?,
+        };
         self.left -= page.tasks.len().min(self.left);
         self.query.cursor = page.next_cursor;
         self.has_more = self.query.cursor.is_some() && self.left == 0;

@@ -5,37 +5,49 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
-use tickwheel_api::{REDRIVE_MAX, RedriveBody, RedriveOutcome};
+use tickwheel_api::{BulkRedriveAnswer, JobAction, REDRIVE_MAX, RedriveBody, RedriveOutcome};
 use tickwheel_client::blocking::Client;
 
+use super::many::{self, Many};
 use crate::cli::Cli;
+use crate::filter::{Conditions, DEAD_FILTER, OfDead};
 use crate::output::{Format, Row, say};
 use crate::remote::Remote;
 use crate::values;
 
 /// Make dead tasks ready again
 ///
-/// Redriven tasks are ready at once, and their attempts are counted from zero. `tickwheel ls QUEUE --state dead` lists dead tasks. The exit
-/// code is 1 if one of the named tasks is not dead (`not_found`), or a live task has its key now (`live`), and if `--all` leaves tasks dead.
+/// Redriven tasks are ready at once, and their attempts are counted from zero. `tickwheel dead QUEUE` lists dead tasks, and `tickwheel dead
+/// QUEUE --groups` their causes of death. The exit code is 1 if one of the named tasks is not dead (`not_found`), or a live task has its key
+/// now (`live`), and if `--all` or a filter leaves tasks dead that it found.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
   tickwheel redrive close order:1 order:2
   tickwheel redrive close --id 7
+  tickwheel redrive close --failure \"card refused\" --dry-run
+  tickwheel redrive close --group-id 9f3a5c0e7b1d2468
   tickwheel redrive close --all")]
 pub(crate) struct Redrive {
     /// The queue
     #[arg(value_parser = values::queue)]
     queue: String,
     /// The keys of the tasks
-    #[arg(value_name = "KEY", value_parser = values::key)]
+    #[arg(value_name = "KEY", value_parser = values::key, conflicts_with_all = DEAD_FILTER)]
     keys: Vec<String>,
     /// The id of a task, if another task has had its key since; may be repeated
-    #[arg(long = "id", value_name = "ID", conflicts_with = "keys")]
+    #[arg(long = "id", value_name = "ID", conflicts_with = "keys", conflicts_with_all = DEAD_FILTER)]
     ids: Vec<u64>,
     /// All dead tasks, except those whose keys later tasks took; the command says how many these are
-    #[arg(long, conflicts_with_all = ["keys", "ids"])]
+    #[arg(long, conflicts_with_all = ["keys", "ids"], conflicts_with_all = DEAD_FILTER)]
     all: bool,
+    #[command(flatten)]
+    conditions: Conditions,
+    #[command(flatten)]
+    dead: OfDead,
+    /// Redrive no task, and print how many tasks the filter finds
+    #[arg(long, conflicts_with_all = ["keys", "ids", "all"])]
+    dry_run: bool,
     #[command(flatten)]
     remote: Remote,
     #[command(flatten)]
@@ -48,11 +60,15 @@ impl Redrive {
     /// # Errors
     /// There is no server, or it refuses.
     pub(crate) fn run(self) -> Result<ExitCode> {
-        if !self.all && self.keys.is_empty() && self.ids.is_empty() {
-            let what = "which tasks? give their keys, or ids with --id, or --all for every dead task";
+        let has_filter = !self.conditions.is_empty() || !self.dead.is_empty();
+        if !self.all && self.keys.is_empty() && self.ids.is_empty() && !has_filter {
+            let what = "which tasks? give their keys, or ids with --id, or a filter (--failure, --reason, --group-id, --tag, --group, --key-contains, --due-from, --due-to), or --all for every dead task";
             Cli::misused("redrive", format!("{what} of {}", self.queue));
         }
         let client = self.remote.client()?;
+        if has_filter {
+            return self.many(&client);
+        }
         if self.all {
             return self.all_of(&client);
         }
@@ -78,6 +94,22 @@ impl Redrive {
             result,
         }))?;
         Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    }
+
+    /// Redrives all dead tasks that the filter finds.
+    fn many(self, client: &Client) -> Result<ExitCode> {
+        let Self { queue, conditions, dead, dry_run, format, .. } = self;
+        let filter = dead.added_to(conditions.wanted());
+        let many = |BulkRedriveAnswer { matched, redriven, skipped }| Many {
+            queue: queue.clone(),
+            action: JobAction::Redrive,
+            dry_run,
+            matched,
+            done: redriven,
+            skipped,
+        };
+        let answered = client.redrive_many(&queue, &filter, dry_run)?.map(many);
+        many::finish(client, &format, answered)
     }
 
     /// Calls the server until no task is left that it can redrive, and says why the others stay dead.

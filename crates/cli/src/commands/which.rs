@@ -3,13 +3,10 @@
 use clap::Args;
 
 use crate::cli::Cli;
-use crate::filter::Filter;
+use crate::filter::{FILTER, Filter};
 use crate::output::Format;
 use crate::remote::Remote;
 use crate::values;
-
-/// Options that select many tasks and exclude a key.
-const MANY: [&str; 5] = ["all", "state", "due_from", "due_to", "tag"];
 
 /// The arguments that `cancel` and `move` share.
 #[derive(Args, Debug)]
@@ -18,13 +15,13 @@ pub(super) struct Which {
     #[arg(value_parser = values::queue)]
     pub(super) queue: String,
     /// The task's key
-    #[arg(value_parser = values::key, conflicts_with_all = MANY)]
+    #[arg(value_parser = values::key, conflicts_with_all = FILTER)]
     key: Option<String>,
     /// Only if the task has this version
-    #[arg(long, value_name = "VERSION", value_parser = values::version, conflicts_with_all = MANY)]
+    #[arg(long, value_name = "VERSION", value_parser = values::version, conflicts_with = "all", conflicts_with_all = FILTER)]
     pub(super) if_match: Option<u64>,
     /// Every task that is not dead
-    #[arg(long, conflicts_with_all = ["state", "due_from", "due_to", "tag"])]
+    #[arg(long, conflicts_with = "key", conflicts_with_all = FILTER)]
     all: bool,
     #[command(flatten)]
     pub(super) filter: Filter,
@@ -45,7 +42,7 @@ impl Which {
     /// filter nor `--all`.
     pub(super) fn key(&self, subcommand: &str) -> Option<String> {
         if self.key.is_none() && !self.all && self.filter.is_empty() {
-            let what = "which tasks? give a key, or a filter (--tag, --state, --due-from, --due-to), or --all for every task";
+            let what = "which tasks? give a key, or a filter (--tag, --group, --key-contains, --state, --due-from, --due-to), or --all for every task";
             Cli::misused(subcommand, format!("{what} of {}", self.queue));
         }
         self.key.clone()

@@ -257,6 +257,77 @@ fn a_dead_task_is_listed_and_redriven() {
 }
 
 #[test]
+fn dead_tasks_are_grouped_and_redriven_by_their_cause() {
+    let world = World::new();
+    for (key, reason) in [("a", "HTTP 503 of 10.0.0.1"), ("b", "HTTP 500 of 10.0.0.2"), ("c", "no money")] {
+        assert_eq!(world.run(&["put", "close", key, "--max-attempts", "1", "--group", "g"]).code, 0);
+        let leased = world.run(&["lease", "close", "-o", "json"]);
+        let token = member(&leased.out, "token").to_owned();
+        assert_eq!(world.run(&["nack", "close", &token, "--reason", reason]).code, 0);
+    }
+    let groups = world.run(&["dead", "close", "--groups", "-o", "json"]);
+    let group = groups.out.lines().find(|line| line.contains("HTTP # of #")).expect("a group");
+    let id = member(group, "id");
+    assert!(group.contains(r#""count":2"#) && groups.err.is_empty(), "{group} {}", groups.err);
+    let table = world.run(&["dead", "close", "--groups", "-o", "table"]);
+    assert!(table.out.starts_with("GROUP") && table.out.contains(id), "{}", table.out);
+    let listed = world.run(&["dead", "close", "--group-id", id, "-o", "table"]);
+    assert!(listed.out.contains("HTTP 503") && !listed.out.contains("no money"), "{}", listed.out);
+    let by_text = world.run(&["dead", "close", "--failure", "money", "-o", "json"]);
+    assert_eq!((by_text.out.lines().count(), member(&by_text.out, "key")), (1, "c"));
+    for (words, matched, done) in [
+        (&["redrive", "close", "--group-id", id, "--dry-run"][..], 2, 0),
+        (&["redrive", "close", "--group-id", id, "--key-contains", "a"], 1, 1),
+        (&["redrive", "close", "--failure", "HTTP", "--reason", "max_attempts", "--group", "g"], 1, 1),
+        (&["redrive", "close", "--failure", "HTTP"], 0, 0),
+    ] {
+        let ran = world.run(&[words, &["-o", "json"]].concat());
+        let expected = format!(r#"{{"queue":"close","matched":{matched},"redriven":{done}}}"#);
+        assert_eq!((ran.code, ran.out.trim()), (0, expected.as_str()), "{words:?}: {}", ran.err);
+    }
+    assert_eq!(world.run(&["put", "close", "c", "--in", "1h"]).code, 0);
+    let live = world.run(&["redrive", "close", "--failure", "money", "-o", "json"]);
+    assert!(live.code == 1 && live.err.contains("1 have keys that live tasks have now"), "{}", live.err);
+    let cancelled = world.run(&["cancel", "close", "--state", "dead", "--failure", "money", "-o", "json"]);
+    assert!(cancelled.out.trim().ends_with(r#""matched":1,"cancelled":1}"#), "{}", cancelled.out);
+    let refused = world.run(&["cancel", "close", "--tag", "t", "--failure", "money"]);
+    assert!(refused.code == 2 && refused.err.contains("--state dead"), "{}", refused.err);
+    for words in [
+        &["redrive", "close", "a", "--failure", "x"][..],
+        &["redrive", "close", "--all", "--dry-run"],
+        &["dead", "close", "--groups", "--failure", "x"],
+        &["cancel", "close", "a", "--group", "g"],
+    ] {
+        let ran = world.run(words);
+        assert!(ran.code == 2 && ran.err.contains("cannot be used with"), "{words:?}: {}", ran.err);
+    }
+}
+
+#[test]
+fn tasks_are_found_by_key_and_by_a_part_of_it() {
+    let world = World::new();
+    for (queue, key) in [("close", "order:1"), ("remind", "order:1"), ("close", "cart:1")] {
+        assert_eq!(world.run(&["put", queue, key, "--in", "1h", "--group", key]).code, 0);
+    }
+    let found = world.run(&["find", "order:1", "-o", "json"]);
+    let queues: Vec<&str> = found.out.lines().map(|line| member(line, "queue")).collect();
+    assert_eq!((found.code, queues), (0, vec!["close", "remind"]));
+    let none = world.run(&["find", "Order:1"]);
+    assert!(none.code == 1 && none.err.contains("case-sensitive"), "{}", none.err);
+    for filter in [["--key-contains", "order"], ["--group", "order:1"]] {
+        let listed = world.run(&[&["ls", "close", "-o", "json"], &filter[..]].concat());
+        assert_eq!(
+            (listed.out.lines().count(), member(&listed.out, "key")),
+            (1, "order:1"),
+            "{}",
+            listed.err
+        );
+    }
+    let moved = world.run(&["move", "close", "--key-contains", "cart", "--by", "1h", "-o", "json"]);
+    assert!(moved.out.contains(r#""moved":1"#), "{} {}", moved.out, moved.err);
+}
+
+#[test]
 fn a_server_drains_and_takes_tasks_again() {
     let world = World::new();
     for _ in 0..2 {

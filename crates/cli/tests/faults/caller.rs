@@ -183,7 +183,8 @@ impl<'a> Caller<'a> {
     }
 
     fn live(&self, task: &TaskBody) -> Answer {
-        let number = self.number(&task.key, &task.payload.bytes);
+        let payload = task.payload.as_ref().expect("a task of a get has its payload");
+        let number = self.number(&task.key, &payload.bytes);
         Answer::Live { due_ms: task.due_at_ms, number, version: task.version }
     }
 

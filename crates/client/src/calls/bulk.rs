@@ -4,7 +4,8 @@ use hyper::Method;
 use serde::de::DeserializeOwned;
 use tickwheel_api::path::queue_path;
 use tickwheel_api::{
-    BulkCancelAnswer, BulkCancelBody, BulkMoveAnswer, BulkMoveBody, JobBody, JobsBody, PurgeAnswer, PurgeBody,
+    BulkCancelAnswer, BulkCancelBody, BulkMoveAnswer, BulkMoveBody, BulkRedriveAnswer, JobBody, JobsBody,
+    PurgeAnswer, PurgeBody, RedriveBody, TaskFilter,
 };
 
 use crate::call::{Call, LONG_TIMEOUT, Request, calls};
@@ -38,6 +39,16 @@ calls! {
     /// See [`ClientError`](crate::ClientError).
     fn purge(queue: &str, body: PurgeBody) -> Result<PurgeAnswer, JobBody> {
         many(queue, "purge", body.to_json())
+    }
+
+    /// Makes all dead tasks ready again that a filter finds; its state is not looked at. `Err` in the answer: the tasks are too many to wait
+    /// for, so a job does the work, see [`job`](Self::job). An answer may take 10 minutes.
+    ///
+    /// # Errors
+    ///
+    /// See [`ClientError`](crate::ClientError).
+    fn redrive_many(queue: &str, filter: &TaskFilter, dry_run: bool) -> Result<BulkRedriveAnswer, JobBody> {
+        many(queue, "dead/redrive", RedriveBody::Filter { filter: filter.clone(), dry_run }.to_json())
     }
 
     /// The running jobs and the last ended ones. The newest comes first.

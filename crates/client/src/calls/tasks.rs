@@ -4,8 +4,9 @@ use hyper::Method;
 use hyper::header::HeaderName;
 use tickwheel_api::path::{queue_path, task_path};
 use tickwheel_api::{
-    BatchLine, BatchResult, CancelAnswer, CancelOutcome, ListQuery, PatchBody, PutAnswer, PutBody, PutQuery,
-    RedriveAnswer, RedriveBody, RevokeQuery, StoryBody, TaskBody, TaskFilter, TasksPage,
+    BatchLine, BatchResult, CancelAnswer, CancelOutcome, DeadGroupsBody, ListQuery, PatchBody, PutAnswer,
+    PutBody, PutQuery, RedriveAnswer, RedriveBody, RevokeQuery, StoryBody, TaskBody, TaskFilter, TasksOfKey,
+    TasksPage, TasksQuery,
 };
 
 use crate::call::{Call, Request, calls};
@@ -113,7 +114,7 @@ calls! {
     }
 
     /// Redrives dead tasks: those that `body` names one by one, or all. For [`RedriveBody::Key`] and [`RedriveBody::Id`] the answer has one
-    /// result, too.
+    /// result, too. [`RedriveBody::Filter`] has another answer, see [`redrive_many`](Self::redrive_many).
     ///
     /// # Errors
     ///
@@ -145,6 +146,23 @@ calls! {
         let filter = TaskFilter { state: None, ..query.filter.clone() };
         let query = ListQuery { filter, ..query.clone() };
         Request::get(queue_path(queue, "dead")).query(&query.to_query()).answer()
+    }
+
+    /// The newest dead tasks, grouped by their causes of death.
+    ///
+    /// # Errors
+    ///
+    /// See [`ClientError`].
+    fn dead_groups(queue: &str) -> DeadGroupsBody { Request::get(queue_path(queue, "dead/groups")).answer() }
+
+    /// The live or dead tasks of one key in all queues that the token may see.
+    ///
+    /// # Errors
+    ///
+    /// See [`ClientError`].
+    fn tasks_of_key(key: &str) -> TasksOfKey {
+        let query = TasksQuery { key: key.to_owned() };
+        Request::get("/v1/tasks").query(&query.to_query()).answer()
     }
 }
 

@@ -51,7 +51,7 @@ fn every_call_as_it_goes_out() {
     assert!(!client.put("a;b", "é", &PutBody::default(), PutQuery::default(), None).expect("put").created);
     let task = client.get("close", "..").expect("get");
     assert_eq!(
-        (task.state, task.payload.bytes.as_slice()),
+        (task.state, task.payload.as_ref().expect("a payload").bytes.as_slice()),
         (TaskState::Scheduled, br#"{"a": 1}"#.as_slice())
     );
     let patch = PatchBody { due: Some(Due::At(5)), ..PatchBody::default() };
@@ -72,6 +72,7 @@ fn every_call_as_it_goes_out() {
         filter: TaskFilter { state: Some(TaskState::Ready), ..TaskFilter::default() },
         limit: 5,
         cursor: Some("a=b&c".into()),
+        payloads: true,
     };
     assert_eq!(client.list("q", &list).expect("list").tasks.len(), 1);
     assert_eq!(client.queues().expect("queues")[0].leased, 3);

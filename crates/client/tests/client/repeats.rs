@@ -52,6 +52,7 @@ const CALLS: &[(&str, Sends)] = &[
     }),
     ("configure", |client| client.configure("q", &SettingsBody::default()).map(drop)),
     ("dead", |client| client.dead("q", &ListQuery::default()).map(drop)),
+    ("dead_groups", |client| client.dead_groups("q").map(drop)),
     ("delete_queue", |client| client.delete_queue("q").map(drop)),
     ("delete_schedule", |client| client.delete_schedule("q", "n", None).map(drop)),
     ("drain", |client| client.drain("q").map(drop)),
@@ -90,6 +91,7 @@ const CALLS: &[(&str, Sends)] = &[
     ("queues", |client| client.queues().map(drop)),
     ("reconfigure", |client| client.reconfigure("q", b"{}".to_vec()).map(drop)),
     ("redrive", |client| client.redrive("q", &RedriveBody::Id(1)).map(drop)),
+    ("redrive_many", |client| client.redrive_many("q", &TaskFilter::default(), false).map(drop)),
     ("release", |client| client.release("q", "k", None).map(drop)),
     ("resume", |client| client.resume("q").map(drop)),
     ("resume_server", |client| client.resume_server().map(drop)),
@@ -99,6 +101,7 @@ const CALLS: &[(&str, Sends)] = &[
     ("stop_backup", |client| client.stop_backup(1).map(drop)),
     ("stop_job", |client| client.stop_job(1).map(drop)),
     ("story", |client| client.story("q", "k").map(drop)),
+    ("tasks_of_key", |client| client.tasks_of_key("k").map(drop)),
     ("whoami", |client| client.whoami().map(drop)),
 ];
 

@@ -127,19 +127,20 @@ impl Engine {
                 Err(Unavailable::Indeterminate { why: Arc::clone(why) })
             }
             _ => {
-                let views = page.tasks.iter().filter_map(|task| self.view_of(task));
-                let (tasks, looked_at) = match &list {
-                    Listing::All(_) => (views.collect(), page.tasks.len()),
+                let place = |task: &Task| Place { due_at: task.due_at, put_seq: task.put_seq };
+                let views = page.tasks.iter().filter_map(|task| Some((self.view_of(task)?, place(task))));
+                let ((tasks, places), looked_at) = match &list {
+                    Listing::All(_) => (views.unzip(), page.tasks.len()),
                     Listing::Queue(List { filter, .. }) => {
                         let of_then = |task: &&Arc<Task>| {
                             filter.put_until.is_none_or(|until| task.put_seq <= until)
                                 && filter.changed_until.is_none_or(|until| task.version <= until)
                         };
                         let looked_at = page.tasks.iter().filter(of_then).count();
-                        (views.filter(|view| filter.matches(view)).collect(), looked_at)
+                        (views.filter(|(view, _)| filter.matches(view)).unzip(), looked_at)
                     }
                 };
-                Ok(TaskPage { tasks, looked_at, next: page.next, as_of: self.applied })
+                Ok(TaskPage { tasks, places, looked_at, next: page.next, as_of: self.applied })
             }
         };
         self.answer(call, Answer::List(answer));

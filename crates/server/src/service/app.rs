@@ -44,6 +44,8 @@ pub(crate) struct App {
     pub(crate) settings: tokio::sync::Mutex<()>,
     /// The lock is held while a forecast is made.
     pub(crate) forecasts: Arc<tokio::sync::Mutex<()>>,
+    /// The lock is held while dead tasks are grouped.
+    pub(crate) dead_groups: tokio::sync::Mutex<()>,
     /// The delay of each delay level.
     pub(crate) levels: Levels,
     /// Whether payloads are taken that some JSON readers reject.
@@ -79,6 +81,7 @@ impl App {
             stopping,
             settings: tokio::sync::Mutex::new(()),
             forecasts: Arc::default(),
+            dead_groups: tokio::sync::Mutex::default(),
             levels,
             lax_json: false,
             spans,

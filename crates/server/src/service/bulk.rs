@@ -7,6 +7,8 @@ use crate::access::producer::Producer;
 use crate::access::refusal::Refusal;
 use crate::base::aside::Steps;
 use crate::service::app::App;
+use crate::service::lookup::by_key;
+use crate::service::sieve::Sieve;
 use crate::service::work::{Found, FoundOnce, Tally, Work};
 use crate::translate;
 
@@ -60,6 +62,14 @@ impl Bulk {
         let Some(filter) = self.work.filter(at.part) else {
             return Ok(Step { found: Vec::new(), looked_at: 0, next: None });
         };
+        let next_part = || {
+            let part = at.part + 1;
+            self.work.filter(part).map(|_| Position { part, after: None })
+        };
+        if let Some(found) = by_key(queue, &self.queue, &filter).await? {
+            let found: Vec<_> = found.into_iter().filter_map(|task| Found::of(task, &self.work)).collect();
+            return Ok(Step { found, looked_at: 1, next: next_part() });
+        }
         let mut list = translate::list(&self.queue, &filter, PAGE, at.after);
         list.filter.put_until = self.as_of;
         // A moved task comes later in the list. It must not be moved again there, not even after a restart that does
@@ -67,16 +77,15 @@ impl Bulk {
         // work began.
         list.filter.changed_until = self.as_of.filter(|_| self.work.leaves_tasks());
         let page = queue.list(list).await.map_err(|error| translate::unavailable(&error))?;
-        let TaskPage { tasks, looked_at, next, as_of } = page;
+        let TaskPage { tasks, looked_at, next, as_of, .. } = page;
+        let next = next.map(|place| Position { after: Some(place), ..at }).or_else(next_part);
         self.as_of.get_or_insert(as_of);
-        let next = match next {
-            Some(place) => Some(Position { after: Some(place), ..at }),
-            None => {
-                let part = at.part + 1;
-                self.work.filter(part).map(|_| Position { part, after: None })
+        let (sieve, mut steps, mut found) = (Sieve::of(&filter), Steps::default(), Vec::new());
+        for task in tasks {
+            if sieve.passes(&task, &mut steps).await {
+                found.extend(Found::of(task, &self.work));
             }
-        };
-        let found = tasks.into_iter().filter_map(|task| Found::of(task, &self.work)).collect();
+        }
         Ok(Step { found, looked_at, next })
     }
 

@@ -77,7 +77,7 @@ impl Job {
         let filter = work.filter(self.at.part).unwrap_or_default();
         let latest = match work {
             Work::Move(moving) => moving.latest,
-            Work::Cancel(_) | Work::Purge(_) => None,
+            Work::Cancel(_) | Work::Purge(_) | Work::Redrive(_) => None,
         };
         let kept = Kept {
             job: self.body.clone(),
@@ -115,7 +115,7 @@ mod tests {
     use tickwheel_queue::Place;
 
     use super::*;
-    use crate::service::work::Move;
+    use crate::service::work::{Move, Redriving};
 
     fn bulk(work: Work) -> Bulk {
         Bulk { queue: QueueName::new("shop/close").expect("a name"), work, as_of: Some(Seq(41)) }
@@ -173,6 +173,10 @@ mod tests {
         let purge = Work::Purge(PurgeBody { dry_run: true, revoke: true });
         let job = Job { at: Position { part: 1, after: place() }, ..Job::new(bulk(purge), 20_000) };
         assert_eq!(Job::read(0, &job.value()), Some(job.clone()));
+        let filter = TaskFilter { key_contains: Some("order".to_owned()), ..filter() };
+        let redrive = Work::Redrive(Redriving { filter, dry_run: false });
+        let again = Job { at: Position { part: 0, after: place() }, ..Job::new(bulk(redrive), 20_000) };
+        assert_eq!(Job::read(0, &again.value()), Some(again));
         let beyond = Job { at: Position { part: 2, after: None }, ..job };
         assert_eq!(Job::read(0, &beyond.value()), None, "it has two lists");
     }

@@ -1,14 +1,15 @@
-//! The work on each of many tasks: cancel, move or purge.
+//! The work on each of many tasks: cancel, move, purge or redrive.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
 use tickwheel_api::{
-    BulkCancelBody, BulkMoveBody, JobAction, MoveTo, Problem, PurgeBody, SkippedBody, TaskFilter, TaskState,
+    BulkCancelBody, BulkMoveBody, JobAction, MoveTo, Problem, PurgeBody, RedriveBody, SkippedBody,
+    TaskFilter, TaskState,
 };
 use tickwheel_queue::{
     Act, Acted, ById, ByIdError, Cancel, CancelError, Cancelled, Key, Patch, PatchError, Pending, Queue,
-    QueueName, Seq, TaskView, Timestamp,
+    QueueName, Redrive, RedriveError, Seq, TaskView, Timestamp,
 };
 
 use crate::translate;
@@ -19,6 +20,7 @@ pub(crate) enum Work {
     Cancel(BulkCancelBody),
     Move(Move),
     Purge(PurgeBody),
+    Redrive(Redriving),
 }
 
 /// A move, and the latest instant that its sender may give to a task.
@@ -30,13 +32,21 @@ pub(crate) struct Move {
     pub(crate) latest: Option<Timestamp>,
 }
 
+/// A redrive of the dead tasks that a filter finds.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Redriving {
+    /// The state is not looked at.
+    pub(crate) filter: TaskFilter,
+    pub(crate) dry_run: bool,
+}
+
 /// A task as it was found.
 pub(crate) struct Found {
     key: Key,
     id: u64,
     version: Seq,
     due_at: Timestamp,
-    /// The task is named by its id: a dead task whose key a later task took, and each dead task of a purge.
+    /// The task is named by its id: a dead task whose key a later task took, and each dead task of a purge or redrive.
     by_id: bool,
 }
 
@@ -73,6 +83,7 @@ pub(crate) enum Asked {
     Cancel(Pending<Cancelled, CancelError>),
     End(Pending<Acted, ByIdError>),
     Move(Pending<TaskView, PatchError>),
+    Redrive(Pending<TaskView, RedriveError>),
     /// The queue was not asked to change the task, because its instant would be too late.
     TooFar,
 }
@@ -90,7 +101,7 @@ impl Found {
         let TaskView { key, id, version, due_at, dead, .. } = task;
         let keyless = dead.is_some_and(|dead| dead.keyless);
         let by_id = match work {
-            Work::Purge(_) => dead.is_some(),
+            Work::Purge(_) | Work::Redrive(_) => dead.is_some(),
             Work::Cancel(_) => keyless,
             Work::Move(_) => false,
         };
@@ -104,6 +115,7 @@ impl Work {
             Self::Cancel(_) => JobAction::Cancel,
             Self::Move(_) => JobAction::Move,
             Self::Purge(_) => JobAction::Purge,
+            Self::Redrive(_) => JobAction::Redrive,
         }
     }
 
@@ -112,6 +124,7 @@ impl Work {
             Self::Cancel(body) => body.dry_run,
             Self::Move(moving) => moving.body.dry_run,
             Self::Purge(body) => body.dry_run,
+            Self::Redrive(redriving) => redriving.dry_run,
         }
     }
 
@@ -120,6 +133,7 @@ impl Work {
             Self::Cancel(body) => body.revoke,
             Self::Move(moving) => moving.body.revoke,
             Self::Purge(body) => body.revoke,
+            Self::Redrive(_) => false,
         }
     }
 
@@ -131,14 +145,17 @@ impl Work {
             (Self::Move(moving), 0) => moving.body.filter.clone(),
             (Self::Purge(_), 0) => TaskFilter::default(),
             (Self::Purge(_), 1) => TaskFilter { state: Some(TaskState::Dead), ..TaskFilter::default() },
+            (Self::Redrive(redriving), 0) => {
+                TaskFilter { state: Some(TaskState::Dead), ..redriving.filter.clone() }
+            }
             _ => return None,
         };
         Some(filter)
     }
 
-    /// Whether the work leaves its tasks in the lists, so that it may find them again.
+    /// Whether the work may find its tasks again: a moved task stays in the list, and a redriven one may die again.
     pub(crate) fn leaves_tasks(&self) -> bool {
-        matches!(self, Self::Move(_))
+        matches!(self, Self::Move(_) | Self::Redrive(_))
     }
 
     /// The request as JSON, for [`read`](Self::read).
@@ -147,6 +164,9 @@ impl Work {
             Self::Cancel(body) => body.to_json(),
             Self::Move(moving) => moving.body.to_json(),
             Self::Purge(body) => body.to_json(),
+            Self::Redrive(Redriving { filter, dry_run }) => {
+                RedriveBody::Filter { filter: filter.clone(), dry_run: *dry_run }.to_json()
+            }
         }
     }
 
@@ -156,6 +176,13 @@ impl Work {
             JobAction::Cancel => BulkCancelBody::parse(request).map(Self::Cancel),
             JobAction::Move => BulkMoveBody::parse(request).map(|body| Self::Move(Move { body, latest })),
             JobAction::Purge => PurgeBody::parse(request).map(Self::Purge),
+            JobAction::Redrive => match RedriveBody::parse(request) {
+                Ok(RedriveBody::Filter { filter, dry_run }) => {
+                    Ok(Self::Redrive(Redriving { filter, dry_run }))
+                }
+                Ok(_) => return None,
+                Err(refused) => Err(refused),
+            },
         };
         read.ok()
     }
@@ -165,6 +192,7 @@ impl Work {
         let on_lease = translate::on_lease(self.revoke());
         let key = || found.key.clone();
         match self {
+            Self::Redrive(_) => Asked::Redrive(queue.redrive(Redrive { queue: name.clone(), id: found.id })),
             _ if found.by_id => {
                 // A purge also removes a dead task that became ready meanwhile.
                 let if_version = Some(found.version).filter(|_| !matches!(self, Self::Purge(_)));
@@ -211,6 +239,14 @@ impl Asked {
         let Tally { done, skipped } = tally;
         let reason = match self {
             Self::TooFar => &mut skipped.too_far,
+            Self::Redrive(pending) => match pending.await {
+                Ok(_) => done,
+                Err(RedriveError::NotFound) => &mut skipped.changed,
+                Err(RedriveError::Live { .. }) => &mut skipped.live,
+                Err(RedriveError::BacklogFull { .. }) => &mut skipped.backlog_full,
+                Err(RedriveError::Unavailable(why)) => return Err(translate::unavailable(&why)),
+                Err(other) => return Err(translate::unknown(&other)),
+            },
             Self::Cancel(pending) => match pending.await {
                 Ok(Cancelled::Cancelled | Cancelled::Revoked) => done,
                 Err(CancelError::Unavailable(why)) => return Err(translate::unavailable(&why)),

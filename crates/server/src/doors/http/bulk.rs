@@ -3,8 +3,8 @@
 use axum::http::StatusCode;
 use axum::response::Response;
 use tickwheel_api::{
-    BadRequest, BulkCancelAnswer, BulkCancelBody, BulkMoveAnswer, BulkMoveBody, JobAction, MoveTo,
-    PurgeAnswer, PurgeBody,
+    BadRequest, BulkCancelAnswer, BulkCancelBody, BulkMoveAnswer, BulkMoveBody, BulkRedriveAnswer, JobAction,
+    MoveTo, PurgeAnswer, PurgeBody,
 };
 use tickwheel_queue::{Due, QueueName, Timestamp};
 
@@ -27,7 +27,7 @@ handlers! {
 async fn cancel(mut call: Call) -> Result<Response, Refusal> {
     refuse_version(&call)?;
     let work = Work::Cancel(call.read(BulkCancelBody::parse).await?);
-    run(&call.caller, call.queue(), work).await
+    run(&call.caller, Right::Produce, call.queue(), work).await
 }
 
 /// `POST move`: gives another due time to the tasks that a filter finds, or counts them.
@@ -44,14 +44,14 @@ async fn moving(mut call: Call) -> Result<Response, Refusal> {
         caller.admit_due(Due::At(Timestamp::from_ms(ms).unwrap_or_default()))?;
     }
     let latest = caller.latest();
-    run(caller, call.queue(), Work::Move(Move { body, latest })).await
+    run(caller, Right::Produce, call.queue(), Work::Move(Move { body, latest })).await
 }
 
 /// `POST purge`: removes all tasks, live and dead, or counts them.
 async fn purge(mut call: Call) -> Result<Response, Refusal> {
     refuse_version(&call)?;
     let work = Work::Purge(call.read(PurgeBody::parse).await?);
-    run(&call.caller, call.queue(), work).await
+    run(&call.caller, Right::Produce, call.queue(), work).await
 }
 
 /// Refuses `If-Match`, because many tasks have many versions.
@@ -65,8 +65,14 @@ fn refuse_version(call: &Call) -> Result<(), Refusal> {
     }
 }
 
-async fn run(caller: &Caller, queue: &QueueName, work: Work) -> Result<Response, Refusal> {
-    caller.may(Right::Produce, queue)?;
+/// Does the work for a caller that needs this right, or begins a job.
+pub(super) async fn run(
+    caller: &Caller,
+    right: Right,
+    queue: &QueueName,
+    work: Work,
+) -> Result<Response, Refusal> {
+    caller.may(right, queue)?;
     let action = work.action();
     let done = Bulk::new(queue.clone(), work).run(&caller.app, caller.producer()).await?;
     Ok(answered(action, done))
@@ -84,5 +90,8 @@ fn answered(action: JobAction, done: Done) -> Response {
         }
         JobAction::Move => answer::json(StatusCode::OK, &BulkMoveAnswer { matched, moved: done, skipped }),
         JobAction::Purge => answer::json(StatusCode::OK, &PurgeAnswer { matched, purged: done, skipped }),
+        JobAction::Redrive => {
+            answer::json(StatusCode::OK, &BulkRedriveAnswer { matched, redriven: done, skipped })
+        }
     }
 }

@@ -1,27 +1,46 @@
-//! `/v1/queues/{q}/dead` and `/v1/queues/{q}/dead/redrive`: dead tasks.
+//! `/v1/queues/{q}/dead/groups` and `/v1/queues/{q}/dead/redrive`: dead tasks.
 
 use axum::http::StatusCode;
 use axum::response::Response;
 use tickwheel_api::{
-    Problem, REDRIVE_MAX, RedriveAnswer, RedriveBody, RedriveOutcome, TaskFilter, TaskState,
+    DeadGroupsBody, Problem, REDRIVE_MAX, RedriveAnswer, RedriveBody, RedriveOutcome, TaskFilter, TaskState,
+    no_query,
 };
 use tickwheel_queue::{GetError, Key, Pending, QueueName, RedriveError, State, TaskView};
 
 use crate::access::refusal::Refusal;
 use crate::access::tokens::Right;
-use crate::base::aside::Steps;
+use crate::base::aside::{Steps, aside};
 use crate::doors::http::answer;
+use crate::doors::http::bulk;
 use crate::doors::http::call::Call;
 use crate::doors::http::routes::handlers;
 use crate::service::caller::Caller;
+use crate::service::dead::group::groups;
+use crate::service::dead::newest::newest;
+use crate::service::work::{Redriving, Work};
 use crate::translate;
 
 handlers! {
+    DeadGroups => grouped,
     Redrive => redrive,
 }
 
 /// The largest number of pages that a call for all tasks reads. With millions of tasks this takes some seconds.
 const PAGES_MAX: usize = 1_000;
+
+/// `GET groups`: the newest dead tasks, grouped by their causes of death.
+async fn grouped(call: Call) -> Result<Response, Refusal> {
+    no_query(call.query())?;
+    let (caller, queue) = (&call.caller, call.queue());
+    caller.may(Right::Read, queue)?;
+    // One list of groups is made at a time, because each may read many tasks.
+    let _alone = caller.app.dead_groups.lock().await;
+    let newest = newest(&caller.app.queue, queue).await?;
+    let (looked_at, window) = (newest.corpses.len() as u64, newest.window);
+    let groups = aside(move || groups(newest.corpses)).await?;
+    Ok(answer::json(StatusCode::OK, &DeadGroupsBody { groups, looked_at, window }))
+}
 
 /// `POST redrive`: redrives one, some, or all dead tasks.
 ///
@@ -34,6 +53,10 @@ async fn redrive(mut call: Call) -> Result<Response, Refusal> {
     let mut steps = Steps::default();
     let (ids, more, keyless) = match body {
         RedriveBody::Id(id) => return one(caller, queue, id).await,
+        RedriveBody::Filter { filter, dry_run } => {
+            let work = Work::Redrive(Redriving { filter, dry_run });
+            return bulk::run(caller, Right::Admin, queue, work).await;
+        }
         RedriveBody::Key(text) => {
             let key = Key::new(&text).map_err(|error| translate::name_refused(&error))?;
             let id = dead_id(caller.app.queue.get(translate::get(queue, &key)).await)?;

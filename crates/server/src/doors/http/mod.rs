@@ -39,6 +39,7 @@ pub(crate) mod queues;
 pub(crate) mod routes;
 pub(crate) mod rows;
 pub(crate) mod schedules;
+mod search;
 pub(crate) mod story;
 mod stream;
 pub(crate) mod tasks;

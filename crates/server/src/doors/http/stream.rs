@@ -230,7 +230,7 @@ mod tests {
 
     #[tokio::test]
     async fn further_members_follow_the_list() {
-        let page = TasksPage { tasks: Vec::new(), next_cursor: Some("c".to_owned()) };
+        let page = TasksPage { tasks: Vec::new(), next_cursor: Some("c".to_owned()), looked_at: None };
         let expected = serde_json::to_vec(&page).expect("JSON");
         let rest = ",\"next_cursor\":\"c\"".to_owned();
         let answer = super::tasks(Vec::<u64>::new(), |_| 0, |task| *task, rest).await;

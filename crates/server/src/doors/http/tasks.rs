@@ -4,10 +4,8 @@ use axum::http::StatusCode;
 use axum::http::header::LOCATION;
 use axum::response::Response;
 use tickwheel_api::path::task_path;
-use tickwheel_api::{
-    BadRequest, CancelAnswer, ListQuery, PatchBody, PutBody, PutQuery, RevokeQuery, no_body,
-};
-use tickwheel_queue::{KeyAct, Put, PutError, PutMode, QueueName, Stored};
+use tickwheel_api::{BadRequest, CancelAnswer, PatchBody, PutBody, PutQuery, RevokeQuery, no_body};
+use tickwheel_queue::{KeyAct, Put, PutError, PutMode, Stored};
 
 use crate::access::refusal::Refusal;
 use crate::base::aside::{LONG_BYTES, aside};
@@ -15,10 +13,7 @@ use crate::doors::http::answer;
 use crate::doors::http::call::Call;
 use crate::doors::http::header::idempotency_key;
 use crate::doors::http::routes::handlers;
-use crate::doors::http::stream;
-use crate::service::caller::Caller;
 use crate::translate;
-use crate::translate::cursor::Cursor;
 
 handlers! {
     PutTask => put,
@@ -28,15 +23,7 @@ handlers! {
     CancelTask => cancel,
     RunTask => run,
     ReleaseTask => release,
-    ListTasks => list,
-    ListDead => list_dead,
 }
-
-/// The number of tasks, including those of other queues, that the queue may look at for one page. Then the page
-/// ends with a cursor, full or not.
-const LOOKED_AT_MAX: usize = 100_000;
-/// The largest number of questions to the queue for one page.
-const ROUNDS_MAX: usize = 2_000;
 
 /// `PUT`: schedules the task of this key, or changes the live one.
 async fn put(mut call: Call) -> Result<Response, Refusal> {
@@ -121,49 +108,9 @@ async fn act(mut call: Call, act: KeyAct) -> Result<Response, Refusal> {
     Ok(answer::versioned(StatusCode::OK, task.version, &translate::put_answer(&task)))
 }
 
-/// `GET` on the collection: one page of the live tasks, in the order of `due_at`.
-async fn list(call: Call) -> Result<Response, Refusal> {
-    page(&call.caller, call.queue(), ListQuery::parse(call.query())?).await
-}
-
-/// `GET` on the dead tasks: one page. The task that will be forgotten first comes first.
-async fn list_dead(call: Call) -> Result<Response, Refusal> {
-    page(&call.caller, call.queue(), ListQuery::parse_dead(call.query())?).await
-}
-
-async fn page(caller: &Caller, queue: &QueueName, query: ListQuery) -> Result<Response, Refusal> {
-    let filter = &query.filter;
-    let after = match &query.cursor {
-        Some(text) => Some(Cursor::read(text, queue, filter).ok_or_else(foreign_cursor)?.place),
-        None => None,
-    };
-    let (mut tasks, mut after) = (Vec::new(), after);
-    // The queue goes through the tasks of all queues in the order of time. So the answer to one question may be
-    // empty, and another question is needed.
-    for _ in 0..(LOOKED_AT_MAX / query.limit).clamp(1, ROUNDS_MAX) {
-        let page = caller.list(translate::list(queue, filter, query.limit - tasks.len(), after))?.await?;
-        tasks.extend(page.tasks);
-        after = page.next;
-        if after.is_none() || tasks.len() >= query.limit {
-            break;
-        }
-    }
-    let next = after.map(|place| Cursor { place }.write(queue, filter));
-    let rest = format!(",\"next_cursor\":{}", next.map_or("null".to_owned(), |next| format!("\"{next}\"")));
-    Ok(stream::tasks(tasks, |task| task.body.payload_bytes(), translate::task_body, rest).await)
-}
-
 fn no_version_yet() -> BadRequest {
     let hint = "leave it out, or PUT the task under its key";
     BadRequest::header("If-Match", "means nothing to a POST, which makes a new task", hint)
-}
-
-fn foreign_cursor() -> BadRequest {
-    BadRequest::parameter(
-        "cursor",
-        "is not a cursor of this list",
-        "send the `next_cursor` of the page before as it is, with the same queue and filter",
-    )
 }
 
 /// 201 with the `Location` of a new task, 200 for a replaced one.

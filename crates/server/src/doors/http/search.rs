@@ -1,0 +1,181 @@
+//! `GET /v1/queues/{q}/tasks`, `GET /v1/queues/{q}/dead` and `GET /v1/tasks`: tasks that are searched for.
+
+use std::time::{Duration, Instant};
+
+use axum::response::Response;
+use tickwheel_api::{BadRequest, LIST_LIMIT_MAX, ListQuery, TasksQuery};
+use tickwheel_queue::{GetError, Key, ListQueues, Place, QueueName, TaskPage, TaskView};
+
+use crate::access::refusal::Refusal;
+use crate::access::tokens::Right;
+use crate::base::aside::Steps;
+use crate::base::queue_pages::QueuePages;
+use crate::doors::http::call::Call;
+use crate::doors::http::routes::handlers;
+use crate::doors::http::stream;
+use crate::service::caller::Caller;
+use crate::service::lookup::by_key;
+use crate::service::sieve::Sieve;
+use crate::translate;
+use crate::translate::cursor::Cursor;
+
+handlers! {
+    ListTasks => list,
+    ListDead => list_dead,
+    TasksOfKey => of_key,
+}
+
+/// The number of tasks that the queue may look at for one page. Then the page ends with a cursor, full or not.
+const LOOKED_AT_MAX: usize = 100_000;
+/// The same for a page of tasks with a text, and the time for such a page.
+const SCANNED_MAX: usize = 20_000;
+const SCAN_TIME: Duration = Duration::from_millis(200);
+/// The largest number of tasks in one question to the queue.
+const ASKED_MAX: usize = 1_000;
+/// The largest number of questions to the queue for one page. The queue goes through the tasks of all queues, so an
+/// answer may have no task of this one.
+const ROUNDS_MAX: usize = 200;
+
+/// The largest number of queues in which one call looks for a key, and the number of look-ups that are sent together.
+const QUEUES_MAX: usize = 10_000;
+const QUEUES_TOGETHER: usize = 1_000;
+
+/// `GET` on the collection: one page of the live tasks, in the order of `due_at`.
+async fn list(call: Call) -> Result<Response, Refusal> {
+    page(&call.caller, call.queue(), ListQuery::parse(call.query())?).await
+}
+
+/// `GET` on the dead tasks: one page. The task that will be forgotten first comes first.
+async fn list_dead(call: Call) -> Result<Response, Refusal> {
+    page(&call.caller, call.queue(), ListQuery::parse_dead(call.query())?).await
+}
+
+async fn page(caller: &Caller, queue: &QueueName, query: ListQuery) -> Result<Response, Refusal> {
+    caller.may(Right::Read, queue)?;
+    let filter = &query.filter;
+    let after = match &query.cursor {
+        Some(text) => Some(Cursor::read(text, queue, filter).ok_or_else(foreign_cursor)?.place),
+        None => None,
+    };
+    let page = match by_key(&caller.app.queue, queue, filter).await? {
+        Some(found) => Page { tasks: found.into_iter().collect(), ..Page::default() },
+        None => searched(caller, queue, &query, after).await?,
+    };
+    let next = page.next.map(|place| Cursor { place }.write(queue, filter));
+    let next = next.map_or("null".to_owned(), |next| format!("\"{next}\""));
+    let looked_at = page.looked_at.map_or(String::new(), |tasks| format!(",\"looked_at\":{tasks}"));
+    let rest = format!(",\"next_cursor\":{next}{looked_at}");
+    Ok(match query.payloads {
+        true => stream::tasks(page.tasks, |task| task.body.payload_bytes(), translate::task_body, rest).await,
+        false => stream::tasks(page.tasks, |_| 0, translate::task_head, rest).await,
+    })
+}
+
+/// The tasks of a page.
+#[derive(Default)]
+struct Page {
+    tasks: Vec<TaskView>,
+    /// The place after which the next page begins.
+    next: Option<Place>,
+    /// The number of tasks that were looked at, if texts were searched for.
+    looked_at: Option<usize>,
+}
+
+/// Searches until the page is full, or until it has looked at enough.
+async fn searched(
+    caller: &Caller,
+    queue: &QueueName,
+    query: &ListQuery,
+    mut after: Option<Place>,
+) -> Result<Page, Refusal> {
+    let (filter, limit) = (&query.filter, query.limit);
+    let (sieve, begun, mut steps) = (Sieve::of(filter), Instant::now(), Steps::default());
+    let (mut tasks, mut looked_at, mut asked) = (Vec::new(), 0, limit);
+    for _ in 0..ROUNDS_MAX {
+        let page = caller.list(translate::list(queue, filter, asked, after))?.await?;
+        let TaskPage { tasks: found, places, looked_at: looked, next, .. } = page;
+        looked_at += looked;
+        after = next;
+        let last = found.len().saturating_sub(1);
+        for (at, (task, place)) in found.into_iter().zip(places).enumerate() {
+            if !sieve.passes(&task, &mut steps).await {
+                continue;
+            }
+            tasks.push(task);
+            if tasks.len() == limit {
+                // The next page begins behind this task, or behind all that were looked at.
+                after = if at < last { Some(place) } else { next };
+                break;
+            }
+        }
+        let is_enough = match sieve.is_open() {
+            true => looked_at >= LOOKED_AT_MAX,
+            false => looked_at >= SCANNED_MAX || begun.elapsed() >= SCAN_TIME,
+        };
+        if after.is_none() || tasks.len() >= limit || is_enough {
+            break;
+        }
+        // Where few tasks match, longer questions find more of them.
+        asked = (2 * asked).min(ASKED_MAX);
+    }
+    Ok(Page { tasks, next: after, looked_at: Some(looked_at).filter(|_| !sieve.is_open()) })
+}
+
+/// `GET /v1/tasks`: the tasks of one key in the queues of the caller's scope.
+async fn of_key(call: Call) -> Result<Response, Refusal> {
+    let query = TasksQuery::parse(call.query())?;
+    let key = Key::new(&query.key).map_err(|error| translate::name_refused(&error))?;
+    let caller = &call.caller;
+    let (queues, mut truncated) = queues_of(caller).await?;
+    let (mut tasks, mut steps) = (Vec::new(), Steps::default());
+    for together in queues.chunks(QUEUES_TOGETHER) {
+        if tasks.len() >= LIST_LIMIT_MAX {
+            truncated = true;
+            break;
+        }
+        // The look-ups are sent together, so that the store reads for them together.
+        let mut asked = Vec::with_capacity(together.len());
+        for queue in together {
+            asked.push(caller.get(translate::get(queue, &key))?);
+            steps.did(0).await;
+        }
+        for pending in asked {
+            match pending.await {
+                Ok(task) => tasks.push(task),
+                Err(GetError::Unavailable(why)) => return Err(translate::unavailable(&why).into()),
+                Err(_) => {}
+            }
+            steps.did(0).await;
+        }
+    }
+    truncated |= tasks.len() > LIST_LIMIT_MAX;
+    tasks.truncate(LIST_LIMIT_MAX);
+    let rest = format!(",\"truncated\":{truncated}");
+    Ok(stream::tasks(tasks, |task| task.body.payload_bytes(), translate::task_body, rest).await)
+}
+
+/// The queues that the caller may see, by name, and whether there are more than one call looks into.
+async fn queues_of(caller: &Caller) -> Result<(Vec<QueueName>, bool), Refusal> {
+    let mut queues = Vec::new();
+    for prefix in caller.grant().prefixes() {
+        let list = ListQueues { prefix: prefix.into(), ..ListQueues::default() };
+        let mut pages = QueuePages::new(&caller.app.queue, list);
+        while let Some(page) = pages.next().await? {
+            let known = page.into_iter().map(|counts| counts.queue).filter(|queue| caller.covers(queue));
+            queues.extend(known);
+            if queues.len() > QUEUES_MAX {
+                queues.truncate(QUEUES_MAX);
+                return Ok((queues, true));
+            }
+        }
+    }
+    Ok((queues, false))
+}
+
+fn foreign_cursor() -> BadRequest {
+    BadRequest::parameter(
+        "cursor",
+        "is not a cursor of this list",
+        "send the `next_cursor` of the page before as it is, with the same queue and filter",
+    )
+}

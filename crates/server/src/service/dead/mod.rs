@@ -1,0 +1,4 @@
+//! Dead tasks, grouped by their causes of death.
+
+pub(crate) mod group;
+pub(crate) mod newest;
