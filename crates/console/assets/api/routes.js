@@ -11,17 +11,14 @@ import { Problem, address, call, stream } from './client.js';
  *
  * | route | answer |
  * |---|---|
- * | `GET .../dead/groups` | `{groups: [{id, reason, how, failure, count, first, last, examples: [{key, id, text}]}], looked_at}` |
- * | `POST .../dead/redrive` | with `filter` and `dry_run`: `{matched, redriven}` or a job |
  * | `GET /v1/events?topics=wheel` | `wheel`, at most four a second: `{now, levels: [{slot_ms, slots, at, occupied}], len}`; for `occupied` see `runsOf` |
- * | `GET /v1/tasks?key=` | `{tasks: [task], truncated}` |
  * | `POST /v1/schedules/preview` | the body of a schedule, `?count=`; answers as the preview of a stored one |
  */
 export const HAS = {
-    searchKey: false,
-    taskEverywhere: false,
-    deadGroups: false,
-    deadFilter: false,
+    searchKey: true,
+    taskEverywhere: true,
+    deadGroups: true,
+    deadFilter: true,
     schedulesSorted: false,
     previewUnsaved: false,
     wheel: false,

@@ -116,6 +116,8 @@ export const en = {
     'dead.title': 'Dead tasks',
     'dead.window': 'The groups are made of {n} of {all} dead tasks.',
     'dead.window_all': '{n} dead task.|All {n} dead tasks.',
+    'dead.window_newest': 'The groups are made of the newest {n} of {all} dead tasks.',
+    'dead.window_part': 'The groups are made of {n} of {all} dead tasks, and not of the newest: too many died at one time.',
     'delete.text': 'The queue has no tasks. Its settings are deleted; the queue exists again when it is used again.',
     'delete.title': 'Delete the queue {queue}',
     'drain.text': 'The queue takes no new tasks, and delivers those that it has, until it is resumed.',

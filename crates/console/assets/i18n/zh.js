@@ -115,6 +115,8 @@ export const zh = {
     'dead.title': '死信',
     'dead.window': '分类依据 {all} 个死信中的 {n} 个。',
     'dead.window_all': '全部 {n} 个死信。',
+    'dead.window_newest': '分类依据 {all} 个死信中最新的 {n} 个。',
+    'dead.window_part': '分类依据 {all} 个死信中的 {n} 个，但不是最新的：同一时刻的死信太多。',
     'delete.text': '队列没有任务。它的设置会被删除；再次使用时队列重新出现。',
     'delete.title': '删除队列 {queue}',
     'drain.text': '队列不再接受新任务，已有的照常投递，直到恢复。',

@@ -33,7 +33,7 @@ const GroupCard = ({ queue, group, onRedrive, onCancel }) => html`
         <p class="dim">${t('dead.first')} <${Time} ms=${Date.parse(group.first)} />, ${t('dead.last')} <${Time} ms=${Date.parse(group.last)} /></p>
         <ul class="examples">${group.examples.map((example) => html`<li><${TaskLink} queue=${queue} key_=${example.key} />${example.text && html` <span class="dim cut">${example.text}</span>`}</li>`)}</ul>
         <div class="buttons">
-            ${!routes.HAS.deadGroups && html`<a class="button" href=${href('dead', { queue }, { view: 'list', group: group.id })}>${t('dead.list_group')}</a>`}
+            <a class="button" href=${href('dead', { queue }, { view: 'list', group: group.id })}>${t('dead.list_group')}</a>
             ${may('admin') && routes.HAS.deadGroups === routes.HAS.deadFilter && html`<button type="button" class="primary" onClick=${onRedrive}>${t('dead.redrive_group')}</button>`}
             ${may('produce') && routes.HAS.deadFilter && html`<button type="button" class="danger" onClick=${onCancel}>${t('dead.cancel_group')}</button>`}
         </div>
@@ -80,9 +80,20 @@ export function Dead({ queue, query }) {
             if (routes.HAS.deadGroups) {
                 const [groups, page] = await Promise.all([
                     routes.deadGroups(queue, signal),
-                    routes.dead(queue, { limit: String(SHOWN), cursor: query.cursor ?? '' }, signal),
+                    routes.dead(
+                        queue,
+                        { limit: String(SHOWN), cursor: query.cursor ?? '', group_id: query.group ?? '', payloads: 'false' },
+                        signal,
+                    ),
                 ]);
-                return { dead: counts.dead, groups: groups.groups, window: groups.looked_at, tasks: page.tasks, more: page.next_cursor };
+                return {
+                    dead: counts.dead,
+                    groups: groups.groups,
+                    window: groups.looked_at,
+                    part: groups.window === 'part',
+                    tasks: page.tasks,
+                    more: page.next_cursor,
+                };
             }
             const tasks = [];
             let cursor = '';
@@ -94,7 +105,7 @@ export function Dead({ queue, query }) {
             }
             return { dead: counts.dead, groups: groupsOf(tasks), window: tasks.length, tasks, more: cursor || null };
         },
-        [queue, pages, query.cursor ?? ''],
+        [queue, pages, query.cursor ?? '', query.group ?? ''],
     );
     const [opened, setOpen] = useState(/** @type {{what: string, of: string, group?: any, ids?: number[]} | null} */ (null));
     const [error, setError] = useState(/** @type {any} */ (null));
@@ -137,12 +148,12 @@ export function Dead({ queue, query }) {
                     ${may('produce') && html`<button type="button" class="danger" onClick=${() => ask('cancel_all')}>${t('dead.cancel_all')}</button>`}
                     <button type="button" class="quiet" onClick=${live.reload}>${t('action.reload')}</button>
                 </div>
-                <p class="dim">${data.window >= data.dead ? t('dead.window_all', { n: data.dead }) : t('dead.window', { n: data.window, all: data.dead })}
+                <p class="dim">${data.window >= data.dead ? t('dead.window_all', { n: data.dead }) : t(data.part ? 'dead.window_part' : routes.HAS.deadGroups ? 'dead.window_newest' : 'dead.window', { n: data.window, all: data.dead })}
                     ${!routes.HAS.deadGroups && data.more && pages < WINDOW / PAGE && html` <button type="button" onClick=${() => setQuery({ pages: pages + 1 })}>${t('search.on')}</button>`}</p>
                 ${
                     list
                         ? html`
-                        ${query.group && !routes.HAS.deadGroups && html`<p>${t('dead.of_group', { n: chosen.length })} <a href=${href('dead', { queue }, { view: 'list' })}>${t('search.clear')}</a></p>`}
+                        ${query.group && html`<p>${t('dead.of_group', { n: data.groups.find((/** @type {any} */ group) => group.id === query.group)?.count ?? chosen.length })} <a href=${href('dead', { queue }, { view: 'list' })}>${t('search.clear')}</a></p>`}
                         <${DeadTable} queue=${queue} tasks=${chosen.slice(0, shown)} onRedrive=${one} />
                         ${routes.HAS.deadGroups && html`<${Pager} first=${!query.cursor} more=${data.more !== null} onFirst=${() => setQuery({ cursor: '' }, false)} onNext=${() => setQuery({ cursor: data.more }, false)} text=${t('page.tasks', { n: data.tasks.length })} />`}
                         ${chosen.length > shown && html`<div class="pager"><button type="button" onClick=${() => setQuery({ shown: shown + SHOWN })}>${t('page.more')}</button></div>`}`

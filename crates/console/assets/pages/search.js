@@ -97,7 +97,7 @@ export function Search({ queue, query }) {
     const live = useLive(
         async (signal) => {
             if (wrong.length > 0) return null;
-            const page = await routes.tasks(queue, { ...filter, limit, cursor: query.cursor ?? '' }, signal);
+            const page = await routes.tasks(queue, { ...filter, limit, cursor: query.cursor ?? '', payloads: 'false' }, signal);
             if (page.looked_at === undefined) return page;
             // A scan says how far it is. The pages before are counted in the address.
             const all = await routes.queue(queue, signal);
