@@ -55,7 +55,7 @@ for (const language of LANGUAGES) {
                 await page.getByRole('button', { name: word(button, {}, language), exact: true }).click();
                 await page.getByRole('dialog').waitFor();
                 await page.waitForFunction(() => document.querySelector('dialog .loading') === null);
-                await isAccessible(page, `the dialog of ${button}`, 'aria-dialog-name');
+                await isAccessible(page, `the dialog of ${button}`, 'button-name');
                 await page.keyboard.press('Escape');
                 await page.getByRole('dialog').waitFor({ state: 'detached' });
             }

@@ -21,6 +21,7 @@ export class Server {
     constructor(program) {
         this.program = program;
         this.url = '';
+        this.virtual = false;
         /** The token of the calls. @type {string | null} */
         this.token = null;
         /** @type {import('node:child_process').ChildProcess | null} */
@@ -33,6 +34,7 @@ export class Server {
      * @param {string} [listen]
      */
     async start(options, listen = '127.0.0.1:0') {
+        this.virtual = options.includes('--virtual-clock');
         const words = ['serve', '--listen', listen, '--beanstalk', 'off', '--log', 'error', ...options];
         const child = spawn(this.program, words, { env: environment, stdio: ['ignore', 'pipe', 'pipe'] });
         this.child = child;

@@ -17,7 +17,7 @@ const PICTURES = `${ROOT}target/console-tests/`;
 
 /**
  * @typedef {object} Stage
- * @property {(server: {url: string}, path: string, options?: import('./page.js').Options) => Promise<any>} open Opens a page of the console.
+ * @property {(server: {url: string, virtual?: boolean}, path: string, options?: import('./page.js').Options) => Promise<any>} open Opens a page of the console.
  * @property {(options?: string[]) => Promise<Server>} serve Starts a server, whose clock is virtual unless options are given.
  * @property {() => Promise<Server>} world The server with the tasks of a shop, for stories that change nothing.
  * @property {(undo: () => any) => void} atEnd
@@ -52,6 +52,8 @@ async function tell({ name, run }) {
             const opened = await open(browser, at(server.url, path), options);
             pages.push(opened);
             const { page } = opened;
+            // A page begins again when it knows the time of a virtual clock, and what was typed before is gone.
+            if (server.virtual && !options.refused?.includes(403)) await page.locator('.banner').getByText(/2030-/).waitFor();
             page.load = (/** @type {string} */ other) => page.goto(at(server.url, other));
             // As a link does it, which is quicker.
             page.show = (/** @type {string} */ other) =>
