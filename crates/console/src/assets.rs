@@ -36,7 +36,6 @@ pub(crate) const ASSETS: &[Asset] = &[
     asset!("i18n/zh.js"),
     asset!("logic/duration.js"),
     asset!("logic/events.js"),
-    asset!("logic/failures.js"),
     asset!("logic/filter.js"),
     asset!("logic/horizon.js"),
     asset!("logic/instant.js"),

@@ -1,43 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { groupsOf, isIn, redriveMany, shape } from '../assets/logic/failures.js';
 import { bulkFilter, dueBetween, endedBadly, moveOf, moveTo, parameters, parseDue, withZone } from '../assets/logic/filter.js';
 import { readTags, repeatsWithinAnHour, writeTags, tasksAYear, yearStrip } from '../assets/logic/recurrence.js';
 import { eventsOf, holdUps, whyNot } from '../assets/logic/story.js';
-
-test('failures that differ in numbers and names are one group', () => {
-    assert.equal(shape('connect to "smtp1.example.com" failed: timeout after 250 ms'), 'connect to # failed: timeout after # ms');
-    assert.equal(shape('job 7f3c2a10-1b2c-4d5e-8f90-abcdef012345 at 10:15:02.5'), 'job # at #');
-    assert.equal(shape('deadbeef01 refused'), '# refused');
-    assert.equal(shape('facade refused'), 'facade refused');
-    const dead = (/** @type {string} */ key, /** @type {string} */ reason, /** @type {string} */ at) => ({
-        key,
-        id: 1,
-        reason: 'max_attempts',
-        dead_at: at,
-        failures: [{ how: 'nacked', reason }],
-    });
-    const tasks = [
-        dead('a', 'HTTP 500', '2030-01-02'),
-        dead('b', 'HTTP 503', '2030-01-01'),
-        dead('c', 'no route', '2030-01-03'),
-        { key: 'd', id: 2, reason: 'expired', dead_at: '2030-01-04' },
-    ];
-    const groups = groupsOf(tasks);
-    assert.deepEqual(
-        groups.map((g) => [g.failure, g.count]),
-        [
-            ['HTTP #', 2],
-            ['', 1],
-            ['no route', 1],
-        ],
-    );
-    assert.deepEqual([groups[0].first, groups[0].last], ['2030-01-01', '2030-01-02']);
-    assert.deepEqual(
-        tasks.filter((task) => isIn(task, groups[0].id)).map((task) => task.key),
-        ['a', 'b'],
-    );
-});
 
 test('due times are read as instants and as lengths from now', () => {
     const now = Date.parse('2030-01-01T00:00:00Z');
@@ -120,27 +85,6 @@ test('only a job that is done has the number of all tasks', () => {
     for (const state of ['failed', 'stopped', 'lost']) assert.equal(endedBadly({ id: 1, state, matched: 5 }), true, state);
     for (const answer of [{ id: 1, state: 'done' }, { id: 1, state: 'running' }, { matched: 5 }, undefined])
         assert.equal(endedBadly(answer), false);
-});
-
-test('a redrive of all stops at the number that was confirmed, and when its dialog is closed', async () => {
-    /** @type {any[]} */
-    let sent = [];
-    const calls = {
-        redrive: async (/** @type {any} */ body) => {
-            sent.push(body.ids?.length ?? 'all');
-            const n = body.ids?.length ?? 1000;
-            return { matched: n, redriven: n, more: true };
-        },
-        list: async (/** @type {number} */ limit) => Array.from({ length: limit }, (_, i) => i + 1),
-    };
-    assert.deepEqual(await redriveMany(calls, { most: 2300, stopped: () => false }), { matched: 2300, redriven: 2300 });
-    assert.deepEqual(sent, ['all', 'all', 300]);
-    sent = [];
-    assert.equal((await redriveMany(calls, { most: 5000, stopped: () => sent.length === 2 })).redriven, 2000);
-    sent = [];
-    const ids = Array.from({ length: 1500 }, (_, i) => i);
-    assert.equal((await redriveMany(calls, { ids, stopped: () => false })).redriven, 1500);
-    assert.deepEqual(sent, [1000, 500]);
 });
 
 test('each line of the form of a schedule is a tag, with its commas', () => {

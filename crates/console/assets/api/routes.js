@@ -17,8 +17,6 @@ import { Problem, address, call, stream } from './client.js';
 export const HAS = {
     searchKey: true,
     taskEverywhere: true,
-    deadGroups: true,
-    deadFilter: true,
     schedulesSorted: false,
     previewUnsaved: false,
     wheel: false,
@@ -151,7 +149,7 @@ export const leases = async (query, signal) => (await call('GET', ['v1', 'leases
 export const dead = async (queue, query, signal) => (await call('GET', queuePath(queue, 'dead'), { query, signal })).data;
 /** @param {string} queue @param {Signal} signal */
 export const deadGroups = async (queue, signal) => (await call('GET', queuePath(queue, 'dead', 'groups'), { signal, long: true })).data;
-/** @param {string} queue @param {Record<string, any>} body One of `key id keys ids`, or `filter` where the server has it. */
+/** @param {string} queue @param {Record<string, any>} body One of `key id keys ids`, or `filter` with `dry_run`. */
 export const redrive = async (queue, body) => (await call('POST', queuePath(queue, 'dead', 'redrive'), { body, long: true })).data;
 
 // Jobs

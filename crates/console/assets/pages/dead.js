@@ -3,39 +3,37 @@
 import { html, useEffect, useState } from '../vendor/preact.js';
 import { number, t } from '../i18n/index.js';
 import * as routes from '../api/routes.js';
-import { groupsOf, isIn, redriveMany } from '../logic/failures.js';
 import { href, setQuery } from '../state/location.js';
 import { useLive } from '../state/live.js';
 import { may } from '../state/session.js';
-import { Empty, Failure, Loaded, QueueTabs, TaskLink, Time } from '../ui/parts.js';
+import { Empty, Failure, Field, Loaded, QueueTabs, TaskLink, Time } from '../ui/parts.js';
 import { Pager, Table } from '../ui/table.js';
-import { Confirm, ended } from '../ui/dialog.js';
+import { Confirm } from '../ui/dialog.js';
 
-/** The newest tasks that groups are made of, where the browser makes them. */
-const WINDOW = 10_000;
-const PAGE = 1000;
-/** A list shows this number of tasks at first. */
-const SHOWN = 100;
+const LIMIT = 100;
+const REASONS = ['max_attempts', 'expired', 'buried'];
+/** The members of a filter of dead tasks. */
+const MEMBERS = ['group_id', 'reason', 'failure', 'tag', 'key_contains'];
 
 /** @param {any} task */
 const lastFailure = (task) => task.failures?.[task.failures.length - 1];
 
-/** @param {{queue: string, group: import('../logic/failures.js').Group, onRedrive: () => void, onCancel: () => void}} props */
+/** @param {{queue: string, group: any, onRedrive: () => void, onCancel: () => void}} props */
 const GroupCard = ({ queue, group, onRedrive, onCancel }) => html`
     <article class="group">
         <div class="group-head">
             <strong class="count">${number(group.count)}</strong>
             <div>
                 <h2>${t(`reason.${group.reason}`)}${group.how ? html` · ${t(`how.${group.how}`)}` : ''}</h2>
-                ${group.failure ? html`<pre class="reason">${group.failure}</pre>` : html`<p class="dim">${t('dead.no_text')}</p>`}
+                ${group.failure ? html`<pre class="reason">${group.failure}</pre>` : group.how && html`<p class="dim">${t('dead.no_text')}</p>`}
             </div>
         </div>
         <p class="dim">${t('dead.first')} <${Time} ms=${Date.parse(group.first)} />, ${t('dead.last')} <${Time} ms=${Date.parse(group.last)} /></p>
-        <ul class="examples">${group.examples.map((example) => html`<li><${TaskLink} queue=${queue} key_=${example.key} />${example.text && html` <span class="dim cut">${example.text}</span>`}</li>`)}</ul>
+        <ul class="examples">${group.examples.map((/** @type {any} */ example) => html`<li><${TaskLink} queue=${queue} key_=${example.key} />${example.text && html` <span class="dim cut">${example.text}</span>`}</li>`)}</ul>
         <div class="buttons">
-            <a class="button" href=${href('dead', { queue }, { view: 'list', group: group.id })}>${t('dead.list_group')}</a>
-            ${may('admin') && routes.HAS.deadGroups === routes.HAS.deadFilter && html`<button type="button" class="primary" onClick=${onRedrive}>${t('dead.redrive_group')}</button>`}
-            ${may('produce') && routes.HAS.deadFilter && html`<button type="button" class="danger" onClick=${onCancel}>${t('dead.cancel_group')}</button>`}
+            <a class="button" href=${href('dead', { queue }, { view: 'list', group_id: group.id })}>${t('dead.list_group')}</a>
+            ${may('admin') && html`<button type="button" class="primary" onClick=${onRedrive}>${t('dead.redrive_group')}</button>`}
+            ${may('produce') && html`<button type="button" class="danger" onClick=${onCancel}>${t('dead.cancel_group')}</button>`}
         </div>
     </article>
 `;
@@ -71,131 +69,123 @@ const DeadTable = ({ queue, tasks, onRedrive }) => html`
     ]} />
 `;
 
+/** The fields of the list. @param {{queue: string, query: Record<string, string>}} props */
+function Form({ queue, query }) {
+    const [fields, setFields] = useState(query);
+    const shown = JSON.stringify(MEMBERS.map((name) => query[name] ?? ''));
+    useEffect(() => setFields(query), [shown]);
+    const change = (/** @type {string} */ name, /** @type {string} */ value) => setFields({ ...fields, [name]: value });
+    const text = (/** @type {string} */ name, /** @type {string} */ label) => html`
+        <${Field} id=${`dead-${name}`} label=${t(label)}>
+            <input id=${`dead-${name}`} data-search=${name === 'failure'} autocomplete="off" spellcheck=${false} value=${fields[name] ?? ''} onInput=${(/** @type {any} */ e) => change(name, e.target.value)} />
+        <//>`;
+    return html`
+        <form class="search" role="search" onSubmit=${(/** @type {Event} */ event) => {
+            event.preventDefault();
+            setQuery({ ...Object.fromEntries(MEMBERS.map((name) => [name, fields[name] ?? ''])), cursor: '' }, false);
+        }}>
+            ${text('failure', 'dead.failure_contains')}
+            <${Field} id="dead-reason" label=${t('task.reason')}>
+                <select id="dead-reason" value=${fields.reason ?? ''} onChange=${(/** @type {any} */ e) => change('reason', e.target.value)}>
+                    <option value="">${t('search.any_state')}</option>
+                    ${REASONS.map((reason) => html`<option value=${reason} selected=${fields.reason === reason}>${t(`reason.${reason}`)}</option>`)}
+                </select>
+            <//>
+            ${text('tag', 'search.tag')}${text('key_contains', 'search.key_contains')}
+            <div class="buttons">
+                <button type="submit" class="primary">${t('search.go')}</button>
+                ${MEMBERS.some((name) => query[name]) && html`<a class="button" href=${href('dead', { queue }, { view: 'list' })}>${t('search.clear')}</a>`}
+            </div>
+        </form>
+    `;
+}
+
 /** @param {{queue: string, query: Record<string, string>}} props */
 export function Dead({ queue, query }) {
-    const pages = Math.max(1, Math.min(WINDOW / PAGE, Number(query.pages) || 1));
+    const list = query.view === 'list';
+    /** @type {Record<string, string>} */
+    const filter = Object.fromEntries(MEMBERS.filter((name) => list && query[name]).map((name) => [name, query[name]]));
+    const at = JSON.stringify([list, filter]);
     const live = useLive(
         async (signal) => {
-            const counts = await routes.queue(queue, signal);
-            if (routes.HAS.deadGroups) {
-                const [groups, page] = await Promise.all([
-                    routes.deadGroups(queue, signal),
-                    routes.dead(
-                        queue,
-                        { limit: String(SHOWN), cursor: query.cursor ?? '', group_id: query.group ?? '', payloads: 'false' },
-                        signal,
-                    ),
-                ]);
-                return {
-                    dead: counts.dead,
-                    groups: groups.groups,
-                    window: groups.looked_at,
-                    part: groups.window === 'part',
-                    tasks: page.tasks,
-                    more: page.next_cursor,
-                };
-            }
-            const tasks = [];
-            let cursor = '';
-            for (let i = 0; i < pages; i += 1) {
-                const page = await routes.dead(queue, { limit: String(PAGE), cursor }, signal);
-                tasks.push(...page.tasks);
-                cursor = page.next_cursor ?? '';
-                if (!cursor) break;
-            }
-            return { dead: counts.dead, groups: groupsOf(tasks), window: tasks.length, tasks, more: cursor || null };
+            const [{ dead }, groups, page] = await Promise.all([
+                routes.queue(queue, signal),
+                // A group's failure is the title of its list.
+                !list || filter.group_id ? routes.deadGroups(queue, signal) : null,
+                list ? routes.dead(queue, { ...filter, limit: String(LIMIT), cursor: query.cursor ?? '', payloads: 'false' }, signal) : null,
+            ]);
+            return { dead, groups, page };
         },
-        [queue, pages, query.cursor ?? '', query.group ?? ''],
+        [queue, at, query.cursor ?? ''],
     );
-    const [opened, setOpen] = useState(/** @type {{what: string, of: string, group?: any, ids?: number[]} | null} */ (null));
-    const [error, setError] = useState(/** @type {any} */ (null));
-    const close = () => setOpen(null);
-    const at = JSON.stringify(query);
+    // The page may be loaded again below a dialog, which counts and changes what was there when it opened.
+    const [opened, setOpen] = useState(/** @type {{what: string, of: string, filter: Record<string, string>, text: any} | null} */ (null));
     const open = opened?.of === at ? opened : null;
+    const close = () => setOpen(null);
     useEffect(close, [at]);
-    const list = query.view === 'list';
+    const [error, setError] = useState(/** @type {any} */ (null));
     const one = (/** @type {any} */ task) =>
         routes.redrive(queue, { id: task.id }).then(() => {
             setError(null);
             live.reload();
         }, setError);
-    const idsOf = (/** @type {any} */ group) =>
-        live.data?.tasks.filter((/** @type {any} */ task) => isIn(task, group.id)).map((/** @type {any} */ task) => task.id) ?? [];
-    const calls = {
-        redrive: (/** @type {any} */ body) => routes.redrive(queue, body),
-        list: async (/** @type {number} */ limit) =>
-            (await routes.dead(queue, { limit: String(limit) }, undefined)).tasks.map((/** @type {any} */ task) => task.id),
+    /** @param {Record<string, string>} of */
+    const words = (of) => {
+        const group = live.data?.groups?.groups.find((/** @type {any} */ g) => g.id === of.group_id);
+        const others = MEMBERS.filter((name) => name !== 'group_id' && of[name]).map(
+            (name) =>
+                `${t({ reason: 'task.reason', failure: 'dead.failure_contains', tag: 'search.tag', key_contains: 'search.key_contains' }[name] ?? name)}: ${name === 'reason' ? t(`reason.${of[name]}`) : of[name]}`,
+        );
+        return html`${of.group_id && html`<pre class="reason">${group ? group.failure || t(`reason.${group.reason}`) : of.group_id}</pre>`}${others.length > 0 && html`<p>${t('bulk.filter', { filter: others.join(', ') })}</p>`}`;
     };
-    // The list may be loaded again below a dialog, which counts and changes what was there when it opened.
-    const ask = (/** @type {string} */ what, /** @type {any} */ group = undefined) =>
-        setOpen({ what, of: at, group, ids: group && !routes.HAS.deadFilter ? idsOf(group) : [] });
+    const ask = (/** @type {string} */ what, /** @type {Record<string, string>} */ of) => setOpen({ what, of: at, filter: of, text: words(of) });
+    const some = Object.keys(filter).length > 0;
+    const dead = { ...open?.filter, state: 'dead' };
     return html`
         <h1 tabindex="-1"><span class="name">${queue}</span> · ${t('dead.title')}</h1>
         <${QueueTabs} queue=${queue} page="dead" />
+        ${list && html`<${Form} queue=${queue} query=${query} />`}
         ${error && html`<${Failure} error=${error} />`}
         <${Loaded} live=${live}>${(/** @type {any} */ data) => {
-            if (data.dead === 0 && data.tasks.length === 0) return html`<${Empty} title=${t('dead.none')} text=${t('dead.none_text')} />`;
-            const chosen =
-                query.group && !routes.HAS.deadGroups
-                    ? data.tasks.filter((/** @type {any} */ task) => isIn(task, query.group))
-                    : data.tasks;
-            const shown = Number(query.shown) || SHOWN;
+            if (data.dead === 0) return html`<${Empty} title=${t('dead.none')} text=${t('dead.none_text')} />`;
+            const { groups, page } = data;
             return html`
                 <div class="actions">
-                    <a class="button" aria-current=${list ? undefined : 'page'} href=${href('dead', { queue }, { pages: query.pages })}>${t('dead.groups')}</a>
-                    <a class="button" aria-current=${list ? 'page' : undefined} href=${href('dead', { queue }, { view: 'list', pages: query.pages })}>${t('dead.list')}</a>
-                    ${may('admin') && html`<button type="button" class="primary" onClick=${() => ask('redrive_all')}>${t('dead.redrive_all')}</button>`}
-                    ${may('produce') && html`<button type="button" class="danger" onClick=${() => ask('cancel_all')}>${t('dead.cancel_all')}</button>`}
+                    <a class="button" aria-current=${list ? undefined : 'page'} href=${href('dead', { queue })}>${t('dead.groups')}</a>
+                    <a class="button" aria-current=${list ? 'page' : undefined} href=${href('dead', { queue }, { view: 'list' })}>${t('dead.list')}</a>
+                    ${may('admin') && html`<button type="button" class="primary" onClick=${() => ask('redrive', filter)}>${t(some ? 'dead.redrive_these' : 'dead.redrive_all')}</button>`}
+                    ${may('produce') && html`<button type="button" class="danger" onClick=${() => ask('cancel', filter)}>${t(some ? 'bulk.cancel' : 'dead.cancel_all')}</button>`}
                     <button type="button" class="quiet" onClick=${live.reload}>${t('action.reload')}</button>
                 </div>
-                <p class="dim">${data.window >= data.dead ? t('dead.window_all', { n: data.dead }) : t(data.part ? 'dead.window_part' : routes.HAS.deadGroups ? 'dead.window_newest' : 'dead.window', { n: data.window, all: data.dead })}
-                    ${!routes.HAS.deadGroups && data.more && pages < WINDOW / PAGE && html` <button type="button" onClick=${() => setQuery({ pages: pages + 1 })}>${t('search.on')}</button>`}</p>
                 ${
                     list
                         ? html`
-                        ${query.group && html`<p>${t('dead.of_group', { n: data.groups.find((/** @type {any} */ group) => group.id === query.group)?.count ?? chosen.length })} <a href=${href('dead', { queue }, { view: 'list' })}>${t('search.clear')}</a></p>`}
-                        <${DeadTable} queue=${queue} tasks=${chosen.slice(0, shown)} onRedrive=${one} />
-                        ${routes.HAS.deadGroups && html`<${Pager} first=${!query.cursor} more=${data.more !== null} onFirst=${() => setQuery({ cursor: '' }, false)} onNext=${() => setQuery({ cursor: data.more }, false)} text=${t('page.tasks', { n: data.tasks.length })} />`}
-                        ${chosen.length > shown && html`<div class="pager"><button type="button" onClick=${() => setQuery({ shown: shown + SHOWN })}>${t('page.more')}</button></div>`}`
-                        : html`<div class="groups">${data.groups.map(
-                              (/** @type {any} */ group) => html`
-                        <${GroupCard} key=${group.id} queue=${queue} group=${group} onRedrive=${() => ask('redrive', group)} onCancel=${() => ask('cancel', group)} />`,
-                          )}</div>`
+                        ${filter.group_id && words({ group_id: filter.group_id })}
+                        ${page.tasks.length === 0 ? html`<${Empty} title=${t('search.none')} />` : html`<${DeadTable} queue=${queue} tasks=${page.tasks} onRedrive=${one} />`}
+                        ${(query.cursor || page.next_cursor) && html`<${Pager} first=${!query.cursor} more=${page.next_cursor !== null} onFirst=${() => setQuery({ cursor: '' }, false)} onNext=${() => setQuery({ cursor: page.next_cursor }, false)}
+                            next=${page.tasks.length < LIMIT ? t('search.on') : undefined} text=${t('page.tasks', { n: page.tasks.length })} />`}`
+                        : html`
+                        <p class="dim">${groups.window === 'all' ? t('dead.window_all', { n: groups.looked_at }) : t(`dead.window_${groups.window}`, { n: groups.looked_at, all: data.dead })}</p>
+                        <div class="groups">${groups.groups.map(
+                            (/** @type {any} */ group) => html`
+                        <${GroupCard} key=${group.id} queue=${queue} group=${group} onRedrive=${() => ask('redrive', { group_id: group.id })} onCancel=${() => ask('cancel', { group_id: group.id })} />`,
+                        )}</div>`
                 }
             `;
         }}<//>
         ${
             open?.what === 'redrive' &&
-            html`<${Confirm} title=${t('dead.redrive_group')} text=${html`<p>${t('dead.redrive_text')}</p><pre class="reason">${open.group.failure}</pre>`} action=${t('action.redrive')} queue=${queue} onClose=${close}
-            count=${async () => (routes.HAS.deadFilter ? routes.redrive(queue, { filter: { group_id: open.group.id }, dry_run: true }) : { matched: open.ids?.length ?? 0 })}
-            run=${(/** @type {any} */ { stopped }) =>
-                routes.HAS.deadFilter
-                    ? routes
-                          .redrive(queue, { filter: { group_id: open.group.id }, dry_run: false })
-                          .then((job) => ended(job, () => {}, stopped))
-                    : redriveMany(calls, { ids: open.ids ?? [], stopped })}
+            html`<${Confirm} title=${t('dead.redrive_title', { queue })} text=${html`${open.text}<p>${t('dead.redrive_text')}</p>`} action=${t('action.redrive')} queue=${queue} onClose=${close}
+            count=${() => routes.redrive(queue, { filter: open.filter, dry_run: true })}
+            run=${() => routes.redrive(queue, { filter: open.filter })}
             done=${(/** @type {any} */ answer) => t('dead.redriven', { n: answer.redriven ?? answer.done, matched: answer.matched })} onDone=${live.reload} />`
-        }
-        ${
-            open?.what === 'redrive_all' &&
-            html`<${Confirm} title=${t('dead.redrive_all')} text=${html`<p>${t('dead.redrive_text')}</p>`} action=${t('action.redrive')} queue=${queue} onClose=${close}
-            count=${async () => (routes.HAS.deadFilter ? routes.redrive(queue, { filter: {}, dry_run: true }) : { matched: (await routes.queue(queue, undefined)).dead })}
-            run=${(/** @type {any} */ { matched, stopped }) => (routes.HAS.deadFilter ? routes.redrive(queue, { filter: {}, dry_run: false }) : redriveMany(calls, { most: matched, stopped }))}
-            done=${(/** @type {any} */ answer) => t('dead.redriven', { n: answer.redriven ?? answer.done, matched: answer.matched })} onDone=${live.reload} />`
-        }
-        ${
-            open?.what === 'cancel_all' &&
-            html`<${Confirm} title=${t('dead.cancel_all')} text=${html`<p>${t('dead.cancel_text')}</p>`} action=${t('action.cancel')} queue=${queue} onClose=${close}
-            count=${() => routes.bulkCancel(queue, { filter: { state: 'dead' }, dry_run: true, revoke: false })}
-            run=${() => routes.bulkCancel(queue, { filter: { state: 'dead' }, dry_run: false, revoke: false })}
-            done=${(/** @type {any} */ answer) => t('cancel.done', { n: answer.cancelled, matched: answer.matched })} onDone=${live.reload} />`
         }
         ${
             open?.what === 'cancel' &&
-            html`<${Confirm} title=${t('dead.cancel_group')} text=${html`<p>${t('dead.cancel_text')}</p><pre class="reason">${open.group.failure}</pre>`} action=${t('action.cancel')} queue=${queue} onClose=${close}
-            count=${() => routes.bulkCancel(queue, { filter: { state: 'dead', group_id: open.group.id }, dry_run: true, revoke: false })}
-            run=${() => routes.bulkCancel(queue, { filter: { state: 'dead', group_id: open.group.id }, dry_run: false, revoke: false })}
-            done=${(/** @type {any} */ answer) => t('cancel.done', { n: answer.cancelled, matched: answer.matched })} onDone=${live.reload} />`
+            html`<${Confirm} title=${t('dead.cancel_title', { queue })} text=${html`${open.text}<p>${t('dead.cancel_text')}</p>`} action=${t('action.cancel')} queue=${queue} onClose=${close}
+            count=${() => routes.bulkCancel(queue, { filter: dead, dry_run: true, revoke: false })}
+            run=${() => routes.bulkCancel(queue, { filter: dead, dry_run: false, revoke: false })}
+            done=${(/** @type {any} */ answer) => t('cancel.done', { n: answer.cancelled ?? answer.done, matched: answer.matched })} onDone=${live.reload} />`
         }
     `;
 }
