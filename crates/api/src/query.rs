@@ -104,6 +104,18 @@ choice::choice! {
     }
 }
 
+choice::choice! {
+    /// The order of a list of schedules.
+    #[derive(Default)]
+    pub enum ScheduleSort {
+        /// By queue, and then by name.
+        #[default]
+        Name = "name",
+        /// By the next instant, the soonest first. Schedules that have none are last.
+        Next = "next",
+    }
+}
+
 query! {
     /// The query of `PUT /v1/queues/{q}/tasks/{key}`: `?mode=upsert|create|replace|debounce&revoke=true|false`.
     #[derive(Copy)]
@@ -191,8 +203,14 @@ query! {
 }
 
 query! {
-    /// The query of `GET /v1/queues/{q}/schedules` and of `GET /v1/schedules`: `?limit=&cursor=`.
+    /// The query of `GET /v1/schedules`: `?prefix=&name_contains=&sort=name|next&limit=&cursor=`. A list of the schedules of one queue takes `limit` and `cursor` only.
     pub struct SchedulesQuery {
+        /// The beginning of the names of the queues: at most 200 bytes of the alphabet of queue names. If it is empty, the schedules of all queues are listed.
+        prefix: String = String::new(), |_, given| queue_prefix(given);
+        /// A part of the names of the schedules, at most 200 bytes. If it is empty, the schedules of all names are listed.
+        name_contains: String = String::new(), part_of_name;
+        /// The order of the list.
+        sort: ScheduleSort = ScheduleSort::Name, choice;
         /// Maximum number of entries on the page: 1 to 1,000, by default 100.
         limit: usize = LIST_LIMIT_DEFAULT, |name, given| number(name, given, 1..=LIST_LIMIT_MAX, LIST_LIMIT_DEFAULT);
         /// The `next_cursor` of the page before.
@@ -204,7 +222,7 @@ query! {
 const PREVIEW_DEFAULT: usize = 5;
 
 query! {
-    /// The query of `GET /v1/queues/{q}/schedules/{name}/preview`: `?count=`.
+    /// The query of `GET /v1/queues/{q}/schedules/{name}/preview` and of `POST /v1/schedules/preview`: `?count=`.
     #[derive(Copy)]
     pub struct PreviewQuery {
         /// Number of instants: 1 to 1,000, by default 5.
@@ -218,8 +236,28 @@ impl QueuesQuery {
 }
 
 impl SchedulesQuery {
-    /// Maximum length of a cursor (bytes). A cursor of the list of all queues' schedules names a queue, too.
-    pub const CURSOR_BYTES_MAX: usize = 2 * QUEUE_NAME_BYTES_MAX + 1 + 2 * crate::SCHEDULE_NAME_BYTES_MAX;
+    /// Maximum length of a cursor (bytes). A cursor of the list of all queues' schedules names a queue, too, and perhaps an instant.
+    pub const CURSOR_BYTES_MAX: usize =
+        18 + 2 * QUEUE_NAME_BYTES_MAX + 1 + 2 * crate::SCHEDULE_NAME_BYTES_MAX;
+
+    /// Reads the query of a list of the schedules of one queue: `?limit=&cursor=`.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`parse`](Self::parse).
+    pub fn parse_of_queue(query: &str) -> Result<Self, BadRequest> {
+        let of_pages = &Self::NAMES[3..];
+        Self::of(&Parameters::read(query, of_pages, &[])?)
+    }
+}
+
+fn part_of_name(name: &'static str, given: &str) -> Result<String, BadRequest> {
+    let max = crate::SCHEDULE_NAME_BYTES_MAX;
+    if given.len() <= max {
+        return Ok(given.to_owned());
+    }
+    let hint = format!("a schedule name has at most {max} bytes; write a part of it");
+    Err(BadRequest::parameter(name, format!("has {} bytes", given.len()), hint))
 }
 
 /// Checks the beginning of a queue's name. A text that no name can begin with is refused, because it would find nothing and is most likely

@@ -243,7 +243,7 @@ body! {
 body! {
     /// One page of schedules.
     pub struct SchedulesPage: answer "SchedulesPage" {
-        /// The schedules in the order of queue and name.
+        /// The schedules in the order that the query wants.
         schedules: Vec<ScheduleBody> = has(list(object(), ""));
         /// The `cursor` of the next page; `null` on the last page.
         next_cursor: Option<String> = shown(None, or_null(text(512, "")));
@@ -272,7 +272,7 @@ choice! {
 body! {
     /// The next instants of a schedule.
     ///
-    /// The answer to `GET /v1/queues/{q}/schedules/{name}/preview`.
+    /// The answer to `GET /v1/queues/{q}/schedules/{name}/preview` and to `POST /v1/schedules/preview`.
     pub struct PreviewBody: answer "Preview" {
         /// The next instants, as far as they are known in advance.
         occurrences: Vec<OccurrenceBody> = has(list(object(), ""));
@@ -288,7 +288,7 @@ body! {
         at_ms as "at": i64 = has(instant());
         /// The local time of the zone at this instant, with its offset from UTC.
         local: String = has(text(64, ""));
-        /// The key of the task.
+        /// The key of the task. In the preview of a schedule that is not stored, the name is missing before the `@`.
         key: String = has(key(""));
         /// The effect of a change of the zone's clocks (daylight saving time) on the instant.
         note: Option<String> = may(text(1_024, ""));

@@ -503,6 +503,8 @@ pub const SCHEDULES_PAGE_MAX: usize = 500;
 /// Pages through the schedules of all queues, in the order of their queues and then of their names.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ListAllSchedules {
+    /// Of queues whose names begin with this; empty: of all.
+    pub prefix: Arc<str>,
     /// Those behind this one.
     pub after: Option<(QueueName, ScheduleName)>,
     /// How many the page has at most, 1 to [`SCHEDULES_PAGE_MAX`]. A page that has fewer is the last.

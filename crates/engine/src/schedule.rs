@@ -97,6 +97,16 @@ impl Cadence {
         anchor.plus_ms(turns.checked_mul(ms)?)
     }
 
+    /// Of a new schedule, if that can be told by counting: the first instant after this one.
+    #[must_use]
+    pub fn first_counted(&self, anchor: Timestamp, after: Timestamp) -> Option<Timestamp> {
+        match self {
+            Self::Cron { .. } => None,
+            Self::Every { ms } => Self::next_after(*ms, anchor, after),
+            Self::FixedDelay { .. } => Some(anchor.max(after.saturating_plus_ms(1))),
+        }
+    }
+
     /// The last instant that is not after this one.
     #[must_use]
     pub fn last_until(ms: u64, anchor: Timestamp, until: Timestamp) -> Option<Timestamp> {
@@ -156,6 +166,27 @@ impl Schedule {
             }
             _ => None,
         }
+    }
+
+    /// Of a new schedule that is put now: the first instant of all, where the others are counted from it, and the one up to which all are
+    /// decided.
+    #[must_use]
+    pub fn begins(&self, now: Now) -> (Timestamp, Timestamp) {
+        let anchor = match (&self.cadence, self.start) {
+            (Cadence::FixedDelay { .. }, Some(start)) => start.max(now.wall),
+            (_, Some(start)) => start,
+            (Cadence::Every { ms } | Cadence::FixedDelay { ms }, None) => {
+                now.due_after(*ms).unwrap_or(Timestamp::MAX)
+            }
+            (Cadence::Cron { .. }, None) => now.wall,
+        };
+        // Who says that it starts now means it, though now is over when it is read.
+        let just_started = |start: &Timestamp| *start <= now.wall && now.wall.ms_since(*start) <= MISSED_MS;
+        let decided = match self.start.filter(just_started) {
+            Some(start) => Timestamp::from_ms(start.as_ms() - 1).unwrap_or_default(),
+            None => now.wall,
+        };
+        (anchor, decided)
     }
 
     /// Whether one instant waits for the task of the one before.

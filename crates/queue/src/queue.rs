@@ -13,7 +13,7 @@ use tickwheel_engine::{
     GetSchedule, ImportOutcome, ImportSchedule, ImportTasks, Imported, JobError, JobValue, Lease, LeasePage,
     Leased, List, ListAllSchedules, ListAllTasks, ListLeases, ListQueues, ListSchedules, Nack, NackError,
     Now, Patch, PatchError, Put, PutError, PutSchedule, QueueError, QueueName, QueuePage, QueueView, Redrive,
-    RedriveError, ScheduleError, ScheduleView, Stats, Stored, StoredSchedule, TaskPage, TaskView, Timestamp,
+    RedriveError, Schedule, ScheduleError, ScheduleRecord, ScheduleView, Stats, Stored, StoredSchedule, TaskPage, TaskView, Timestamp,
     Token, TokenAnswer, Unavailable,
 };
 
@@ -27,6 +27,7 @@ use crate::options::{OpenError, Options};
 use crate::parcel::Parcel;
 use crate::pending::Pending;
 use crate::time::Time;
+use crate::upcoming::as_if_put;
 
 /// A durable delay queue inside your process: many named queues, one directory, one thread.
 ///
@@ -491,6 +492,26 @@ impl Queue {
             Answer::Stats(result) => result,
             other => unreachable!("stats was answered with {other:?}"),
         })
+    }
+
+    /// The record that a new schedule would have if it was put now, for [`upcoming`](crate::upcoming). Nothing is stored. It reads the zone of a
+    /// cron expression, and looks for its first instant, on the thread of the caller.
+    ///
+    /// # Errors
+    /// Those of a put: what the schedule says cannot be, or it never fires. There may be a place for it or not.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use tickwheel_queue::{Cadence, Queue, Schedule, upcoming};
+    ///
+    /// let queue = Queue::options().virtual_clock().open_memory()?;
+    /// let hourly = Schedule::new(Cadence::Every { ms: 3_600_000 });
+    /// let first = upcoming(&queue.as_if_put(Arc::new(hourly))?, 1)?;
+    /// assert_eq!(first[0].at, queue.now().plus_ms(3_600_000).expect("time goes on"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn as_if_put(&self, schedule: Arc<Schedule>) -> Result<ScheduleRecord, ScheduleError> {
+        as_if_put(schedule, self.time_now())
     }
 
     /// The believed wall time, rounded down to the millisecond.

@@ -1,6 +1,8 @@
 //! What a schedule is going to do.
 
-use tickwheel_engine::{Cadence, ScheduleRecord, Timestamp};
+use std::sync::Arc;
+
+use tickwheel_engine::{Cadence, Now, Schedule, ScheduleError, ScheduleRecord, Seq, Timestamp};
 
 use crate::cron::{ClockChange, Cron, CronError, Occurrence};
 
@@ -13,6 +15,24 @@ pub struct Upcoming {
     pub change: ClockChange,
     /// What the wall shows then, with its offset; of a cadence without a zone, in UTC.
     pub local: String,
+}
+
+/// The record that a schedule would have if it was put now, and were new.
+pub(crate) fn as_if_put(schedule: Arc<Schedule>, now: Now) -> Result<ScheduleRecord, ScheduleError> {
+    if let Some(what) = schedule.mistake() {
+        return Err(ScheduleError::Invalid { what });
+    }
+    let (anchor, decided) = schedule.begins(now);
+    let mut record = ScheduleRecord::new(Arc::clone(&schedule), Seq::ZERO, anchor, decided);
+    let next = match &schedule.cadence {
+        Cadence::Cron { text, zone } => {
+            let unfit = |error: CronError| ScheduleError::Cadence { why: error.to_string().into() };
+            Cron::parse(text, zone).map_err(unfit)?.next_after(record.beyond()).map(|found| found.at)
+        }
+        counted => counted.first_counted(anchor, record.beyond()),
+    };
+    record.next = record.in_time(next);
+    record.next.is_some().then_some(record).ok_or(ScheduleError::NeverFires)
 }
 
 /// The next instants of a schedule, at most `count`, from the one that it has noted on. They are what its record says as far as that can be

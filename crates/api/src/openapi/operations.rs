@@ -281,9 +281,9 @@ operations! {
         200 Json("SchedulesPage"), "The page.";
     }
 
-    /// Lists the schedules of all queues inside the token's scope by queue and name, page by page.
+    /// Lists the schedules of all queues inside the token's scope, page by page. With `sort=next`, a cursor stays valid while schedules move: a schedule that puts a task between two pages is listed again on a later page, and one whose next instant has become earlier than the cursor may be missed. All others are listed once.
     ListAllSchedules: GET "/v1/schedules", Somewhere(Read) {
-        query: "limit", "cursor";
+        query: "prefix", "name_contains", "sort", "limit", "cursor";
         200 Json("SchedulesPage"), "The page.";
     }
 
@@ -292,6 +292,13 @@ operations! {
         query: "count";
         200 Json("Preview"), "The instants.";
         refuses: NoSchedule;
+    }
+
+    /// Lists the instants of a schedule as if it was put now under a new name. Nothing is stored.
+    PreviewUnstored: POST "/v1/schedules/preview", Somewhere(Read) {
+        query: "count";
+        body: must("Schedule");
+        200 Json("Preview"), "The instants.";
     }
 
     /// Moves a virtual clock. The answer comes when all tasks that fell due are ready.

@@ -4,8 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::schema::{boolean, duration_like, integer, one_of, time_or_ms, word};
 use crate::{
-    DeathReason, Existing, FAILURE_BYTES_MAX, ForecastScale, GROUP_BYTES_MAX, INTEGER_MAX, LIST_LIMIT_MAX,
-    PREVIEW_MAX, ProblemKind, PutMode, SchedulesQuery, TAG_BYTES_MAX, TaskState, WORKER_BYTES_MAX,
+    DeathReason, Existing, FAILURE_BYTES_MAX, ForecastScale, GROUP_BYTES_MAX, INTEGER_MAX, LIST_LIMIT_MAX, PREVIEW_MAX, ProblemKind, PutMode, SCHEDULE_NAME_BYTES_MAX, ScheduleSort, SchedulesQuery, TAG_BYTES_MAX, TaskState, WORKER_BYTES_MAX,
 };
 
 /// The part of a request that has a parameter.
@@ -75,6 +74,10 @@ parameters! {
     "payloads": Query = boolean();
     /// The beginning of the names of the queues.
     "prefix": Query = json!({ "type": "string", "maxLength": 200, "pattern": "^([A-Za-z0-9+/;.$_()][A-Za-z0-9+/;.$_()-]*)?$" });
+    /// A part of the names of the schedules.
+    "name_contains": Query = json!({ "type": "string", "maxLength": SCHEDULE_NAME_BYTES_MAX });
+    /// The order of the list. `name`: by queue, and then by name. `next`: by the next instant, the soonest first; schedules that have none are last. Default: `name`.
+    "sort": Query = one_of(&ScheduleSort::ALL.map(ScheduleSort::name));
     /// Maximum number of entries on the page. Default: 100; for the list of all queues, no limit.
     "limit": Query = integer(1, LIST_LIMIT_MAX as u64);
     /// The `next_cursor` of the page before, unchanged; for an export, the text of the last complete cursor line.

@@ -1,12 +1,13 @@
 //! `tickwheel schedules`.
 
+use std::collections::HashSet;
 use std::process::ExitCode;
 
 use anyhow::{Result, anyhow};
 use clap::{Args, Subcommand, ValueEnum};
 use tickwheel_api::{
     CadenceBody, CatchUp, LIMIT_MAX, LIST_LIMIT_MAX, OccurrenceBody, Overlap, PreviewQuery, ScheduleBody,
-    ScheduleSpec, SchedulesQuery, duration, time,
+    ScheduleSort, ScheduleSpec, SchedulesQuery, duration, time,
 };
 use tickwheel_client::blocking::Client;
 use tickwheel_queue::cron::Cron;
@@ -29,6 +30,7 @@ Examples:
   tickwheel schedules preview reports nightly
   tickwheel schedules ls reports
   tickwheel schedules ls                               those of all queues
+  tickwheel schedules ls --sort next --prefix shop/    the soonest first, of the queues whose names begin so
   tickwheel schedules delete reports nightly")]
 pub(crate) struct Schedules {
     #[command(subcommand)]
@@ -67,6 +69,18 @@ struct Ls {
     /// The queue [default: all queues]
     #[arg(value_parser = values::queue)]
     queue: Option<String>,
+    /// Only the schedules of queues whose names begin so
+    #[arg(long, value_name = "TEXT", default_value = "", conflicts_with = "queue")]
+    prefix: String,
+    /// The order: by queue and name, or by the next instant, the soonest first
+    #[arg(long, value_enum, value_name = "ORDER", default_value = "name", conflicts_with = "queue")]
+    sort: Sort,
+}
+
+#[derive(ValueEnum, Clone, Copy, Debug)]
+enum Sort {
+    Name,
+    Next,
 }
 
 #[derive(Args, Debug)]
@@ -177,12 +191,13 @@ impl Schedules {
                 let schedule = client.put_schedule(&name.0, &name.1, &put.spec()?, if_match)?;
                 self.format.print([schedule])?;
             }
-            Verb::Ls(Ls { queue }) => {
-                let all = listed(&client, queue.as_deref())?;
-                match queue {
+            Verb::Ls(ls) => {
+                let all = ls.listed(&client)?;
+                match ls.queue {
                     _ if !all.is_empty() => self.format.print(all)?,
                     Some(_) => say("the queue has no schedule"),
-                    None => say("no queue has a schedule"),
+                    None if ls.prefix.is_empty() => say("no queue has a schedule"),
+                    None => say(&format!("no queue whose name begins with {} has a schedule", ls.prefix)),
                 }
             }
             Verb::Show(Name { at: Queue { queue }, name }) => {
@@ -206,18 +221,28 @@ impl Schedules {
     }
 }
 
-/// All schedules of a queue, or of all queues, page by page.
-fn listed(client: &Client, queue: Option<&str>) -> Result<Vec<ScheduleBody>> {
-    let (mut all, mut query) = (Vec::new(), SchedulesQuery { limit: LIST_LIMIT_MAX, cursor: None });
-    loop {
-        let page = match queue {
-            Some(queue) => client.schedules(queue, &query)?,
-            None => client.all_schedules(&query)?,
+impl Ls {
+    /// All schedules of a queue, or of several queues, page by page.
+    fn listed(&self, client: &Client) -> Result<Vec<ScheduleBody>> {
+        let (mut all, mut listed) = (Vec::new(), HashSet::new());
+        let sort = match self.sort {
+            Sort::Name => ScheduleSort::Name,
+            Sort::Next => ScheduleSort::Next,
         };
-        all.extend(page.schedules);
-        query.cursor = page.next_cursor;
-        if query.cursor.is_none() {
-            return Ok(all);
+        let usual = SchedulesQuery { limit: LIST_LIMIT_MAX, ..SchedulesQuery::default() };
+        let mut query = SchedulesQuery { prefix: self.prefix.clone(), sort, ..usual };
+        loop {
+            let page = match &self.queue {
+                Some(queue) => client.schedules(queue, &query)?,
+                None => client.all_schedules(&query)?,
+            };
+            // A schedule that puts a task between two pages comes again on a later page.
+            let is_new = |one: &ScheduleBody| listed.insert((one.queue.clone(), one.name.clone()));
+            all.extend(page.schedules.into_iter().filter(is_new));
+            query.cursor = page.next_cursor;
+            if query.cursor.is_none() {
+                return Ok(all);
+            }
         }
     }
 }

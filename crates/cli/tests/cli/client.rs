@@ -351,7 +351,21 @@ fn a_schedule_from_put_to_delete() {
     assert_eq!(world.run(&["schedules", "put", "other", "s", "--every", "2h"]).code, 0);
     let all = world.run(&["schedules", "ls", "-o", "table"]);
     assert!(all.out.contains("other") && all.out.lines().count() == 3, "{}", all.out);
-    assert_eq!(world.run(&["schedules", "delete", "other", "s"]).code, 0);
+    assert_eq!(world.run(&["schedules", "put", "last", "s", "--every", "30m"]).code, 0);
+    let order = |words: &[&str]| -> Vec<String> {
+        let listed = world.run(&[&["schedules", "ls"], words].concat());
+        listed.lines().iter().map(|line| member(line, "queue").to_owned()).collect()
+    };
+    assert_eq!(order(&[]), ["last", "other", "q"]);
+    assert_eq!(order(&["--sort", "next"]), ["last", "q", "other"]);
+    assert_eq!(order(&["--sort", "next", "--prefix", "o"]), ["other"]);
+    let none = world.run(&["schedules", "ls", "--prefix", "none"]);
+    assert!(none.code == 0 && none.err.contains("no queue whose name begins with none"), "{}", none.err);
+    let refused = world.run(&["schedules", "ls", "q", "--sort", "next"]);
+    assert!(refused.code == 2 && refused.err.contains("cannot be used with"), "{}", refused.err);
+    for queue in ["other", "last"] {
+        assert_eq!(world.run(&["schedules", "delete", queue, "s"]).code, 0);
+    }
     let preview = world.run(&["schedules", "preview", "q", "s", "--count", "3"]);
     assert_eq!(preview.lines().len(), 3);
     world.advance(3_600_000);

@@ -37,7 +37,7 @@ calls! {
         Request::new(Method::DELETE, schedule_path(queue, name)).if_match(if_match).answer()
     }
 
-    /// One page of the schedules of a queue.
+    /// One page of the schedules of a queue. Of the query it takes `limit` and `cursor`.
     ///
     /// # Errors
     ///
@@ -46,7 +46,7 @@ calls! {
         Request::get(queue_path(queue, "schedules")).query(&query.to_query()).answer()
     }
 
-    /// One page of the schedules of all queues in the scope of the token.
+    /// One page of the schedules of all queues in the scope of the token, by name or by their next instants.
     ///
     /// # Errors
     ///
@@ -62,5 +62,15 @@ calls! {
     /// As for [`schedule`](Self::schedule).
     fn preview(queue: &str, name: &str, query: PreviewQuery) -> PreviewBody {
         Request::get(format!("{}/preview", schedule_path(queue, name))).query(&query.to_query()).answer()
+    }
+
+    /// The instants of a schedule that is not stored, as if it was put now. Nothing is stored.
+    ///
+    /// # Errors
+    ///
+    /// As a problem: 400 for an expression, a zone or a time that cannot be used; see [`ClientError`](crate::ClientError).
+    fn preview_unstored(spec: &ScheduleSpec, query: PreviewQuery) -> PreviewBody {
+        let request = Request::new(Method::POST, "/v1/schedules/preview").query(&query.to_query());
+        request.json(spec.to_json()).safe_to_repeat().answer()
     }
 }

@@ -84,6 +84,7 @@ const CALLS: &[(&str, Sends)] = &[
     ("post", |client| client.post("q", &PutBody::default()).map(drop)),
     ("post_once", |client| client.post_once("q", "k", &PutBody::default()).map(drop)),
     ("preview", |client| client.preview("q", "n", PreviewQuery::default()).map(drop)),
+    ("preview_unstored", |client| client.preview_unstored(&schedule(), PreviewQuery::default()).map(drop)),
     ("purge", |client| client.purge("q", PurgeBody::default()).map(drop)),
     ("put", |client| client.put("q", "k", &PutBody::default(), PutQuery::default(), None).map(drop)),
     ("put_schedule", |client| client.put_schedule("q", "n", &schedule(), None).map(drop)),

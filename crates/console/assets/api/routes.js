@@ -15,10 +15,7 @@ import { Problem, address, call, stream } from './client.js';
  * | `POST /v1/schedules/preview` | the body of a schedule, `?count=`; answers as the preview of a stored one |
  */
 export const HAS = {
-    searchKey: true,
-    taskEverywhere: true,
-    schedulesSorted: false,
-    previewUnsaved: false,
+    deadFilter: false, deadFilter: true, deadGroups: false, deadGroups: true, previewUnsaved: false, previewUnsaved: true, schedulesSorted: false, schedulesSorted: true, searchKey: false, searchKey: true, taskEverywhere: false, taskEverywhere: true,
     wheel: false,
 };
 

@@ -43,23 +43,26 @@ function NewSchedule({ onClose }) {
     <//>`;
 }
 
+/** The order in which the server gives the pages: the rows of a page are sorted here. @param {string | undefined} column */
+const orderOfPages = (column) => (column === 'name' || column === 'queue' ? 'name' : 'next');
+
 /** @param {{query: Record<string, string>}} props */
 export function Schedules({ query }) {
+    const [prefix, name] = [query.prefix ?? '', query.name ?? ''];
     const live = useLive(
         (signal) =>
             routes.schedules(
                 {
                     limit: '500',
                     cursor: query.cursor ?? '',
-                    ...(routes.HAS.schedulesSorted ? { prefix: query.prefix ?? '', sort: 'next' } : {}),
+                    ...(routes.HAS.schedulesSorted ? { prefix, name_contains: name, sort: orderOfPages(query.sort) } : {}),
                 },
                 signal,
             ),
-        [query.cursor ?? '', routes.HAS.schedulesSorted ? (query.prefix ?? '') : ''],
+        [query.cursor ?? '', ...(routes.HAS.schedulesSorted ? [prefix, name, orderOfPages(query.sort)] : [])],
         10_000,
     );
     const [adding, setAdding] = useState(false);
-    const name = query.prefix ?? '';
     const columns = [
         {
             key: 'name',
@@ -101,17 +104,18 @@ export function Schedules({ query }) {
     return html`
         <div class="bar-of-fields">
             <h1 tabindex="-1">${t('schedules.title')}</h1>
-            <input type="search" data-search aria-label=${t('schedules.filter')} placeholder=${t('schedules.filter')} value=${name} onInput=${(/** @type {any} */ e) => setQuery({ prefix: e.target.value, cursor: '' })} />
+            <input type="search" data-search aria-label=${t('schedules.filter')} placeholder=${t('schedules.filter')} value=${name} onInput=${(/** @type {any} */ e) => setQuery({ name: e.target.value, cursor: '' })} />
+            <input type="search" aria-label=${t('schedules.prefix')} placeholder=${t('schedules.prefix')} value=${prefix} onInput=${(/** @type {any} */ e) => setQuery({ prefix: e.target.value, cursor: '' })} />
             ${may('produce') && html`<button type="button" class="primary" onClick=${() => setAdding(true)}>${t('schedule.new')}</button>`}
         </div>
         <${Loaded} live=${live}>${(/** @type {any} */ data) => {
             const rows = data.schedules
-                .filter((/** @type {any} */ s) => name === '' || s.name.includes(name) || s.queue.startsWith(name))
+                .filter((/** @type {any} */ s) => s.name.includes(name) && s.queue.startsWith(prefix))
                 .sort(order);
-            if (data.schedules.length === 0 && !query.cursor)
+            if (data.schedules.length === 0 && !query.cursor && !name && !prefix)
                 return html`<${Empty} title=${t('schedules.none')} text=${t('schedules.none_text')} command=${routes.curl('PUT', ['v1', 'queues', 'reports', 'schedules', 'nightly'], '{"cron":"30 2 * * *","tz":"Europe/Berlin"}')} />`;
             return html`
-                ${rows.length === 0 ? html`<${Empty} title=${t('schedules.none_of', { name })} />` : html`<${Table} caption=${t('schedules.title')} columns=${columns} rows=${rows} rowKey=${(/** @type {any} */ s) => `${s.queue} ${s.name}`} sort=${{ key, down }} onSort=${(/** @type {string} */ k) => setQuery({ sort: k, order: k === key && !down ? 'down' : '' })} />`}
+                ${rows.length === 0 ? html`<${Empty} title=${t('schedules.none_of', { name: name || prefix })} />` : html`<${Table} caption=${t('schedules.title')} columns=${columns} rows=${rows} rowKey=${(/** @type {any} */ s) => `${s.queue} ${s.name}`} sort=${{ key, down }} onSort=${(/** @type {string} */ k) => setQuery({ sort: k, order: k === key && !down ? 'down' : '', ...(orderOfPages(k) === orderOfPages(key) ? {} : { cursor: '' }) })} />`}
                 ${(query.cursor || data.next_cursor) && html`<${Pager} first=${!query.cursor} more=${data.next_cursor !== null} onFirst=${() => setQuery({ cursor: '' }, false)} onNext=${() => setQuery({ cursor: data.next_cursor }, false)} text=${t('schedules.page', { n: data.schedules.length })} />`}
             `;
         }}<//>

@@ -13,9 +13,7 @@ use crate::command::{
 };
 use crate::input::{CallId, Effect};
 use crate::name::{QueueName, ScheduleName};
-use crate::schedule::{
-    AskId, Cadence, InstantFound, InstantWanted, MISSED_MS, Schedule, ScheduleRecord, Which, beyond,
-};
+use crate::schedule::{AskId, Cadence, InstantFound, InstantWanted, Schedule, ScheduleRecord, Which, beyond};
 use crate::settings::{Rule, RuleName};
 use crate::time::{Now, Seq, Timestamp};
 
@@ -320,12 +318,13 @@ impl Engine {
                 self.schedules.ask(&schedule, Which::FirstAfter(after), why);
                 return;
             }
-            Cadence::Every { ms } => Cadence::next_after(ms, begins.anchor, after),
             Cadence::FixedDelay { .. } if begins.goes_on => {
                 let schedule = Arc::clone(&put.schedule);
                 ScheduleRecord::new(schedule, Seq::ZERO, begins.anchor, begins.decided).after_a_delay(now)
             }
-            Cadence::FixedDelay { .. } => Some(begins.anchor.max(after.saturating_plus_ms(1))),
+            Cadence::Every { .. } | Cadence::FixedDelay { .. } => {
+                put.schedule.cadence.first_counted(begins.anchor, after)
+            }
         };
         let answer = self.lay_down_schedule(&put, begins, next);
         self.answer(call, Answer::PutSchedule(answer));
@@ -378,20 +377,7 @@ impl Engine {
                 return Ok(Some(Begins { anchor, decided, goes_on: true }));
             }
         }
-        let anchor = match (&schedule.cadence, schedule.start) {
-            (Cadence::FixedDelay { .. }, Some(start)) => start.max(now.wall),
-            (_, Some(start)) => start,
-            (Cadence::Every { ms } | Cadence::FixedDelay { ms }, None) => {
-                now.due_after(*ms).unwrap_or(Timestamp::MAX)
-            }
-            (Cadence::Cron { .. }, None) => now.wall,
-        };
-        // Who says that it starts now means it, though now is over when it is read.
-        let just_started = |start: &Timestamp| *start <= now.wall && now.wall.ms_since(*start) <= MISSED_MS;
-        let decided = match schedule.start.filter(just_started) {
-            Some(start) => Timestamp::from_ms(start.as_ms() - 1).unwrap_or_default(),
-            None => now.wall,
-        };
+        let (anchor, decided) = schedule.begins(now);
         // Of no instant two tasks are made.
         let decided = before.map_or(decided, |before| before.last.unwrap_or_default().max(decided));
         Ok(Some(Begins { anchor, decided, goes_on: false }))
@@ -494,9 +480,17 @@ impl Engine {
     }
 
     fn page_of_all_schedules(&self, list: &ListAllSchedules) -> Vec<ScheduleView> {
-        let behind = list.after.as_ref().map_or(Bound::Unbounded, Bound::Excluded);
-        let ids = self.schedules.by_name.range((behind, Bound::Unbounded)).map(|(id, _)| id);
-        ids.take(list.max.min(SCHEDULES_PAGE_MAX)).filter_map(|id| self.schedules.view(id)).collect()
+        let ListAllSchedules { prefix, after, max } = list;
+        // A prefix that no name can have finds nothing, wherever the search begins.
+        let first = QueueName::new(prefix).ok().map(|queue| (queue, ScheduleName::first()));
+        let from = match (after, &first) {
+            (Some(after), _) if after.0.as_str() >= &**prefix => Bound::Excluded(after),
+            (_, Some(first)) => Bound::Included(first),
+            _ => Bound::Unbounded,
+        };
+        let ids = self.schedules.by_name.range((from, Bound::Unbounded)).map(|(id, _)| id);
+        let of_prefix = ids.take_while(|id| id.0.as_str().starts_with(&**prefix));
+        of_prefix.take((*max).min(SCHEDULES_PAGE_MAX)).filter_map(|id| self.schedules.view(id)).collect()
     }
 
     fn page_of_schedules(&self, list: &ListSchedules) -> Vec<ScheduleView> {

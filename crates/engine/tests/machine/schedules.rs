@@ -348,17 +348,25 @@ fn a_page_of_all_schedules_goes_by_queue_and_name() {
         let put = PutSchedule::new(&queue(of), name, Arc::new(every(1_000)));
         assert!(matches!(world.ask(Command::PutSchedule(put)), Answer::PutSchedule(Ok(_))));
     }
-    let page = |world: &mut World, after: Option<(&str, &str)>, max| {
+    let page_of = |world: &mut World, prefix: &str, after: Option<(&str, &str)>, max| {
         let after = after.map(|(of, name)| (queue(of), ScheduleName::new(name).expect("a name")));
-        let list = Command::AllSchedules(ListAllSchedules { after, max });
+        let list = Command::AllSchedules(ListAllSchedules { prefix: prefix.into(), after, max });
         let Answer::Schedules(Ok(page)) = world.ask(list) else { panic!("no page") };
         page.into_iter()
             .map(|one| format!("{}:{}", one.queue.as_str(), one.name.as_str()))
             .collect::<Vec<_>>()
     };
+    let page = |world: &mut World, after, max| page_of(world, "", after, max);
     assert_eq!(page(&mut world, None, 3), ["p:z", "q:a", "q:b"]);
     assert_eq!(page(&mut world, Some(("q", "a")), 3), ["q:b", "r:a"]);
     assert_eq!(page(&mut world, Some(("r", "a")), 3), [""; 0]);
+    assert_eq!(page_of(&mut world, "q", None, 3), ["q:a", "q:b"]);
+    assert_eq!(page_of(&mut world, "q", Some(("p", "z")), 1), ["q:a"], "a cursor before the prefix");
+    assert_eq!(page_of(&mut world, "q", Some(("q", "a")), 3), ["q:b"]);
+    assert_eq!(page_of(&mut world, "q", Some(("r", "a")), 3), [""; 0]);
+    for none in ["qq", "-", "o"] {
+        assert_eq!(page_of(&mut world, none, None, 3), [""; 0], "{none}");
+    }
 }
 
 #[test]
@@ -369,7 +377,7 @@ fn a_page_of_all_schedules_has_an_end_whatever_is_asked_for() {
         let put = PutSchedule::new(&queue("q"), name, Arc::new(every(1_000)));
         assert!(matches!(world.ask(Command::PutSchedule(put)), Answer::PutSchedule(Ok(_))));
     }
-    let list = Command::AllSchedules(ListAllSchedules { after: None, max: usize::MAX });
+    let list = Command::AllSchedules(ListAllSchedules { prefix: "".into(), after: None, max: usize::MAX });
     let Answer::Schedules(Ok(page)) = world.ask(list) else { panic!("no page") };
     assert_eq!(page.len(), SCHEDULES_PAGE_MAX);
 }

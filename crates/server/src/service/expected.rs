@@ -47,7 +47,11 @@ pub(crate) async fn expected(
                 let list = ListSchedules { queue: queue.clone(), after, max: SCHEDULES_PAGE_MAX };
                 app.queue.schedules(list).await?
             }
-            None => app.queue.all_schedules(ListAllSchedules { after, max: SCHEDULES_PAGE_MAX }).await?,
+            None => {
+                app.queue
+                    .all_schedules(ListAllSchedules { prefix: "".into(), after, max: SCHEDULES_PAGE_MAX })
+                    .await?
+            }
         };
         after = page.last().map(|last| (last.queue.clone(), last.name.clone()));
         let is_last = page.len() < SCHEDULES_PAGE_MAX;

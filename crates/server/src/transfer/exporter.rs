@@ -226,7 +226,7 @@ impl Exporter {
     async fn take_schedules(&mut self) -> Result<(), Box<Problem>> {
         let mut after = None;
         loop {
-            let list = ListAllSchedules { after, max: SCHEDULES_PAGE_MAX };
+            let list = ListAllSchedules { prefix: "".into(), after, max: SCHEDULES_PAGE_MAX };
             let page = self.queue.all_schedules(list).await.map_err(|why| translate::unavailable(&why))?;
             after = page.last().map(|last| (last.queue.clone(), last.name.clone()));
             for view in &page {

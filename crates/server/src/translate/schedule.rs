@@ -98,14 +98,18 @@ pub(crate) fn spec(schedule: &queue::Schedule) -> api::ScheduleSpec {
     }
 }
 
-/// The next occurrences of a schedule as the API shows them.
-pub(crate) fn preview(view: &queue::ScheduleView, count: usize) -> Result<api::PreviewBody, CronError> {
-    let all = queue::upcoming(&view.record, count)?;
-    let note = (all.len() < count).then(|| why_no_more(&view.record));
+/// The next occurrences of a schedule as the API shows them. `name`: that of the schedule, or nothing if it has none.
+pub(crate) fn preview(
+    record: &queue::ScheduleRecord,
+    name: &str,
+    count: usize,
+) -> Result<api::PreviewBody, CronError> {
+    let all = queue::upcoming(record, count)?;
+    let note = (all.len() < count).then(|| why_no_more(record));
     let occurrence = |one: queue::Upcoming| api::OccurrenceBody {
         at_ms: one.at.as_ms(),
         local: one.local,
-        key: queue::occurrence_key(&view.name, one.at).as_str().to_owned(),
+        key: format!("{name}@{}", one.at.to_utc()),
         note: Some(one.change).filter(|change| *change != ClockChange::None).map(|change| change.to_string()),
     };
     Ok(api::PreviewBody { occurrences: all.into_iter().map(occurrence).collect(), note })
@@ -137,6 +141,44 @@ pub(crate) fn all_cursor(queue: &QueueName, name: &ScheduleName) -> String {
     format!("{}-{}", hex::write(queue.as_str().as_bytes()), cursor(name))
 }
 
+/// The place of a schedule in the order of next instants. Those that have none are last.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct NextPlace {
+    has_none: bool,
+    at: Timestamp,
+    queue: QueueName,
+    name: ScheduleName,
+}
+
+impl NextPlace {
+    pub(crate) fn of(view: &queue::ScheduleView) -> Self {
+        Self::new(view.record.next, view.queue.clone(), view.name.clone())
+    }
+
+    fn new(next: Option<Timestamp>, queue: QueueName, name: ScheduleName) -> Self {
+        Self { has_none: next.is_none(), at: next.unwrap_or_default(), queue, name }
+    }
+
+    /// The cursor after this place: `n`, the instant in hex if there is one, and then the cursor of the other order.
+    pub(crate) fn cursor(&self) -> String {
+        let at = if self.has_none { String::new() } else { format!("{:x}", self.at.as_ms()) };
+        format!("n{at}-{}", all_cursor(&self.queue, &self.name))
+    }
+
+    /// The place in such a cursor; `None`: the text is not a cursor of this order.
+    pub(crate) fn read(text: &str) -> Option<Self> {
+        let (at, id) = text.strip_prefix('n')?.split_once('-')?;
+        let next = match at {
+            "" => None,
+            at => Some(Timestamp::from_ms(i64::from_str_radix(at, 16).ok()?)?),
+        };
+        let (queue, name) = read_all_cursor(id)?;
+        let place = Self::new(next, queue, name);
+        // Each place has one spelling.
+        (place.cursor() == text).then_some(place)
+    }
+}
+
 /// The queue and the name in such a cursor; `None`: the text is not a cursor.
 pub(crate) fn read_all_cursor(text: &str) -> Option<(QueueName, ScheduleName)> {
     let (queue, name) = text.split_once('-')?;
@@ -156,6 +198,18 @@ pub(crate) fn refused(
             version.map_or(0, |version| version.0),
             current.map(|current| current.0),
         ),
+        queue::ScheduleError::Exists { .. } => translate::exported::exists(&format!(
+            "schedule `{}` of queue `{}` already exists and differs",
+            name.as_str(),
+            queue.as_str()
+        )),
+        other => unfit(other),
+    }
+}
+
+/// The refusal of a schedule, whatever its name is.
+pub(crate) fn unfit(error: &queue::ScheduleError) -> Problem {
+    match error {
         queue::ScheduleError::Invalid { what } => {
             Problem::bad_request(&BadRequest::body(format!("has {what}"), "leave it out or correct it"))
         }
@@ -163,11 +217,6 @@ pub(crate) fn refused(
             let hint = "write five fields, minute hour day month weekday, or six with the seconds first";
             Problem::bad_request(&BadRequest::member("cron", why.to_string(), hint))
         }
-        queue::ScheduleError::Exists { .. } => translate::exported::exists(&format!(
-            "schedule `{}` of queue `{}` already exists and differs",
-            name.as_str(),
-            queue.as_str()
-        )),
         queue::ScheduleError::NeverFires => {
             let hint = "move `start` or `end`, raise `count`, or DELETE the schedule first to count anew";
             Problem::bad_request(&BadRequest::body("leaves no occurrence ahead", hint))
@@ -201,6 +250,18 @@ mod tests {
         assert_eq!(read_all_cursor(&text), Some(place));
         for bad in ["", "-", "61", "61-", "-61", "61-6g", "2d-61", "61-61-61"] {
             assert_eq!(read_all_cursor(bad), None, "{bad}");
+        }
+        let at = Timestamp::MAX;
+        for next in [None, Some(Timestamp::default()), Some(at)] {
+            let place = NextPlace::new(next, place.0.clone(), place.1.clone());
+            let text = place.cursor();
+            assert!(text.len() <= api::SchedulesQuery::CURSOR_BYTES_MAX, "{}", text.len());
+            assert_eq!((NextPlace::read(&text), read_all_cursor(&text)), (Some(place), None));
+        }
+        for bad in
+            ["", "n", "n-", "n1", "61-61", "nx-61-61", "n-1-61-61", "n01-61-61", "n+1-61-61", "nA-61-61"]
+        {
+            assert_eq!(NextPlace::read(bad), None, "{bad}");
         }
         for bad in ["", "6", "6g", "zz", "ff", "00", "616"] {
             assert_eq!(read_cursor(bad), None, "{bad}");

@@ -135,6 +135,158 @@ fn schedules_of_all_queues_are_listed_page_by_page() {
     }
 }
 
+/// The names on all pages of a list, and the number of pages.
+fn all_pages(served: &Served, query: &str, mut between: impl FnMut(usize)) -> (Vec<String>, usize) {
+    let (mut found, mut cursor, mut pages) = (Vec::new(), String::new(), 0);
+    loop {
+        let page = served.expect(200, "GET", &format!("/v1/schedules?{query}{cursor}"), "");
+        let of_page = page["schedules"].as_array().expect("an array");
+        found.extend(of_page.iter().map(|one| format!("{}:{}", one["queue"], one["name"]).replace('"', "")));
+        pages += 1;
+        match page["next_cursor"].as_str() {
+            Some(next) => cursor = format!("&cursor={next}"),
+            None => return (found, pages),
+        }
+        between(pages);
+    }
+}
+
+#[test]
+fn schedules_are_listed_by_prefix_and_by_a_part_of_their_names() {
+    let served = at_new_year();
+    for place in
+        ["shop/a/schedules/nightly", "shop/b/schedules/hourly", "shop/schedules/x", "q/schedules/nightly"]
+    {
+        let place = place.replacen("shop/", "shop%2F", usize::from(place.matches('/').count() == 3));
+        served.expect(201, "PUT", &format!("/v1/queues/{place}"), r#"{"every":"1h"}"#);
+    }
+    let of = |query: &str| all_pages(&served, query, |_| {});
+    for sort in ["name", "next"] {
+        let of = |query: &str| of(&format!("limit=1&sort={sort}&{query}")).0;
+        assert_eq!(of("prefix=shop%2F"), ["shop/a:nightly", "shop/b:hourly"]);
+        assert_eq!(of("prefix=shop"), ["shop:x", "shop/a:nightly", "shop/b:hourly"]);
+        assert_eq!(of("name_contains=ight"), ["q:nightly", "shop/a:nightly"]);
+        assert_eq!(of("name_contains=ight&prefix=s"), ["shop/a:nightly"]);
+        assert_eq!(of("prefix=none"), [""; 0]);
+    }
+    for bad in ["prefix=-", "prefix=%C3%BC", "sort=due", "sort="] {
+        let name = bad.split('=').next().expect("a name");
+        served.call("GET", &format!("/v1/schedules?{bad}"), "").assert_problem(400, "bad-request", name);
+    }
+    let long = format!("/v1/schedules?name_contains={}", "x".repeat(201));
+    served.call("GET", &long, "").assert_problem(400, "bad-request", "has 201 bytes");
+    for other in ["prefix=q", "sort=next", "name_contains=x"] {
+        let path = format!("/v1/queues/q/schedules?{other}");
+        served.call("GET", &path, "").assert_problem(
+            400,
+            "bad-request",
+            "is not a parameter of this request",
+        );
+    }
+}
+
+#[test]
+fn schedules_are_listed_by_their_next_instants() {
+    let served = at_new_year();
+    for (place, spec) in [
+        ("q/schedules/late", r#"{"every":"3h"}"#),
+        ("r/schedules/soon", r#"{"every":"1h"}"#),
+        ("p/schedules/then", r#"{"every":"2h"}"#),
+        ("a/schedules/same", r#"{"every":"2h"}"#),
+        ("a/schedules/once", r#"{"every":"1m","count":1}"#),
+    ] {
+        served.expect(201, "PUT", &format!("/v1/queues/{place}"), spec);
+    }
+    served.advance("30m");
+    let order = ["r:soon", "a:same", "p:then", "q:late", "a:once"];
+    for limit in [1, 2, 4, 5] {
+        let (found, pages) = all_pages(&served, &format!("sort=next&limit={limit}"), |_| {});
+        assert_eq!((found, pages), (order.map(str::to_owned).to_vec(), 5_usize.div_ceil(limit)), "{limit}");
+    }
+    // `r:soon` puts a task while the pages are read: it is listed again at its next place, and nothing is missed.
+    let (found, _) = all_pages(&served, "sort=next&limit=2", |pages| {
+        if pages == 1 {
+            served.advance("1h");
+        }
+    });
+    assert_eq!(found, ["r:soon", "a:same", "p:then", "r:soon", "q:late", "a:once"]);
+    let page = served.expect(200, "GET", "/v1/schedules?sort=next&limit=1", "");
+    let next = page["next_cursor"].as_str().expect("more");
+    for (sort, cursor) in [("name", next), ("next", "61-61"), ("next", "n-61"), ("next", "nn-61-61")] {
+        let path = format!("/v1/schedules?sort={sort}&cursor={cursor}");
+        served.call("GET", &path, "").assert_problem(400, "bad-request", "is not a cursor of this list");
+    }
+}
+
+/// More schedules than two pages of the engine.
+#[test]
+fn the_soonest_are_found_behind_any_number_of_others() {
+    let served = at_new_year();
+    for index in 0..=1_000 {
+        let spec = format!(r#"{{"every":"{}s"}}"#, 5_000 - index);
+        served.expect(201, "PUT", &format!("/v1/queues/q/schedules/{index:04}"), &spec);
+    }
+    let page = served.expect(200, "GET", "/v1/schedules?sort=next&limit=3", "");
+    let names = |page: &serde_json::Value| -> Vec<serde_json::Value> {
+        page["schedules"].as_array().expect("an array").iter().map(|one| one["name"].clone()).collect()
+    };
+    assert_eq!(names(&page), ["1000", "0999", "0998"]);
+    let rest =
+        format!("/v1/schedules?sort=next&limit=1000&cursor={}", page["next_cursor"].as_str().expect("more"));
+    let rest = served.expect(200, "GET", &rest, "");
+    let names = names(&rest);
+    assert_eq!((names.len(), &names[0], &names[997]), (998, &json!("0997"), &json!("0000")));
+    assert_eq!(rest["next_cursor"], json!(null));
+}
+
+#[test]
+fn a_schedule_that_is_not_stored_has_a_preview() {
+    let served = at_new_year();
+    let preview =
+        |spec: &str, query: &str| served.expect(200, "POST", &format!("/v1/schedules/preview{query}"), spec);
+    for spec in [
+        r#"{"cron":"30 2 * * *","tz":"America/New_York","start":"2030-03-09T00:00:00Z"}"#,
+        r#"{"every":"1h","count":2}"#,
+        r#"{"every":"90m","start":"2029-12-31T20:00:00Z"}"#,
+        r#"{"fixed_delay":"1h"}"#,
+        r#"{"fixed_delay":"1h","start":"2029-12-01T00:00:00Z"}"#,
+        r#"{"every":"1h","end":"2030-01-01T02:30:00Z"}"#,
+    ] {
+        let unstored = preview(spec, "?count=3");
+        served.expect(201, "PUT", NIGHTLY, spec);
+        let mut stored = served.expect(200, "GET", &format!("{NIGHTLY}/preview?count=3"), "");
+        for one in stored["occurrences"].as_array_mut().expect("an array") {
+            let key = one["key"].as_str().expect("a key").trim_start_matches("nightly").to_owned();
+            one["key"] = json!(key);
+        }
+        assert_eq!(unstored, stored, "{spec}");
+        assert!(!unstored["occurrences"].as_array().expect("an array").is_empty(), "{spec}");
+        served.expect(200, "DELETE", NIGHTLY, "");
+    }
+    // A put makes the task of a start of just now at once, so the preview begins with it.
+    let just_now = preview(r#"{"every":"90m","start":"2029-12-31T23:59:59Z"}"#, "?count=1");
+    assert_eq!(just_now["occurrences"][0]["at"], "2029-12-31T23:59:59.000Z");
+    assert_eq!(preview(r#"{"every":"1h"}"#, "")["occurrences"].as_array().map(Vec::len), Some(5));
+    assert_eq!(served.expect(200, "GET", "/v1/schedules", "")["schedules"], json!([]), "nothing is stored");
+    for spec in [
+        "",
+        r#"{"cron":"0 0 30 2 *"}"#,
+        r#"{"cron":"61 * * * *"}"#,
+        r#"{"cron":"* * * * *","tz":"Mars/Olympus"}"#,
+        r#"{"every":"1h","end":"2029-01-01T00:00:00Z"}"#,
+        r#"{"every":"10ms"}"#,
+        r#"{"every":"1h","paylod":1}"#,
+        &format!(r#"{{"every":"1h","payload":"{}"}}"#, "x".repeat(70_000)),
+    ] {
+        let (put, preview) =
+            (served.call("PUT", NIGHTLY, spec), served.call("POST", "/v1/schedules/preview", spec));
+        preview.assert_problem(400, "bad-request", "");
+        assert_eq!(preview.json(), put.json(), "{spec}");
+    }
+    let path = "/v1/schedules/preview?count=1001";
+    served.call("POST", path, r#"{"every":"1h"}"#).assert_problem(400, "bad-request", "count");
+}
+
 #[test]
 fn a_page_may_be_longer_than_a_page_of_the_engine() {
     let served = at_new_year();

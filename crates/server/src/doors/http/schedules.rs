@@ -1,11 +1,15 @@
-//! `/v1/schedules`, `/v1/queues/{q}/schedules` and `/v1/queues/{q}/schedules/{name}` with `preview`.
+//! `/v1/schedules` with `preview`, `/v1/queues/{q}/schedules` and `/v1/queues/{q}/schedules/{name}` with `preview`.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use axum::http::StatusCode;
 use axum::http::header::LOCATION;
 use axum::response::Response;
 use tickwheel_api::path::schedule_path;
 use tickwheel_api::{
-    DeleteScheduleAnswer, PreviewQuery, Problem, ScheduleGone, ScheduleSpec, SchedulesPage, SchedulesQuery,
+    DeleteScheduleAnswer, PreviewBody, PreviewQuery, Problem, ScheduleGone, ScheduleSort, ScheduleSpec,
+    SchedulesPage, SchedulesQuery,
 };
 use tickwheel_queue::{
     DeleteSchedule, GetSchedule, ListAllSchedules, ListSchedules, PutSchedule, QueueName, SCHEDULES_PAGE_MAX,
@@ -14,12 +18,13 @@ use tickwheel_queue::{
 
 use crate::access::refusal::Refusal;
 use crate::base::aside::aside;
+use crate::base::others::let_others;
 use crate::doors::http::answer;
 use crate::doors::http::call::Call;
 use crate::doors::http::routes::handlers;
 use crate::service::caller::Caller;
 use crate::translate::cursor::foreign_cursor;
-use crate::translate::schedule;
+use crate::translate::schedule::{self, NextPlace};
 
 handlers! {
     PutSchedule => put,
@@ -28,7 +33,11 @@ handlers! {
     ListSchedules => list,
     ListAllSchedules => all,
     PreviewSchedule => preview,
+    PreviewUnstored => preview_unstored,
 }
+
+/// The queue and the name of a schedule.
+type Id = (QueueName, ScheduleName);
 
 /// `PUT`: creates or replaces a schedule. An equal schedule changes nothing.
 async fn put(mut call: Call) -> Result<Response, Refusal> {
@@ -73,14 +82,30 @@ async fn preview(call: Call) -> Result<Response, Refusal> {
     let (name, PreviewQuery { count }) = (call.schedule_name()?, PreviewQuery::parse(call.query())?);
     let view = find(&call.caller, call.queue(), &name).await?;
     // The instants of a rare expression may be far ahead, so another thread computes them.
-    let preview = aside(move || schedule::preview(&view, count)).await?;
+    let preview = aside(move || schedule::preview(&view.record, view.name.as_str(), count)).await?;
     let preview = preview.map_err(|error| Problem::internal(format!("{error}; put the schedule anew")))?;
     Ok(answer::json(StatusCode::OK, &preview))
 }
 
+/// `POST preview`: the instants of a schedule that is not stored, as if it was put now.
+async fn preview_unstored(mut call: Call) -> Result<Response, Refusal> {
+    let PreviewQuery { count } = PreviewQuery::parse(call.query())?;
+    let check = |spec: &ScheduleSpec| spec.payload.check_portable();
+    let spec = call.read_portable(ScheduleSpec::parse, check).await?;
+    let app = Arc::clone(call.app());
+    // As with a stored one, the time zone is read and the instants are computed by another thread.
+    let preview = aside(move || -> Result<PreviewBody, Problem> {
+        let schedule = schedule::schedule(spec).map_err(|error| Problem::bad_request(&error))?;
+        let record = app.queue.as_if_put(schedule.into()).map_err(|error| schedule::unfit(&error))?;
+        // The expression was read a moment ago.
+        schedule::preview(&record, "", count).map_err(|error| Problem::internal(error.to_string()))
+    });
+    Ok(answer::json(StatusCode::OK, &preview.await??))
+}
+
 /// `GET` on the collection: one page, in the order of the names.
 async fn list(call: Call) -> Result<Response, Refusal> {
-    let SchedulesQuery { limit, cursor } = SchedulesQuery::parse(call.query())?;
+    let SchedulesQuery { limit, cursor, .. } = SchedulesQuery::parse_of_queue(call.query())?;
     let after = cursor.map(|text| schedule::read_cursor(&text).ok_or_else(foreign_cursor)).transpose()?;
     // The query asks for one schedule more than the page shows. It tells whether there is another page.
     let list = ListSchedules { queue: call.queue().clone(), after, max: limit + 1 };
@@ -88,13 +113,23 @@ async fn list(call: Call) -> Result<Response, Refusal> {
     page(found, limit, |last| schedule::cursor(&last.name)).await
 }
 
-/// `GET` on all queues in the token's scope: one page, in the order of queues and names. Other calls are served
-/// between two pages of the engine.
+/// `GET` on all queues in the token's scope: one page, in the order of queues and names, or of next instants. Other
+/// calls are served between two pages of the engine.
 async fn all(call: Call) -> Result<Response, Refusal> {
-    let SchedulesQuery { limit, cursor } = SchedulesQuery::parse(call.query())?;
-    let after = cursor.map(|text| schedule::read_all_cursor(&text).ok_or_else(foreign_cursor)).transpose()?;
-    let found = known(&call.caller, after, limit + 1).await?;
-    page(found, limit, |last| schedule::all_cursor(&last.queue, &last.name)).await
+    let SchedulesQuery { prefix, name_contains, sort, limit, cursor } = SchedulesQuery::parse(call.query())?;
+    let of = Listed { caller: &call.caller, prefix: prefix.into(), name_contains };
+    match sort {
+        ScheduleSort::Name => {
+            let read = |text: String| schedule::read_all_cursor(&text).ok_or_else(foreign_cursor);
+            let found = of.first(cursor.map(read).transpose()?, limit + 1).await?;
+            page(found, limit, |last| schedule::all_cursor(&last.queue, &last.name)).await
+        }
+        ScheduleSort::Next => {
+            let read = |text: String| NextPlace::read(&text).ok_or_else(foreign_cursor);
+            let found = of.soonest(cursor.map(read).transpose()?, limit + 1).await?;
+            page(found, limit, |last| NextPlace::of(last).cursor()).await
+        }
+    }
 }
 
 /// The page of the first `limit` schedules; its last one gives the cursor if there are more.
@@ -113,23 +148,66 @@ async fn page(
     Ok(written.await?)
 }
 
-/// The first `wanted` schedules after a cursor whose queues are in the caller's scope.
-async fn known(
-    caller: &Caller,
-    mut after: Option<(QueueName, ScheduleName)>,
-    wanted: usize,
-) -> Result<Vec<ScheduleView>, Refusal> {
-    let max = wanted.min(SCHEDULES_PAGE_MAX);
-    let mut found = Vec::new();
-    loop {
-        let list = ListAllSchedules { after, max };
-        let page = caller.app.queue.all_schedules(list).await?;
-        after = page.last().map(|last| (last.queue.clone(), last.name.clone()));
-        let is_last = page.len() < max;
-        let left = wanted - found.len();
-        found.extend(page.into_iter().filter(|one| caller.covers(&one.queue)).take(left));
-        if is_last || found.len() == wanted {
-            return Ok(found);
+/// The schedules that a list shows: those in the caller's scope that its query names.
+struct Listed<'a> {
+    caller: &'a Caller,
+    /// The beginning of the names of the queues.
+    prefix: Arc<str>,
+    /// A part of the names of the schedules.
+    name_contains: String,
+}
+
+impl Listed<'_> {
+    fn shows(&self, one: &ScheduleView) -> bool {
+        self.caller.covers(&one.queue) && one.name.as_str().contains(&self.name_contains)
+    }
+
+    /// A page of the engine with schedules that the list may not show, and the place of the next page.
+    async fn page(&self, after: Option<Id>, max: usize) -> Result<(Vec<ScheduleView>, Option<Id>), Refusal> {
+        let list = ListAllSchedules { prefix: Arc::clone(&self.prefix), after, max };
+        let page = self.caller.app.queue.all_schedules(list).await?;
+        let last = page.last().filter(|_| page.len() == max);
+        let next = last.map(|last| (last.queue.clone(), last.name.clone()));
+        // Awaiting a page that is ready at once does not yield, so this call does.
+        let_others().await;
+        Ok((page, next))
+    }
+
+    /// The first `wanted` schedules after a cursor.
+    async fn first(&self, mut after: Option<Id>, wanted: usize) -> Result<Vec<ScheduleView>, Refusal> {
+        let mut found = Vec::new();
+        loop {
+            let (page, next) = self.page(after, wanted.min(SCHEDULES_PAGE_MAX)).await?;
+            let left = wanted - found.len();
+            found.extend(page.into_iter().filter(|one| self.shows(one)).take(left));
+            if next.is_none() || found.len() == wanted {
+                return Ok(found);
+            }
+            after = next;
+        }
+    }
+
+    /// The `wanted` schedules after a cursor that are next. No more than these are kept at any time, though all
+    /// schedules are looked at.
+    async fn soonest(&self, after: Option<NextPlace>, wanted: usize) -> Result<Vec<ScheduleView>, Refusal> {
+        let mut soonest = BTreeMap::new();
+        let mut next = None;
+        loop {
+            let (page, more) = self.page(next, SCHEDULES_PAGE_MAX).await?;
+            for one in page.into_iter().filter(|one| self.shows(one)) {
+                let place = NextPlace::of(&one);
+                if after.as_ref().is_some_and(|after| place <= *after) {
+                    continue;
+                }
+                soonest.insert(place, one);
+                if soonest.len() > wanted {
+                    soonest.pop_last();
+                }
+            }
+            if more.is_none() {
+                return Ok(soonest.into_values().collect());
+            }
+            next = more;
         }
     }
 }
