@@ -13,8 +13,15 @@ use crate::demo;
 /// temporary directory, and places, pays and closes orders over HTTP. It kills the server with SIGKILL while calls are under way, and
 /// starts it again. The demo records what became of each order, and prints the account at the end: no order lost, no order closed early. It
 /// takes less than 20 seconds and leaves no files behind. The exit code is 1 if a promise was broken.
+///
+/// While it runs, the console at the printed address shows its tasks in a browser. With --watch the server stays after the account, so that
+/// you can look around.
 #[derive(Args, Debug)]
-pub(crate) struct Demo {}
+pub(crate) struct Demo {
+    /// Keep the server after the account, until Ctrl-C or SIGTERM comes. It has the default port 8463 if that is free
+    #[arg(long)]
+    watch: bool,
+}
 
 impl Demo {
     /// Runs the demo.
@@ -22,7 +29,7 @@ impl Demo {
     /// # Errors
     /// The server does not start, or Ctrl-C was pressed.
     pub(crate) fn run(self) -> Result<ExitCode> {
-        let kept = demo::play()?;
+        let kept = demo::play(self.watch)?;
         Ok(if kept { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
 }

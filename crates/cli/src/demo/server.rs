@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -27,7 +28,18 @@ impl Server {
         let program = std::env::current_exe().context("find this program")?;
         let mut command = Command::new(program);
         command
-            .args(["serve", "--listen", listen, "--beanstalk", "off", "--log", "warn", "--data"])
+            .args([
+                "serve",
+                "--listen",
+                listen,
+                "--beanstalk",
+                "off",
+                "--console",
+                "on",
+                "--log",
+                "warn",
+                "--data",
+            ])
             .arg(root.join("data"))
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -58,6 +70,11 @@ impl Server {
     /// The address that the server listens on, `127.0.0.1:PORT`.
     pub(super) fn address(&self) -> &str {
         &self.address
+    }
+
+    /// The address of the server's console, for a browser.
+    pub(super) fn console(&self) -> String {
+        format!("{}/console/", self.url())
     }
 
     /// The server's URL.
@@ -94,6 +111,15 @@ impl Drop for Server {
     }
 }
 
+/// The address to listen on: with this port if it is free now, otherwise with any.
+pub(super) fn listen_near(port: u16) -> String {
+    let wanted = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+    match TcpListener::bind(wanted) {
+        Ok(_) => wanted.to_string(),
+        Err(_) => "127.0.0.1:0".to_owned(),
+    }
+}
+
 /// One kill and its outage.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Outage {
@@ -114,5 +140,19 @@ impl Outage {
         let server = Server::start(root, &listen)?;
         let (lasted, ended_ms) = (began.elapsed(), super::ledger::wall_ms());
         Ok((server, Self { began_ms, ended_ms, in_flight, lasted }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_port_that_is_taken_is_left_to_its_owner() {
+        let owner = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = owner.local_addr().expect("its address");
+        assert_eq!(listen_near(address.port()), "127.0.0.1:0");
+        drop(owner);
+        assert_eq!(listen_near(address.port()), address.to_string());
     }
 }

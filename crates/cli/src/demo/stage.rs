@@ -9,13 +9,14 @@ use anyhow::{Context, Result, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 use tempfile::TempDir;
 use tickwheel_client::blocking::Client;
+use tickwheel_server::PORT_DEFAULT;
 use tokio::runtime;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::ledger::Ledger;
 use super::plan::{CLOSE_AFTER, MINUTE, OPEN_FOR, ORDERS, orders};
 use super::report;
-use super::server::{Outage, Server};
+use super::server::{Outage, Server, listen_near};
 use super::shop;
 use super::verdict::Verdict;
 use super::workers;
@@ -36,21 +37,27 @@ const END: Duration = Duration::from_millis(17_000);
 /// The interval at which the stage checks the progress.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Runs the shop, kills its server, and reports the fate of the orders. True if every promise was kept.
+/// The longest time between a signal and its notice.
+const SIGNAL_TIME_MAX: Duration = Duration::from_millis(500);
+
+/// Runs the shop, kills its server, and reports the fate of the orders. True if every promise was kept. With `watch` the server stays until
+/// a signal comes.
 ///
 /// # Errors
 /// The server does not start or ends by itself, or a signal such as Ctrl-C came. In these cases, too, the server and the directory are
 /// removed.
-pub(crate) fn play() -> Result<bool> {
+pub(crate) fn play(watch: bool) -> Result<bool> {
     let began = Instant::now();
     let stop = stop_on_signals()?;
     let root = TempDir::with_prefix("tickwheel-demo-").context("make a temporary directory")?;
-    let mut server = Server::start(root.path(), "127.0.0.1:0")?;
+    let listen = if watch { listen_near(PORT_DEFAULT) } else { "127.0.0.1:0".to_owned() };
+    let mut server = Server::start(root.path(), &listen)?;
     say(&format!(
         "A server runs on {}. The shop opens: {ORDERS} orders, closed after 30 minutes unless paid; a minute is {} ms.",
         server.address(),
         MINUTE.as_millis()
     ));
+    say(&format!("Watch it in a browser: {}", server.console()));
 
     let ledger = Arc::new(Ledger::new(ORDERS));
     let opening = Instant::now();
@@ -87,10 +94,39 @@ pub(crate) fn play() -> Result<bool> {
     progress.finish();
     let outage = outage.context("the play ended before the kill; this is a mistake of tickwheel")?;
     let verdict = Verdict::of(&ledger.pages(), &outage);
+    let account = || report::print(&verdict, &outage, began.elapsed().as_secs_f64());
+    if watch {
+        account()?;
+        stay(&mut server, &stop)?;
+    }
     drop(server);
     root.close().context("remove the temporary directory")?;
-    report::print(&verdict, &outage, began.elapsed().as_secs_f64())?;
+    if !watch {
+        account()?;
+    }
     Ok(verdict.is_clean())
+}
+
+/// Keeps the server until a signal comes.
+///
+/// # Errors
+/// The server ended by itself.
+fn stay(server: &mut Server, stop: &AtomicBool) -> Result<()> {
+    say(&format!(
+        "The server stays. Open {} in a browser. Ctrl-C ends the server and removes its directory.",
+        server.console()
+    ));
+    while !stop.load(Ordering::Relaxed) {
+        thread::sleep(LOOK);
+        // Ctrl-C in a terminal reaches the server, too, which may end before this process has noticed the signal.
+        if let Some(status) = server.ended()? {
+            thread::sleep(SIGNAL_TIME_MAX);
+            if !stop.load(Ordering::Relaxed) {
+                bail!("the server ended by itself ({status}): {}", server.last_words());
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Starts clients and workers. The returned threads end when their orders are settled.

@@ -1,7 +1,7 @@
 //! `demo`: it keeps its promises in time, and leaves nothing behind.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
@@ -34,6 +34,7 @@ fn it_loses_nothing_and_cleans_up() {
     assert!(number("orders placed") > 0 && number("paid in time") > 0 && number("closed  ") > 0, "{out}");
     assert_eq!((number("lost"), number("early"), number("closed though paid")), (0, 0, 0), "{out}");
     assert_eq!(number("kills (SIGKILL)"), 1, "{out}");
+    assert!(err.contains("/console/"), "the address for a browser: {err}");
     assert!(err.contains("SIGKILL"), "progress goes to stderr, a line at a time: {err}");
     assert!(began.elapsed() < TIME_MAX, "it took {:?}", began.elapsed());
     assert_eq!(fs::read_dir(temporary.path()).expect("the directory").count(), 0, "nothing is left behind");
@@ -59,4 +60,43 @@ fn interrupted_it_cleans_up_too() {
     assert_eq!(status.code(), Some(1));
     assert_eq!(fs::read_dir(temporary.path()).expect("the directory").count(), 0, "nothing is left behind");
     assert!(std::net::TcpStream::connect(address).is_err(), "the server is gone");
+}
+
+/// The address of the console in a line of the demo.
+fn console_in(line: &str) -> String {
+    let url = line.split_whitespace().find_map(|word| word.strip_prefix("http://")).expect("an address");
+    url.strip_suffix("/console/").expect("the address of the console").to_owned()
+}
+
+fn status_of_console(address: &str) -> String {
+    let mut connection = std::net::TcpStream::connect(address).expect("the server runs");
+    let head = format!(
+        "GET /console/ HTTP/1.1\r\nHost: {address}\r\nAccept: text/html\r\nConnection: close\r\n\r\n"
+    );
+    connection.write_all(head.as_bytes()).expect("sent");
+    let mut answer = String::new();
+    BufReader::new(connection).read_line(&mut answer).expect("an answer");
+    answer.trim().to_owned()
+}
+
+#[test]
+fn watched_the_server_stays_until_a_signal() {
+    let temporary = tempfile::tempdir().expect("a temporary directory");
+    let mut command = tickwheel(&["demo", "--watch"]);
+    command.env("TMPDIR", temporary.path()).stdin(Stdio::null());
+    let mut child = command.stderr(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("run the demo");
+    let mut stderr = BufReader::new(child.stderr.take().expect("piped")).lines().map_while(Result::ok);
+    let first = stderr.find(|line| line.contains("/console/")).expect("its address while it runs");
+    let address = console_in(&first);
+    assert_eq!(status_of_console(&address), "HTTP/1.1 200 OK", "the shop is open");
+    let last = stderr.find(|line| line.contains("/console/")).expect("its address after the account");
+    assert!(last.contains("Ctrl-C") && console_in(&last) == address, "{last}");
+    assert_eq!(status_of_console(&address), "HTTP/1.1 200 OK", "the account is given");
+    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw).expect("a process id");
+    kill_process(pid, Signal::TERM).expect("a signal");
+    let output = child.wait_with_output().expect("its end");
+    let account = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && account.contains("Every promise was kept."), "{account}");
+    assert!(std::net::TcpStream::connect(&address).is_err(), "the server is gone");
+    assert_eq!(fs::read_dir(temporary.path()).expect("the directory").count(), 0, "nothing is left behind");
 }
