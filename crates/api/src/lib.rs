@@ -55,6 +55,7 @@ mod filter;
 mod forecast;
 mod health;
 mod if_match;
+mod index;
 mod job;
 mod json;
 mod kind;
@@ -115,6 +116,7 @@ pub use forecast::{
 };
 pub use health::{Alive, AliveBody, ClockReport, Durability, Readiness, ReadyBody};
 pub use if_match::{etag, if_match};
+pub use index::IndexBody;
 pub use job::{JobAction, JobBody, JobState, JobsBody};
 pub use lease::{LEASE_MS_MAX, LEASE_MS_MIN, LEASE_TASKS_MAX, LeaseBody, WAIT_MS_MAX};
 pub use leases::{HeldLease, LeasesPage, LeasesQuery, WORKER_BYTES_MAX};
@@ -148,7 +150,7 @@ pub use terms::{GROUP_BYTES_MAX, PRIORITY_DEFAULT, TAG_BYTES_MAX, TAGS_MAX, Term
 pub use timeline::{MOMENTS_MAX, MomentBody};
 pub use tokens::{AckBody, ExtendBody, NackBody, TOKEN_CHARS, TOKENS_MAX, TokenResult, TokenResults};
 pub use trace::TraceContext;
-pub use whoami::WhoamiBody;
+pub use whoami::{ConsoleMode, TokenLimits, WhoamiBody};
 
 /// The content type of the request and the answer of a batch: one JSON object on each line.
 pub const BATCH_CONTENT_TYPE: &str = "application/x-ndjson";

@@ -38,7 +38,7 @@
 //!
 //! | calls | again if the answer was lost | why |
 //! |---|---|---|
-//! | `get` `story` `list` `dead` `dead_groups` `tasks_of_key` `queue` `queues` `list_queues` `schedule` `schedules` `all_schedules` `preview` `forecast` `metrics` `health` `job` `jobs` `leases` `backup` `backups` `list_backups` `whoami` `preview_unstored` | yes | a look changes nothing |
+//! | `get` `story` `list` `dead` `dead_groups` `tasks_of_key` `queue` `queues` `list_queues` `schedule` `schedules` `all_schedules` `preview` `forecast` `metrics` `health` `job` `jobs` `leases` `backup` `backups` `list_backups` `whoami` `preview_unstored` `index` | yes | a look changes nothing |
 //! | `post_once` | yes | its key makes one task of both |
 //! | `configure` `reconfigure` `drain` `resume` `drain_server` `resume_server` `delete_queue` `put_schedule` `stop_backup` | yes | the second leaves what the first has made; with `if_match` no, for the second would be refused |
 //! | `ack` `extend` | yes | the second gets the answer of the first |

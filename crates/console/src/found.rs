@@ -30,7 +30,7 @@ pub struct File {
     /// A browser may keep the file for ever, because its path has the hash of this version.
     pub keeps: bool,
     /// The hash of this version, for `ETag`.
-    pub version: &'static str,
+    pub version: Cow<'static, str>,
 }
 
 /// The largest number of `/` in the path of a page. A path of slashes alone would make a page that is long out of all proportion.
@@ -43,24 +43,40 @@ const DEPTH_MAX: usize = 8;
 #[must_use]
 pub fn find(path: &str, accepted: Accepted) -> Option<File> {
     let set = set();
-    let (keeps, name) = match path.strip_prefix("a/").and_then(|rest| rest.split_once('/')) {
-        Some((hash, name)) if is_hash(hash) => (hash == set.version, name),
-        _ => (false, path),
-    };
+    let (hash, name) = split(path);
+    let keeps = hash == Some(&set.version);
     if let Ok(at) = ASSETS.binary_search_by(|asset| asset.path.cmp(name)) {
         let (asset, zipped) = (&ASSETS[at], &set.zipped[at]);
         let is_gzip = accepted.gzip && zipped.len() < asset.bytes.len();
         let bytes = Cow::Borrowed(if is_gzip { &zipped[..] } else { asset.bytes });
-        return Some(File { bytes, is_gzip, media: asset.media(), keeps, version: &set.version });
+        return Some(File {
+            bytes,
+            is_gzip,
+            media: asset.media(),
+            keeps,
+            version: Cow::Borrowed(&set.version),
+        });
     }
-    let is_page = accepted.html && path.matches('/').count() <= DEPTH_MAX;
-    is_page.then(|| File {
-        bytes: Cow::Owned(page(path, &set.version)),
+    is_page(path, accepted).then(|| File {
+        bytes: Cow::Owned(page(INDEX, path, &set.version)),
         is_gzip: false,
         media: Media::PAGE,
         keeps: false,
-        version: &set.version,
+        version: Cow::Borrowed(&set.version),
     })
+}
+
+/// The hash in a path, if it has one, and the rest.
+pub(crate) fn split(path: &str) -> (Option<&str>, &str) {
+    match path.strip_prefix("a/").and_then(|rest| rest.split_once('/')) {
+        Some((hash, name)) if is_hash(hash) => (Some(hash), name),
+        _ => (None, path),
+    }
+}
+
+/// Whether a path that is no file's has the page.
+pub(crate) fn is_page(path: &str, accepted: Accepted) -> bool {
+    accepted.html && path.matches('/').count() <= DEPTH_MAX
 }
 
 /// Whether a segment of a path can be the hash of some version.
@@ -69,9 +85,9 @@ fn is_hash(text: &str) -> bool {
 }
 
 /// The page at a path below `/console/`. Its addresses are relative, so that a proxy may put the server below a path.
-fn page(path: &str, version: &str) -> Vec<u8> {
+pub(crate) fn page(index: &str, path: &str, version: &str) -> Vec<u8> {
     let up = "../".repeat(path.matches('/').count());
-    INDEX.replace("=\"./", &format!("=\"{up}a/{version}/")).into_bytes()
+    index.replace("=\"./", &format!("=\"{up}a/{version}/")).into_bytes()
 }
 
 #[cfg(test)]

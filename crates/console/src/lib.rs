@@ -17,9 +17,11 @@
 //! ```
 
 mod assets;
+mod disk;
 mod found;
 mod media;
 mod set;
 
+pub use crate::disk::{Unread, read};
 pub use crate::found::{Accepted, File, POLICY, find};
 pub use crate::media::Media;

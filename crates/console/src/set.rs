@@ -32,7 +32,12 @@ fn hash() -> String {
         hash.update(asset.bytes.len().to_be_bytes());
         hash.update(asset.bytes);
     }
-    hash.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+    hex(&hash.finalize())
+}
+
+/// The first 8 bytes of a hash in hex.
+pub(crate) fn hex(hash: &[u8]) -> String {
+    hash.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn zip(asset: &Asset) -> Vec<u8> {

@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use tickwheel_api::Levels;
+use tickwheel_api::{ConsoleMode, Levels};
 use tickwheel_queue::{AckLevel, SLOW_COMMIT_DEFAULT, Timestamp};
 
 use crate::access::host::no_host;
@@ -105,8 +105,12 @@ pub struct Config {
     /// The time that a stop waits for calls under way, and then for the disk to store the leases. Default: 10 s each.
     /// Supervisors of services allow 10 to 90 s before they kill a process.
     pub stop_grace: Duration,
-    /// Answer browsers with the console at `/console/`. Default: on.
-    pub console: bool,
+    /// The console, which answers browsers at `/console/`. In the read-only one the pages show no actions; that is no
+    /// protection, because the API takes the same calls. Default: on.
+    pub console: ConsoleMode,
+    /// A directory from which each request for the console reads its file, for authors of the pages. Default: none, so
+    /// the files of this program are served.
+    pub console_dir: Option<PathBuf>,
     /// Write a log line for each call, under the target [`events::ACCESS`](crate::events::ACCESS). Default: off.
     pub access_log: bool,
     /// The duration from which on a commit is logged as slow. Default: 1 s.
@@ -138,7 +142,8 @@ impl Config {
             connections_per_address_max: 1_000,
             limits: Limits::default(),
             stop_grace: Duration::from_secs(10),
-            console: true,
+            console: ConsoleMode::On,
+            console_dir: None,
             access_log: false,
             slow_commit: SLOW_COMMIT_DEFAULT,
             spans: None,

@@ -110,6 +110,10 @@ impl Server {
     pub(crate) async fn with_doors(config: Config, plans: Vec<Box<dyn Plan>>) -> Result<Self, StartError> {
         config.check()?;
         let tls = config.tls.clone().map(Tls::open).transpose()?;
+        if let Some(directory) = &config.console_dir {
+            let place = directory.join("index.html");
+            std::fs::read(&place).map_err(|source| StartError::ConsoleDir { place, source })?;
+        }
         let token_file = config.token_file.clone().unwrap_or_default();
         let authorizer = Authorizer::open(config.tokens.clone(), config.token_file.clone())
             .map_err(|source| StartError::Tokens { place: token_file, source })?;
@@ -152,9 +156,16 @@ impl Server {
         let keep = plan.and_then(|plan| plan.keep).map(usize::from);
         let backup_every = plan.and_then(|plan| plan.every).filter(|_| backup_dir.is_ok());
         let backups = keep_backups(queue.clone(), stopping.clone(), backup_dir, keep, data).await;
+        let lax_json = config.lax_json;
         let app = App::new(queue, stopping.clone(), config.levels, config.spans, &config.limits);
-        let app =
-            App { authorizer: Arc::new(authorizer), figures, lax_json: config.lax_json, backups, ..app };
+        let app = App {
+            authorizer: Arc::new(authorizer),
+            figures,
+            lax_json,
+            console: config.console,
+            backups,
+            ..app
+        };
         let app = Arc::new(app);
         if let Err(problem) = app.jobs.resume().await {
             tracing::warn!(event = events::JOBS_STAND_STILL, %problem, "failed to resume jobs from before the restart; they continue after the next start");

@@ -34,6 +34,17 @@ pub enum StartError {
         /// The system's error.
         source: io::Error,
     },
+    /// The directory of the console has no page.
+    #[error(
+        "cannot read the console's page {}: {source}; --console-dir takes a directory like `crates/console/assets`",
+        place.display()
+    )]
+    ConsoleDir {
+        /// The file of the page.
+        place: PathBuf,
+        /// The system's error.
+        source: io::Error,
+    },
     /// The token file gives no tokens.
     #[error("cannot take the tokens from {}: {source}", place.display())]
     Tokens {

@@ -85,6 +85,8 @@ fn answers() -> Vec<Schema> {
         AliveBody::schema(),
         ReadyBody::schema(),
         WhoamiBody::schema(),
+        TokenLimits::schema(),
+        IndexBody::schema(),
         StatsEvent::schema(),
         StateTotals::schema(),
         EventCounters::schema(),

@@ -357,7 +357,7 @@ operations! {
         refuses: NoBackup, NoBackupDir;
     }
 
-    /// Returns the rights of the caller, and its queues.
+    /// Returns the rights of the caller, its queues and its limits, and what a page has to know of the server.
     Whoami: GET "/v1/whoami", Token {
         200 Json("Whoami"), "The rights and the queues of the caller.";
     }
@@ -367,6 +367,11 @@ operations! {
         query: "topics", "queue", "prefix";
         200 Events(&["StatsEvent", "QueuesEvent", "JobsEvent"]), "The events.";
         refuses: BadName, OutOfScope;
+    }
+
+    /// Returns the addresses to begin with. A browser, which names `text/html` in `Accept`, is sent to the console instead, if the server has one.
+    Index: GET "/", Nothing {
+        200 Json("Index"), "The addresses.";
     }
 
     /// Answers if the process is alive.

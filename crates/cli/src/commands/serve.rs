@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use clap::builder::BoolishValueParser;
 use clap::{Args, ValueEnum};
-use tickwheel_api::Levels;
+use tickwheel_api::{ConsoleMode, Levels};
 use tickwheel_queue::{AckLevel, Timestamp};
 use tickwheel_server::{
     Beanstalk as Door, Config, ListenAt, Server, StartError, Store, TOKEN_BYTES_ADVISED, TlsFiles, Tokens,
@@ -128,9 +128,16 @@ pub(crate) struct Serve {
     insecure: bool,
     /// Answer browsers with the console at `/console/`: the pages that show what is coming, and let a person act on it
     ///
-    /// The pages have no data of their own. Each call of them needs the rights of the token that a person types in
-    #[arg(long, help_heading = OF_ADDRESSES, value_name = "on|off", env = "TICKWHEEL_CONSOLE", value_enum, default_value_t = Console::On)]
+    /// The pages have no data of their own. Each call of them needs the rights of the token that a person types in. `read-only` leaves the
+    /// actions out of the pages. That is no protection, because the API takes the same calls: give people a token with `rights=read`.
+    /// `off` answers a browser with the JSON index of the API
+    #[arg(long, help_heading = OF_ADDRESSES, value_name = "on|read-only|off", env = "TICKWHEEL_CONSOLE", value_enum, default_value_t = Console::On)]
     console: Console,
+    /// Read the files of the console from this directory at each request, for authors of the pages
+    ///
+    /// The directory is one like `crates/console/assets`. Nothing outside of it is served
+    #[arg(long, help_heading = OF_ADDRESSES, value_name = "DIR", env = "TICKWHEEL_CONSOLE_DIR")]
+    console_dir: Option<PathBuf>,
     /// The address to listen on for clients of beanstalkd [default: 127.0.0.1:11300]
     ///
     /// Without this option, the server starts without this door if another program has that port. The protocol has no tokens: a server with
@@ -191,11 +198,22 @@ fn token_of_variable(token: &str) -> Result<Tokens> {
         .with_context(|| format!("failed to read {TOKEN_VARIABLE}"))
 }
 
-/// Whether there is a console.
+/// The console, as the option names it.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 enum Console {
     On,
+    ReadOnly,
     Off,
+}
+
+impl From<Console> for ConsoleMode {
+    fn from(console: Console) -> Self {
+        match console {
+            Console::On => Self::On,
+            Console::ReadOnly => Self::ReadOnly,
+            Console::Off => Self::Off,
+        }
+    }
 }
 
 /// The durability levels, as options name them.
@@ -267,6 +285,11 @@ impl Serve {
             (Some(_), None) => bail!("there is a certificate and no key; add --tls-key"),
             (None, Some(_)) => bail!("there is a key and no certificate; add --tls-cert"),
         };
+        if self.console == Console::Off && self.console_dir.is_some() {
+            bail!(
+                "there is a directory for the console and no console; leave --console-dir or --console off out"
+            );
+        }
         let config = Config {
             listen: self.listen.clone(),
             allow_hosts: self.allow_host.clone(),
@@ -277,7 +300,8 @@ impl Serve {
             ack_level: self.ack.into(),
             levels: self.levels.clone(),
             lax_json: self.lax_json,
-            console: self.console == Console::On,
+            console: self.console.into(),
+            console_dir: self.console_dir.clone(),
             access_log: self.access_log,
             slow_commit: Duration::from_millis(self.slow_commit),
             tokens,

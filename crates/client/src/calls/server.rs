@@ -1,6 +1,8 @@
 //! The server as a whole: its clock, its forecast, its drain, its metrics.
 
-use tickwheel_api::{AdvanceBody, DrainBody, ForecastBody, ForecastQuery, NowBody, ReadyBody, WhoamiBody};
+use tickwheel_api::{
+    AdvanceBody, DrainBody, ForecastBody, ForecastQuery, IndexBody, NowBody, ReadyBody, WhoamiBody,
+};
 
 use crate::call::{LONG_TIMEOUT, Request, calls};
 use crate::error::refusal;
@@ -53,6 +55,13 @@ calls! {
     ///
     /// As a problem: 401 without a token that the server knows; see [`ClientError`](crate::ClientError).
     fn whoami() -> WhoamiBody { Request::get("/v1/whoami").answer() }
+
+    /// The addresses to begin with, and the version of the server.
+    ///
+    /// # Errors
+    ///
+    /// See [`ClientError`](crate::ClientError).
+    fn index() -> IndexBody { Request::get("/").answer() }
 
     /// Whether the server is ready for work, and if not, why. A server that is read-only or that stops says so in the answer.
     ///

@@ -63,6 +63,7 @@ const CALLS: &[(&str, Sends)] = &[
     ("get", |client| client.get("q", "k").map(drop)),
     ("health", |client| client.health().map(drop)),
     ("import", |client| client.import(ImportQuery::default(), Vec::new()).map(drop)),
+    ("index", |client| client.index().map(drop)),
     ("job", |client| client.job(1).map(drop)),
     ("jobs", |client| client.jobs().map(drop)),
     ("lease", |client| client.lease("q", &LeaseBody::default()).map(drop)),

@@ -90,6 +90,11 @@ impl Quota {
         Self { allowed, since: Instant::now(), used: Mutex::new(used) }
     }
 
+    /// The limits.
+    pub(crate) fn allowed(&self) -> Allowed {
+        self.allowed
+    }
+
     fn used(&self) -> MutexGuard<'_, Used> {
         self.used.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,8 +1,9 @@
 //! The state that all handlers share.
 
+use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
-use tickwheel_api::Levels;
+use tickwheel_api::{ConsoleMode, Levels};
 use tickwheel_queue::Queue;
 
 use crate::access::authorizer::Authorizer;
@@ -54,6 +55,10 @@ pub(crate) struct App {
     pub(crate) spans: Option<SpanSink>,
     /// Whether the server refuses new tasks.
     pub(crate) draining: Drain,
+    /// The pages for browsers.
+    pub(crate) console: ConsoleMode,
+    /// A text that no other start of a server has, but by a rare accident.
+    pub(crate) instance: String,
 }
 
 impl App {
@@ -86,6 +91,9 @@ impl App {
             lax_json: false,
             spans,
             draining: Drain::default(),
+            console: ConsoleMode::default(),
+            // The state of the hasher comes from the random numbers of the system.
+            instance: format!("{:016x}", RandomState::new().hash_one(std::process::id())),
         }
     }
 

@@ -1,5 +1,8 @@
 //! The server seen by browsers, and by proxies in front of it.
 
+use std::fs;
+
+use tickwheel_api::ConsoleMode;
 use tickwheel_server::{Config, Tokens};
 
 use crate::raw::Reply;
@@ -17,10 +20,11 @@ fn get(served: &Served, path: &str, host: &str, headers: &str) -> Reply {
 #[test]
 fn browsers_get_a_page_and_programs_the_usual_answers() {
     for tokens in [Tokens::default(), Tokens::parse("secret").expect("tokens")] {
-        let config = Config { tokens, console: false, ..virtual_memory() };
+        let config = Config { tokens, console: ConsoleMode::Off, ..virtual_memory() };
         let served = Served::start(config).expect("started");
         assert_ne!(get(&served, "/console/", "localhost", BROWSER).status, 200, "it is off");
-        for path in ["/", "/problems/busy"] {
+        {
+            let path = "/problems/busy";
             let page = get(&served, path, "localhost", BROWSER);
             assert_eq!(
                 (page.status, page.header("content-type")),
@@ -39,7 +43,6 @@ fn browsers_get_a_page_and_programs_the_usual_answers() {
         }
         get(&served, "/problems/none", "localhost", BROWSER).header("content-type").expect("a problem");
         let program = "Authorization: Bearer secret\r\nAccept: */*\r\n";
-        get(&served, "/", "localhost", program).assert_problem(404, "no-endpoint", "a program");
         assert_eq!(get(&served, "/problems/busy", "localhost", program).json()["status"], 429);
     }
 }
@@ -109,8 +112,78 @@ fn a_browser_gets_the_console() {
         // A program that asks for a file that is not there gets no page in its place.
         let program = "Authorization: Bearer secret\r\nAccept: */*\r\n";
         get(&served, "/console/nothing.js", "localhost", program).assert_problem(404, "no-endpoint", "");
-        get(&served, "/", "localhost", program).assert_problem(404, "no-endpoint", "a program");
         assert_eq!(get(&served, "/console/", "evil.example", BROWSER).status, 421);
+    }
+}
+
+#[test]
+fn the_index_leads_to_the_parts_of_the_server() {
+    for (console, tokens) in [
+        (ConsoleMode::On, Tokens::default()),
+        (ConsoleMode::ReadOnly, Tokens::parse("secret").expect("tokens")),
+        (ConsoleMode::Off, Tokens::parse("secret").expect("tokens")),
+    ] {
+        let served = Served::start(Config { console, tokens, ..virtual_memory() }).expect("started");
+        let index = get(&served, "/", "localhost", "Accept: */*\r\n");
+        assert_eq!((index.status, index.header("vary")), (200, Some("accept")));
+        assert_eq!(index.header("content-type"), Some("application/json"));
+        let found = index.json();
+        assert_eq!(
+            (&found["name"], &found["version"]),
+            (&"tickwheel".into(), &env!("CARGO_PKG_VERSION").into())
+        );
+        assert_eq!(found.get("console").is_some(), console != ConsoleMode::Off, "{found}");
+        let secret = "Authorization: Bearer secret\r\n";
+        for part in ["openapi", "health", "ready", "metrics", "console"] {
+            let Some(path) = found.get(part).and_then(|path| path.as_str()) else { continue };
+            let reply = get(&served, &format!("/{path}"), "localhost", &format!("{secret}{BROWSER}"));
+            assert_eq!(reply.status, 200, "{part}");
+        }
+        let browser = get(&served, "/", "localhost", BROWSER);
+        match console {
+            ConsoleMode::Off => assert_eq!(browser.json(), found),
+            _ => assert_eq!((browser.status, browser.header("location")), (307, Some("console/"))),
+        }
+        served.call("POST", "/", "").assert_problem(405, "bad-method", "POST");
+        assert_eq!(get(&served, "/", "evil.example", "").status, 421);
+        let whoami = get(&served, "/v1/whoami", "localhost", secret).json();
+        assert_eq!(whoami["console"], console.name(), "{whoami}");
+    }
+}
+
+/// An author of the pages changes a file and loads the page again.
+#[test]
+fn the_console_of_a_directory_is_read_at_each_request() {
+    let around = tempfile::tempdir().expect("a directory");
+    let assets = around.path().join("assets");
+    let config = || Config { console_dir: Some(assets.clone()), ..virtual_memory() };
+    let Err(error) = Served::start(config()) else { panic!("there is no page") };
+    assert!(
+        error.to_string().contains("index.html") && error.to_string().contains("--console-dir"),
+        "{error}"
+    );
+    fs::create_dir(&assets).expect("a directory");
+    fs::write(assets.join("index.html"), "<script src=\"./main.js\"></script>").expect("written");
+    fs::write(around.path().join("secret.js"), "secret").expect("written");
+    std::os::unix::fs::symlink("../secret.js", assets.join("out.js")).expect("a link");
+    let served = Served::start(config()).expect("started");
+    let page = get(&served, "/console/horizon", "localhost", BROWSER);
+    assert_eq!((page.status, page.header("cache-control")), (200, Some("no-cache")));
+    let text = page.text();
+    let script = text.split('"').nth(1).expect("an address");
+    for contents in ["first", "second"] {
+        fs::write(assets.join("main.js"), contents).expect("written");
+        let file = get(&served, &format!("/console/{script}"), "localhost", "Accept-Encoding: gzip\r\n");
+        assert_eq!((file.status, file.text().as_ref()), (200, contents));
+        assert_eq!(file.header("cache-control"), Some("no-cache"));
+        assert!(file.header("content-security-policy").is_some_and(|policy| policy.contains("'self'")));
+        let known = format!("If-None-Match: {}\r\n", file.header("etag").expect("a tag"));
+        assert_eq!(get(&served, "/console/main.js", "localhost", &known).status, 304);
+    }
+    for name in ["out.js", "../secret.js", "%2e%2e/secret.js", "none.js"] {
+        let reply = get(&served, &format!("/console/{name}"), "localhost", "");
+        reply.assert_problem(404, "no-endpoint", "is not served");
+        assert!(!reply.text().contains(around.path().to_str().expect("UTF-8")), "{}", reply.text());
     }
 }
 

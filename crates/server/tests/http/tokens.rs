@@ -35,7 +35,17 @@ fn a_caller_is_told_what_it_may_do() {
         (&admin["rights"], &admin["scopes"]),
         (&json!(["read", "produce", "consume", "admin"]), &json!([]))
     );
+    assert_eq!((&admin["limits"], &worker["console"]), (&json!({}), &json!("on")));
+    assert_eq!((&admin["virtual_clock"], &admin["read_only"]), (&json!(true), &json!(false)));
+    assert_eq!(worker["instance"], admin["instance"], "it is of the server, and of no caller");
+    let tokens = format!("{WORKER} tasks=3 max_delay=2h bytes=1000/h rate=9/h\nother rate=1/s");
+    let tokens = Tokens::parse(&tokens).expect("tokens");
+    let limited = Served::start(Config { tokens, ..virtual_memory() }).expect("started");
+    let limits = |token| call(&limited, token, "GET", "/v1/whoami", "").json()["limits"].clone();
+    assert_eq!(limits(WORKER), json!({"rate": "9/h", "bytes": "1000/h", "tasks": 3, "max_delay": "2h"}));
+    assert_eq!(limits("other"), json!({"rate": "1/s"}));
     let open = Served::memory().expect(200, "GET", "/v1/whoami", "");
+    assert_ne!(open["instance"], admin["instance"], "each start of a server has its own");
     assert_eq!((&open["anonymous"], &open["token"]), (&json!(true), &Value::Null));
     assert_eq!(open["rights"], admin["rights"]);
 }

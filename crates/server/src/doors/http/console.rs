@@ -1,6 +1,7 @@
 //! The console: pages and files for a browser, which talks to the API with them. They contain no secrets and need no token.
 
 use std::borrow::Cow;
+use std::path::{Path, PathBuf};
 
 use axum::body::Body;
 use axum::http::header::{
@@ -10,44 +11,85 @@ use axum::http::header::{
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use axum::response::Response;
-use tickwheel_console::{Accepted, File, POLICY, find};
+use tickwheel_api::{ConsoleMode, Problem, ProblemKind};
+use tickwheel_console::{Accepted, File, POLICY, find, read};
 
+use crate::base::aside::aside;
 use crate::doors::http::answer;
 use crate::doors::http::pages::accepts;
+use crate::doors::http::problem;
 
 /// The path of the first page.
-pub(crate) const ROOT: &str = "/console/";
+const ROOT: &str = "/console/";
 
-/// The answer to a request for a page or a file of the console; `None`: it is none.
-pub(crate) fn answer(parts: &Parts) -> Option<Response> {
-    if parts.method != Method::GET && parts.method != Method::HEAD {
-        return None;
+/// The console of a server.
+#[derive(Clone, Debug)]
+pub(crate) enum Console {
+    Off,
+    /// The files of this program.
+    Built,
+    /// The files of a directory, which are read anew for each request.
+    Directory(PathBuf),
+}
+
+impl Console {
+    pub(crate) fn new(mode: ConsoleMode, directory: Option<PathBuf>) -> Self {
+        match (mode, directory) {
+            (ConsoleMode::Off, _) => Self::Off,
+            (_, None) => Self::Built,
+            (_, Some(directory)) => Self::Directory(directory),
+        }
     }
-    let path = parts.uri.path();
-    if path == ROOT.trim_end_matches('/') {
-        return Some(moved("console/"));
+
+    /// The answer to a request for a page or a file of the console; `None`: it is none.
+    pub(crate) async fn answer(&self, parts: &Parts) -> Option<Response> {
+        let is_off = matches!(self, Self::Off);
+        if is_off || parts.method != Method::GET && parts.method != Method::HEAD {
+            return None;
+        }
+        let headers = &parts.headers;
+        let accepted = Accepted {
+            html: accepts(headers, ACCEPT, "text/html"),
+            gzip: accepts(headers, ACCEPT_ENCODING, "gzip"),
+        };
+        let path = parts.uri.path();
+        if path == ROOT.trim_end_matches('/') || path == "/" && accepted.html {
+            return Some(moved("console/"));
+        }
+        let path = path.strip_prefix(ROOT)?;
+        let file = match self {
+            Self::Directory(directory) => match read_aside(directory, path, accepted).await {
+                Ok(file) => file?,
+                Err(problem) => return Some(problem::response(&problem)),
+            },
+            _ => find(path, accepted)?,
+        };
+        let mut response = of_file(headers, file);
+        for (name, value) in [
+            (CONTENT_SECURITY_POLICY, POLICY),
+            (REFERRER_POLICY, "no-referrer"),
+            (VARY, "accept, accept-encoding"),
+            (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+            (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+        ] {
+            set(&mut response, name, value);
+        }
+        Some(response)
     }
-    let path = path.strip_prefix(ROOT)?;
-    let headers = &parts.headers;
-    let accepted = Accepted {
-        html: accepts(headers, ACCEPT, "text/html"),
-        gzip: accepts(headers, ACCEPT_ENCODING, "gzip"),
-    };
-    let mut response = of_file(headers, find(path, accepted)?);
-    for (name, value) in [
-        (CONTENT_SECURITY_POLICY, POLICY),
-        (REFERRER_POLICY, "no-referrer"),
-        (VARY, "accept, accept-encoding"),
-        (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
-        (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
-    ] {
-        set(&mut response, name, value);
-    }
-    Some(response)
+}
+
+/// Reads a file of the directory on another thread.
+async fn read_aside(directory: &Path, path: &str, accepted: Accepted) -> Result<Option<File>, Problem> {
+    let (directory, name) = (directory.to_owned(), path.to_owned());
+    aside(move || read(&directory, &name, accepted)).await?.map_err(|unread| {
+        let hint =
+            "the directory of --console-dir has to have the file itself, and no link that leads out of it";
+        Problem::new(ProblemKind::NoEndpoint, unread.to_string()).with_hint(hint)
+    })
 }
 
 /// Sends a browser to another address, which is relative, so that a proxy may put the server below a path.
-pub(crate) fn moved(to: &'static str) -> Response {
+fn moved(to: &'static str) -> Response {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::TEMPORARY_REDIRECT;
     set(&mut response, LOCATION, to);

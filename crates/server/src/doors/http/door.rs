@@ -20,6 +20,7 @@ use crate::access::refusal::Refusal;
 use crate::doors::http::access_log;
 use crate::doors::http::audit::{Act, Subject};
 use crate::doors::http::call::Call;
+use crate::doors::http::console::Console;
 use crate::doors::http::header;
 use crate::doors::http::pages;
 use crate::doors::http::problem;
@@ -50,7 +51,7 @@ pub(crate) struct HttpDoor {
     clock: SystemClock,
     /// Whether each call has a line in the log.
     access_log: bool,
-    has_console: bool,
+    console: Console,
 }
 
 impl HttpDoor {
@@ -59,9 +60,9 @@ impl HttpDoor {
         app: Arc<App>,
         hosts: Hosts,
         access_log: bool,
-        has_console: bool,
+        console: Console,
     ) -> Self {
-        Self { routes, app, hosts, clock: SystemClock::new(), access_log, has_console }
+        Self { routes, app, hosts, clock: SystemClock::new(), access_log, console }
     }
 
     /// Answers one request. Dropping the future ends its waits.
@@ -75,7 +76,7 @@ impl HttpDoor {
         let admitted = self.hosts.check(&parts).and_then(|()| self.admit(&parts, standing));
         let mut answer = match admitted {
             // Pages come before the authorization: a browser has no token, and the pages contain no secrets.
-            Ok(()) => match pages::page(&parts, self.has_console) {
+            Ok(()) => match pages::page(&parts, &self.console).await {
                 Some(page) => page,
                 None => self.granted(found, parts, body, turn, &mut subject, standing).await,
             },
@@ -269,7 +270,7 @@ mod tests {
     fn door(id: OperationId, handler: Handler) -> HttpDoor {
         let listen = std::net::SocketAddr::from(([127, 0, 0, 1], 8463));
         let hosts = Hosts::of(&listen.into(), false, &[]);
-        HttpDoor::new(Routes::new().with(id, handler), Arc::new(App::in_memory()), hosts, false, false)
+        HttpDoor::new(Routes::new().with(id, handler), Arc::new(App::in_memory()), hosts, false, Console::Off)
     }
 
     /// A buffer that collects the lines of a log.

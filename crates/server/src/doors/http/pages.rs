@@ -10,7 +10,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use axum::response::Response;
 use tickwheel_api::ProblemKind;
 
-use crate::doors::http::console;
+use crate::doors::http::console::Console;
 
 /// The style of the pages. The policy below allows this text alone, by its hash; a test compares the two.
 const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:42rem;margin:3rem auto;padding:0 1rem}code{font-size:.95em}";
@@ -18,19 +18,14 @@ const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:42rem;mar
 const POLICY: &str = "default-src 'none'; style-src 'sha256-E8JW3VZfjcGnoLcn1wYWDhVIh8YBeX/PTIAcIHNYcM8='; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /// The page that answers this request; `None`: the client is a program, or the path has no page.
-pub(crate) fn page(parts: &Parts, has_console: bool) -> Option<Response> {
-    if has_console && let Some(answer) = console::answer(parts) {
+pub(crate) async fn page(parts: &Parts, console: &Console) -> Option<Response> {
+    if let Some(answer) = console.answer(parts).await {
         return Some(answer);
     }
     if !parts.method.is_safe() || !accepts(&parts.headers, ACCEPT, "text/html") {
         return None;
     }
-    let path = parts.uri.path();
-    if has_console && path == "/" {
-        return Some(console::moved("console/"));
-    }
-    let html = if path == "/" { front() } else { problem(ProblemKind::of_type(path)?) };
-    let mut response = Response::new(Body::from(html));
+    let mut response = Response::new(Body::from(problem(ProblemKind::of_type(parts.uri.path())?)));
     for (name, value) in [
         (CONTENT_TYPE, "text/html; charset=utf-8"),
         (CONTENT_SECURITY_POLICY, POLICY),
@@ -60,22 +55,6 @@ pub(crate) fn accepts(headers: &HeaderMap, header: HeaderName, form: &str) -> bo
         };
         is_named && !parts.any(is_unwanted)
     })
-}
-
-fn front() -> String {
-    html(
-        "Tickwheel",
-        "<h1>Tickwheel</h1>\
-         <p>This is a Tickwheel server. It does things later, exactly when they are due, and never loses one. \
-         Programs talk to it over HTTP with JSON; there is nothing to click here.</p>\
-         <ul>\
-         <li><a href=\"/openapi.json\">/openapi.json</a> describes every call, as OpenAPI 3.1.</li>\
-         <li><a href=\"/healthz\">/healthz</a> says that the process answers, <a href=\"/readyz\">/readyz</a> whether it takes work.</li>\
-         <li><a href=\"/metrics\">/metrics</a> has figures for Prometheus.</li>\
-         </ul>\
-         <p>If the server has tokens, the description and the figures need one. \
-         On a command line, <code>tickwheel --help</code> has examples.</p>",
-    )
 }
 
 fn problem(kind: ProblemKind) -> String {
@@ -112,31 +91,34 @@ mod tests {
     use super::*;
     use crate::doors::http::body::next_piece;
 
-    fn asked(method: &str, path: &str, accept: &str) -> Option<Response> {
+    async fn asked(method: &str, path: &str, accept: &str) -> Option<Response> {
         let request = Request::builder().method(method).uri(path).header(ACCEPT, accept);
-        page(&request.body(()).expect("a request").into_parts().0, false)
+        page(&request.body(()).expect("a request").into_parts().0, &Console::Off).await
     }
 
     const BROWSER: &str = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
 
-    #[test]
-    fn browsers_are_told_from_programs() {
+    #[tokio::test]
+    async fn browsers_are_told_from_programs() {
+        let path = ProblemKind::Busy.type_uri();
         for accept in [BROWSER, "text/html", "application/json, TEXT/HTML;q=0.5"] {
-            assert!(asked("GET", "/", accept).is_some() && asked("HEAD", "/", accept).is_some(), "{accept}");
+            for method in ["GET", "HEAD"] {
+                assert!(asked(method, path, accept).await.is_some(), "{method} {accept}");
+            }
         }
         for accept in ["*/*", "application/json", "", "text/html;q=0", "text/*", "text/htmlx"] {
-            assert!(asked("GET", "/", accept).is_none(), "{accept}");
+            assert!(asked("GET", path, accept).await.is_none(), "{accept}");
         }
-        assert!(asked("POST", "/", BROWSER).is_none());
-        for path in ["/healthz", "/v1/queues", "/problems/nothing", "/problems/"] {
-            assert!(asked("GET", path, BROWSER).is_none(), "{path}");
+        assert!(asked("POST", path, BROWSER).await.is_none());
+        for path in ["/", "/healthz", "/v1/queues", "/console/", "/problems/nothing", "/problems/"] {
+            assert!(asked("GET", path, BROWSER).await.is_none(), "{path}");
         }
     }
 
     #[tokio::test]
     async fn each_kind_of_problem_has_its_page() {
         for kind in ProblemKind::ALL {
-            let page = asked("GET", kind.type_uri(), BROWSER).expect("a page");
+            let page = asked("GET", kind.type_uri(), BROWSER).await.expect("a page");
             let text = next_piece(&mut page.into_body()).await.expect("it does not fail").expect("some text");
             let text = String::from_utf8(text.to_vec()).expect("UTF-8");
             let (meaning, remedy) = kind.explained();
@@ -149,10 +131,9 @@ mod tests {
         let hash = base64(&Sha256::digest(STYLE.as_bytes()));
         assert!(POLICY.contains(&format!("style-src 'sha256-{hash}';")), "the style has the hash {hash}");
         assert!(POLICY.starts_with("default-src 'none';"));
-        for page in [front(), problem(ProblemKind::Busy)] {
-            assert!(!page.contains("<script") && !page.contains("src=") && !page.contains("http"), "{page}");
-            assert!(page.contains(&format!("<style>{STYLE}</style>")), "{page}");
-        }
+        let page = problem(ProblemKind::Busy);
+        assert!(!page.contains("<script") && !page.contains("src=") && !page.contains("http"), "{page}");
+        assert!(page.contains(&format!("<style>{STYLE}</style>")), "{page}");
     }
 
     /// Base64 of RFC 4648 section 4, for 32 bytes.

@@ -4,6 +4,7 @@ use std::io;
 use std::sync::Arc;
 
 use crate::access::host::Hosts;
+use crate::doors::http::console::Console;
 use crate::doors::http::door::HttpDoor;
 use crate::doors::http::routes::Routes;
 use crate::doors::plan::Plan;
@@ -18,7 +19,7 @@ pub(crate) struct Http {
     is_encrypted: bool,
     allow_hosts: Vec<String>,
     access_log: bool,
-    has_console: bool,
+    console: Console,
 }
 
 impl Http {
@@ -27,15 +28,9 @@ impl Http {
         allow_hosts: &[String],
         is_encrypted: bool,
         access_log: bool,
-        has_console: bool,
+        console: Console,
     ) -> Self {
-        Self {
-            listen: listen.clone(),
-            allow_hosts: allow_hosts.to_vec(),
-            is_encrypted,
-            access_log,
-            has_console,
-        }
+        Self { listen: listen.clone(), allow_hosts: allow_hosts.to_vec(), is_encrypted, access_log, console }
     }
 }
 
@@ -54,6 +49,6 @@ impl Plan for Http {
 
     fn open(self: Box<Self>, app: Arc<App>, at: &ListenAt) -> Arc<dyn Door> {
         let hosts = Hosts::of(at, self.is_encrypted, &self.allow_hosts);
-        Arc::new(HttpDoor::new(Routes::new(), app, hosts, self.access_log, self.has_console))
+        Arc::new(HttpDoor::new(Routes::new(), app, hosts, self.access_log, self.console))
     }
 }

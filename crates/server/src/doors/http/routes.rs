@@ -259,7 +259,7 @@ mod tests {
         for path in [
             "",
             "*",
-            "/",
+            "//",
             "/v1/queues/",
             "/v1/queues/close/order:1",
             "/v1/queues/close/tasks/a/b",

@@ -128,6 +128,7 @@ mod tests {
     use super::*;
     use crate::access::host::Hosts;
     use crate::base::stopping::{self, Stop};
+    use crate::doors::http::console::Console;
     use crate::doors::http::routes::Routes;
     use crate::doors::http::rows::{Row, Rows};
     use crate::listen::addresses::Addresses;
@@ -183,7 +184,7 @@ mod tests {
             });
         let listen = SocketAddr::from(([127, 0, 0, 1], 8463));
         let hosts = Hosts::of(&listen.into(), false, &[]);
-        let door = Arc::new(HttpDoor::new(routes, app, hosts, false, false));
+        let door = Arc::new(HttpDoor::new(routes, app, hosts, false, Console::Off));
         let standing = Standing::find(permits, &Addresses::new(1), None, Idle::MakesWay).expect("a place");
         tokio::spawn(serve(server, door, TIMEOUTS, stopping, Arc::new(standing)));
         stop
