@@ -200,7 +200,7 @@ mod tests {
             ("prefix=a%20b", "`prefix`: is a b with a character"),
         ] {
             let refused = EventsQuery::parse(text).expect_err(text).to_string();
-            assert!(refused.starts_with(what), "{refused} instead of {what}");
+            assert!(refused.contains(what), "{refused} instead of {what}");
         }
     }
 
