@@ -70,8 +70,8 @@ struct Ls {
     #[arg(value_parser = values::queue)]
     queue: Option<String>,
     /// Only the schedules of queues whose names begin so
-    #[arg(long, value_name = "TEXT", default_value = "", conflicts_with = "queue")]
-    prefix: String,
+    #[arg(long, value_name = "TEXT", conflicts_with = "queue")]
+    prefix: Option<String>,
     /// The order: by queue and name, or by the next instant, the soonest first
     #[arg(long, value_enum, value_name = "ORDER", default_value = "name", conflicts_with = "queue")]
     sort: Sort,
@@ -193,11 +193,13 @@ impl Schedules {
             }
             Verb::Ls(ls) => {
                 let all = ls.listed(&client)?;
-                match ls.queue {
+                match (ls.queue, ls.prefix) {
                     _ if !all.is_empty() => self.format.print(all)?,
-                    Some(_) => say("the queue has no schedule"),
-                    None if ls.prefix.is_empty() => say("no queue has a schedule"),
-                    None => say(&format!("no queue whose name begins with {} has a schedule", ls.prefix)),
+                    (Some(_), _) => say("the queue has no schedule"),
+                    (None, None) => say("no queue has a schedule"),
+                    (None, Some(prefix)) => {
+                        say(&format!("no queue whose name begins with {prefix} has a schedule"));
+                    }
                 }
             }
             Verb::Show(Name { at: Queue { queue }, name }) => {
@@ -230,7 +232,7 @@ impl Ls {
             Sort::Next => ScheduleSort::Next,
         };
         let usual = SchedulesQuery { limit: LIST_LIMIT_MAX, ..SchedulesQuery::default() };
-        let mut query = SchedulesQuery { prefix: self.prefix.clone(), sort, ..usual };
+        let mut query = SchedulesQuery { prefix: self.prefix.clone().unwrap_or_default(), sort, ..usual };
         loop {
             let page = match &self.queue {
                 Some(queue) => client.schedules(queue, &query)?,
