@@ -13,8 +13,8 @@ use tickwheel_engine::{
     GetSchedule, ImportOutcome, ImportSchedule, ImportTasks, Imported, JobError, JobValue, Lease, LeasePage,
     Leased, List, ListAllSchedules, ListAllTasks, ListLeases, ListQueues, ListSchedules, Nack, NackError,
     Now, Patch, PatchError, Put, PutError, PutSchedule, QueueError, QueueName, QueuePage, QueueView, Redrive,
-    RedriveError, Schedule, ScheduleError, ScheduleRecord, ScheduleView, Stats, Stored, StoredSchedule, TaskPage, TaskView, Timestamp,
-    Token, TokenAnswer, Unavailable,
+    RedriveError, Schedule, ScheduleError, ScheduleRecord, ScheduleView, Stats, Stored, StoredSchedule,
+    TaskPage, TaskView, Timestamp, Token, TokenAnswer, Unavailable,
 };
 
 use crate::advance::{Advance, AdvanceError, Goal, VIRTUAL_END_MS};
