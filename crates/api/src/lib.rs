@@ -127,7 +127,7 @@ pub use problem_kind::{ProblemKind, ProblemPage};
 pub use put::{PatchBody, PutBody};
 pub use query::{
     CURSOR_BYTES_MAX, LIST_LIMIT_MAX, ListQuery, PreviewQuery, PutMode, PutQuery, QueuesQuery, RevokeQuery,
-    no_query, ScheduleSort, SchedulesQuery, TasksQuery,
+    ScheduleSort, SchedulesQuery, TasksQuery, no_query,
 };
 pub use queues::{DeleteQueueAnswer, QueueBody, QueueCounts, QueueGone, QueuesBody};
 pub use rate::{RATE_PER_MS_MAX, RATE_TASKS_MAX, RateBody};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::by_key::ByKeyError;
-use crate::figures::QueueFigures;
+use crate::figures::{LATENESS_BOUNDS_MS, QueueFigures};
 use crate::import::{ImportOutcome, Imported};
 use crate::job::{JobError, JobValue};
 use crate::leases::LeasePage;
@@ -376,10 +376,6 @@ pub struct StoredSchedule {
     /// The schedule.
     pub schedule: ScheduleView,
 }
-
-/// Upper bounds of the lateness histogram, milliseconds. One more count stands behind the last bound.
-pub const LATENESS_BOUNDS_MS: [u64; 14] =
-    [0, 1, 2, 5, 10, 20, 50, 100, 250, 500, 1_000, 5_000, 60_000, 3_600_000];
 
 /// The machine's own figures since its start.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

@@ -1,6 +1,10 @@
 //! [`QueueFigures`]: what has happened in one queue, for those who watch it; and the one place that counts.
 
-use crate::answer::{LATENESS_BOUNDS_MS, Stats};
+use crate::answer::Stats;
+
+/// Upper bounds of the lateness histogram, milliseconds. One more count stands behind the last bound.
+pub const LATENESS_BOUNDS_MS: [u64; 14] =
+    [0, 1, 2, 5, 10, 20, 50, 100, 250, 500, 1_000, 5_000, 60_000, 3_600_000];
 
 /// Upper bounds of a queue's lateness histogram, milliseconds. One more count stands behind the last bound.
 ///

@@ -25,10 +25,9 @@ mod time;
 mod token;
 
 pub use answer::{
-    Acted, Answer, ByIdError, CancelError, Cancelled, ForecastView, GetError, LATENESS_BOUNDS_MS, Leased,
-    NackError, PatchError, PutError, QueueCounts, QueueError, QueuePage, QueueTotals, QueueView,
-    RedriveError, ScheduleError, ScheduleView, State, Stats, Stored, StoredSchedule, TaskPage, TaskView,
-    TokenAnswer, Unavailable,
+    Acted, Answer, ByIdError, CancelError, Cancelled, ForecastView, GetError, Leased, NackError, PatchError,
+    PutError, QueueCounts, QueueError, QueuePage, QueueTotals, QueueView, RedriveError, ScheduleError,
+    ScheduleView, State, Stats, Stored, StoredSchedule, TaskPage, TaskView, TokenAnswer, Unavailable,
 };
 #[doc(hidden)]
 pub use bounds::Bounds;
@@ -39,7 +38,7 @@ pub use command::{
     ListSchedules, Nack, NackHow, OnLease, Patch, Payload, Put, PutMode, PutSchedule, QUEUES_PAGE_MAX,
     QueueChange, Redrive, SCHEDULES_PAGE_MAX, TRACE_BYTES_MAX, TaskFilter, Terms, WhichQueues,
 };
-pub use figures::{QUEUE_LATENESS_BOUNDS_MS, QueueFigures};
+pub use figures::{LATENESS_BOUNDS_MS, QUEUE_LATENESS_BOUNDS_MS, QueueFigures};
 pub use import::{
     Existing, IMPORT_TASKS_MAX, ImportError, ImportOutcome, ImportSchedule, ImportTask, ImportTasks,
     Imported, Present,

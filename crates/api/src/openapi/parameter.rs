@@ -4,7 +4,9 @@ use serde_json::{Map, Value, json};
 
 use super::schema::{boolean, duration_like, integer, one_of, time_or_ms, word};
 use crate::{
-    DeathReason, Existing, FAILURE_BYTES_MAX, ForecastScale, GROUP_BYTES_MAX, INTEGER_MAX, LIST_LIMIT_MAX, PREVIEW_MAX, ProblemKind, PutMode, SCHEDULE_NAME_BYTES_MAX, ScheduleSort, SchedulesQuery, TAG_BYTES_MAX, TaskState, WORKER_BYTES_MAX,
+    DeathReason, Existing, FAILURE_BYTES_MAX, ForecastScale, GROUP_BYTES_MAX, INTEGER_MAX, LIST_LIMIT_MAX,
+    PREVIEW_MAX, ProblemKind, PutMode, SCHEDULE_NAME_BYTES_MAX, ScheduleSort, SchedulesQuery, TAG_BYTES_MAX,
+    TaskState, WORKER_BYTES_MAX,
 };
 
 /// The part of a request that has a parameter.

@@ -38,7 +38,7 @@ fn a_job_is_a_task_at_both_doors() {
     assert_eq!(say(&door, &["use close", "put 7 0 45 5\\r\\n12345"]), "A< INSERTED 1");
     let task = http.get("close", "1").expect("it is a task");
     assert_eq!((task.id, task.priority, task.state), (1, 7, TaskState::Ready));
-    assert_eq!(task.payload.bytes, b"12345");
+    assert_eq!(task.payload.map(|payload| payload.bytes).as_deref(), Some(&b"12345"[..]));
     let leased = http.lease("close", &LeaseBody::default()).expect("leased");
     let lasts_ms = leased[0].lease_until_ms - leased[0].due_at_ms;
     assert!(lasts_ms >= 40_000, "for as long as its producer said");

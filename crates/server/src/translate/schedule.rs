@@ -247,7 +247,7 @@ mod tests {
         );
         let text = all_cursor(&place.0, &place.1);
         assert!(text.len() <= api::SchedulesQuery::CURSOR_BYTES_MAX);
-        assert_eq!(read_all_cursor(&text), Some(place));
+        assert_eq!(read_all_cursor(&text), Some(place.clone()));
         for bad in ["", "-", "61", "61-", "-61", "61-6g", "2d-61", "61-61-61"] {
             assert_eq!(read_all_cursor(bad), None, "{bad}");
         }

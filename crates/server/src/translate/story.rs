@@ -39,7 +39,7 @@ fn past(task: &TaskView, is_changed: bool, earlier: u32) -> Vec<StoryEvent> {
     if task.state != State::Scheduled {
         dated.push(event(StoryWord::Due, Some(task.due_at)));
     }
-    // Of one instant the due time comes first, for no attempt begins before it.
+    // The due time comes first of what has one instant, for no attempt begins before it.
     dated.extend(task.failures.iter().map(failed));
     dated.sort_by_key(|event| event.at_ms);
     events.extend(dated);
