@@ -11,19 +11,11 @@ import { Problem, address, call, stream } from './client.js';
  *
  * | route | answer |
  * |---|---|
- * | `GET .../tasks/{key}/story` | `{events: [{at, what, attempt, reason}], next: [...], why, complete}`; `what` is one of the words below `story.` |
- * | `GET /v1/leases` | `{leases: [{queue, key, attempt, worker, since, until}], next_cursor}` |
- * | `GET .../dead/groups` | `{groups: [{id, reason, how, failure, count, first, last, examples: [{key, id, text}]}], looked_at, window}`; `window` is `all`, `newest` or `part` |
- * | `POST .../dead/redrive` | with `filter` and `dry_run`: `{matched, redriven}` or a job |
  * | `GET /v1/events?topics=wheel` | `wheel`, at most four a second: `{now, levels: [{slot_ms, slots, at, occupied}], len}`; for `occupied` see `runsOf` |
- * | `GET /v1/tasks?key=` | `{tasks: [task], truncated}` |
- * | `POST /v1/schedules/preview` | the body of a schedule, `?count=`; answers as the preview of a stored one |
  */
 export const HAS = {
     searchKey: true,
     taskEverywhere: true,
-    deadGroups: true,
-    deadFilter: true,
     schedulesSorted: true,
     previewUnsaved: true,
     wheel: false,
