@@ -1,4 +1,4 @@
-//! Calls that change many tasks at once: cancel, move, purge.
+//! Calls that change many tasks at once: cancel, move, purge, redrive.
 
 use crate::bad_request::BadRequest;
 use crate::body::{Meaning, Slots, Source, body, two_of};

@@ -61,20 +61,25 @@ pub fn upcoming(record: &ScheduleRecord, count: usize) -> Result<Vec<Upcoming>, 
             Upcoming { at: found.at, local: found.local().to_owned(), change: found.change }
         }
     };
-    Ok(all(record)?.take(count).map(shown).collect())
+    Ok(all(record, Timestamp::default())?.take(count).map(shown).collect())
 }
 
-/// The instants of [`upcoming`] alone, one after the other, for as long as the schedule has any. Cost of each: some microseconds for an expression of
-/// cron.
+/// The instants of [`upcoming`] alone that are not before `from`, one after the other, for as long as the schedule has any. Cost of each: some
+/// microseconds for an expression of cron. Those before `from` cost nothing, unless the schedule makes a limited number of tasks.
 ///
 /// # Errors
 /// As [`upcoming`].
-pub fn instants(record: &ScheduleRecord) -> Result<impl Iterator<Item = Timestamp> + use<>, CronError> {
+pub fn instants(
+    record: &ScheduleRecord,
+    from: Timestamp,
+) -> Result<impl Iterator<Item = Timestamp> + use<>, CronError> {
     let at = |one: One| match one {
         One::Plain(at) => at,
         One::OfCron(found) => found.at,
     };
-    Ok(all(record)?.map(at))
+    // Instants before `from` that count towards a limit are walked over.
+    let skipped = if record.left().is_some() { Timestamp::default() } else { from };
+    Ok(all(record, skipped)?.map(at).skip_while(move |at| *at < from))
 }
 
 /// An instant that is to come.
@@ -83,8 +88,8 @@ enum One {
     OfCron(Occurrence),
 }
 
-/// The instants of a schedule from the one that it has noted on.
-fn all(record: &ScheduleRecord) -> Result<Box<dyn Iterator<Item = One>>, CronError> {
+/// The instants of a schedule from the one that it has noted on, and not before `from`.
+fn all(record: &ScheduleRecord, from: Timestamp) -> Result<Box<dyn Iterator<Item = One>>, CronError> {
     let schedule = &record.schedule;
     let left = usize::try_from(record.left().unwrap_or(u64::MAX)).unwrap_or(usize::MAX);
     let end = schedule.end.unwrap_or(Timestamp::MAX);
@@ -92,13 +97,15 @@ fn all(record: &ScheduleRecord) -> Result<Box<dyn Iterator<Item = One>>, CronErr
     Ok(match &schedule.cadence {
         Cadence::Cron { text, zone } => {
             let cron = Cron::parse(text, zone)?;
-            let before = Timestamp::from_ms(first.as_ms() - 1).unwrap_or_default();
+            let before = Timestamp::from_ms(first.max(from).as_ms() - 1).unwrap_or_default();
             let found = std::iter::successors(cron.next_after(before), move |last| cron.next_after(last.at));
             Box::new(found.take_while(move |one| one.at <= end).take(left).map(One::OfCron))
         }
         Cadence::Every { ms } => {
             let ms = *ms;
-            let found = std::iter::successors(Some(first), move |last| last.plus_ms(ms));
+            let steps = from.ms_since(first).div_ceil(ms.max(1));
+            let first = if from > first { first.plus_ms(steps.saturating_mul(ms)) } else { Some(first) };
+            let found = std::iter::successors(first, move |last| last.plus_ms(ms));
             Box::new(found.take_while(move |at| *at <= end).take(left).map(One::Plain))
         }
         Cadence::FixedDelay { .. } => Box::new(Some(first).into_iter().take(left).map(One::Plain)),

@@ -186,7 +186,7 @@ operations! {
         200 Json("DeadGroups"), "The groups of the newest 10,000 dead tasks, the largest group first.";
     }
 
-    /// Makes dead tasks ready again. With `filter`, tasks that die after the call began stay dead.
+    /// Makes dead tasks ready again. With `filter`, tasks that die after the call began stay dead, and so do those whose key a later task took.
     Redrive: POST "/v1/queues/{q}/dead/redrive", In(Admin), writes {
         body: may("Redrive");
         200 Json("RedrivenOneOrMany"), "The task if the body has `key` or `id`, the counts if it has `filter`, otherwise the result for each task.";

@@ -98,7 +98,7 @@ impl Forecast {
             say(&format!("{} tasks{} until {until}", found.tasks, expected.unwrap_or_default()));
             if found.truncated {
                 say(
-                    "hint: schedules have more instants than were counted; a shorter --span counts all of them",
+                    "hint: schedules have more instants than were counted; a shorter --span counts more of them",
                 );
             }
             if let Some(queue) = query.queue.filter(|_| found.tasks == 0) {

@@ -86,7 +86,7 @@ impl Authorizer {
     pub(crate) fn still_grants(&self, grant: &Grant) -> bool {
         let Some(hash) = grant.token() else { return !self.has_tokens() };
         let of_file = self.file.as_ref().and_then(|file| file.last().grant_of(hash));
-        of_file.or_else(|| self.fixed.grant_of(hash)).as_ref() == Some(grant)
+        of_file.or_else(|| self.fixed.grant_of(hash)).is_some_and(|now| now.allows_as(grant))
     }
 
     /// The rights of a caller for a call with this need. `queue`: the queue of the call, if its name is valid.

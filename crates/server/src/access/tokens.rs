@@ -290,6 +290,11 @@ impl Grant {
         self.rights.0 & bit(right) != 0
     }
 
+    /// Whether another grant allows the same. The names may differ: that of a token without a name is its line, and lines move.
+    pub(crate) fn allows_as(&self, other: &Self) -> bool {
+        (self.rights, &self.scopes, &self.quota) == (other.rights, &other.scopes, &other.quota)
+    }
+
     /// Whether the grant holds in all queues.
     pub(crate) fn is_unscoped(&self) -> bool {
         self.scopes.is_none()

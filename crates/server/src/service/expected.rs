@@ -83,7 +83,7 @@ impl Counting {
         let end = self.from.saturating_plus_ms(self.grid.length_ms());
         // An expression that was good when it was put may be none with another database of zones. Its schedule makes no
         // task then, and the log says so.
-        let Ok(instants) = instants(&view.record) else { return };
+        let Ok(instants) = instants(&view.record, self.from) else { return };
         let mut ahead = instants.take_while(|at| *at < end);
         for at in ahead.by_ref().take(max) {
             self.left -= 1;
@@ -143,6 +143,15 @@ mod tests {
         assert!(found.truncated && found.counts.iter().sum::<u64>() <= OF_ONE_MAX as u64, "{found:?}");
         let found = expected(&app, None, app.queue.now(), hours(1)).await.expect("counted");
         assert!(!found.truncated, "{found:?}");
+    }
+
+    /// Regression: the instants before a later begin used up the limit, and the forecast had none.
+    #[tokio::test]
+    async fn a_later_begin_costs_nothing() {
+        let app = with(&[("often", 1_000)]).await;
+        let from = Timestamp::from_ms(app.queue.now().as_ms() + 8 * 24 * HOUR_MS as i64).expect("a time");
+        let found = expected(&app, None, from, hours(2)).await.expect("counted");
+        assert_eq!((found.counts.as_slice(), found.truncated), (&[3_600, 3_600][..], false));
     }
 
     #[tokio::test]

@@ -33,7 +33,7 @@ struct Kept<'a> {
     part: usize,
     /// The cursor of the job in the list `part`.
     after: Option<String>,
-    /// For a move: the latest instant that a task may get (ms since 1970).
+    /// For a move: the latest instant that a task may get (ms since 1970). For a redrive: its begin.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     latest_ms: Option<i64>,
 }
@@ -77,7 +77,8 @@ impl Job {
         let filter = work.filter(self.at.part).unwrap_or_default();
         let latest = match work {
             Work::Move(moving) => moving.latest,
-            Work::Cancel(_) | Work::Purge(_) | Work::Redrive(_) => None,
+            Work::Redrive(redriving) => Some(redriving.begun),
+            Work::Cancel(_) | Work::Purge(_) => None,
         };
         let kept = Kept {
             job: self.body.clone(),
@@ -174,7 +175,7 @@ mod tests {
         let job = Job { at: Position { part: 1, after: place() }, ..Job::new(bulk(purge), 20_000) };
         assert_eq!(Job::read(0, &job.value()), Some(job.clone()));
         let filter = TaskFilter { key_contains: Some("order".to_owned()), ..filter() };
-        let redrive = Work::Redrive(Redriving { filter, dry_run: false });
+        let redrive = Work::Redrive(Redriving { filter, dry_run: false, begun: Timestamp::default() });
         let again = Job { at: Position { part: 0, after: place() }, ..Job::new(bulk(redrive), 20_000) };
         assert_eq!(Job::read(0, &again.value()), Some(again));
         let beyond = Job { at: Position { part: 2, after: None }, ..job };

@@ -9,7 +9,7 @@ use tickwheel_api::{
 };
 use tickwheel_queue::{
     Act, Acted, ById, ByIdError, Cancel, CancelError, Cancelled, Key, Patch, PatchError, Pending, Queue,
-    QueueName, Redrive, RedriveError, Seq, TaskView, Timestamp,
+    QueueName, Seq, TaskView, Timestamp,
 };
 
 use crate::translate;
@@ -38,6 +38,8 @@ pub(crate) struct Redriving {
     /// The state is not looked at.
     pub(crate) filter: TaskFilter,
     pub(crate) dry_run: bool,
+    /// The begin of the work: a task that dies later stays dead.
+    pub(crate) begun: Timestamp,
 }
 
 /// A task as it was found.
@@ -83,7 +85,6 @@ pub(crate) enum Asked {
     Cancel(Pending<Cancelled, CancelError>),
     End(Pending<Acted, ByIdError>),
     Move(Pending<TaskView, PatchError>),
-    Redrive(Pending<TaskView, RedriveError>),
     /// The queue was not asked to change the task, because its instant would be too late.
     TooFar,
 }
@@ -101,7 +102,17 @@ impl Found {
         let TaskView { key, id, version, due_at, dead, .. } = task;
         let keyless = dead.is_some_and(|dead| dead.keyless);
         let by_id = match work {
-            Work::Purge(_) | Work::Redrive(_) => dead.is_some(),
+            Work::Purge(_) => dead.is_some(),
+            // A later task took the key of a keyless one, so what the keyless one was to do is out of date.
+            Work::Redrive(Redriving { begun, .. }) => {
+                return dead.filter(|dead| !dead.keyless && dead.at <= *begun).map(|_| Self {
+                    key,
+                    id,
+                    version,
+                    due_at,
+                    by_id: true,
+                });
+            }
             Work::Cancel(_) => keyless,
             Work::Move(_) => false,
         };
@@ -164,7 +175,7 @@ impl Work {
             Self::Cancel(body) => body.to_json(),
             Self::Move(moving) => moving.body.to_json(),
             Self::Purge(body) => body.to_json(),
-            Self::Redrive(Redriving { filter, dry_run }) => {
+            Self::Redrive(Redriving { filter, dry_run, begun: _ }) => {
                 RedriveBody::Filter { filter: filter.clone(), dry_run: *dry_run }.to_json()
             }
         }
@@ -178,7 +189,7 @@ impl Work {
             JobAction::Purge => PurgeBody::parse(request).map(Self::Purge),
             JobAction::Redrive => match RedriveBody::parse(request) {
                 Ok(RedriveBody::Filter { filter, dry_run }) => {
-                    Ok(Self::Redrive(Redriving { filter, dry_run }))
+                    Ok(Self::Redrive(Redriving { filter, dry_run, begun: latest? }))
                 }
                 Ok(_) => return None,
                 Err(refused) => Err(refused),
@@ -192,14 +203,14 @@ impl Work {
         let on_lease = translate::on_lease(self.revoke());
         let key = || found.key.clone();
         match self {
-            Self::Redrive(_) => Asked::Redrive(queue.redrive(Redrive { queue: name.clone(), id: found.id })),
             _ if found.by_id => {
                 // A purge also removes a dead task that became ready meanwhile.
                 let if_version = Some(found.version).filter(|_| !matches!(self, Self::Purge(_)));
-                let by_id = ById { id: found.id, act: Act::Cancel, within: None, if_version, worker: None };
+                let act = if matches!(self, Self::Redrive(_)) { Act::Run } else { Act::Cancel };
+                let by_id = ById { id: found.id, act, within: None, if_version, worker: None };
                 Asked::End(queue.by_id(by_id))
             }
-            Self::Cancel(_) | Self::Purge(_) => {
+            Self::Cancel(_) | Self::Purge(_) | Self::Redrive(_) => {
                 let cancel = Cancel::new(name, key());
                 Asked::Cancel(queue.cancel(Cancel { if_version: Some(found.version), on_lease, ..cancel }))
             }
@@ -239,14 +250,6 @@ impl Asked {
         let Tally { done, skipped } = tally;
         let reason = match self {
             Self::TooFar => &mut skipped.too_far,
-            Self::Redrive(pending) => match pending.await {
-                Ok(_) => done,
-                Err(RedriveError::NotFound) => &mut skipped.changed,
-                Err(RedriveError::Live { .. }) => &mut skipped.live,
-                Err(RedriveError::BacklogFull { .. }) => &mut skipped.backlog_full,
-                Err(RedriveError::Unavailable(why)) => return Err(translate::unavailable(&why)),
-                Err(other) => return Err(translate::unknown(&other)),
-            },
             Self::Cancel(pending) => match pending.await {
                 Ok(Cancelled::Cancelled | Cancelled::Revoked) => done,
                 Err(CancelError::Unavailable(why)) => return Err(translate::unavailable(&why)),
@@ -257,6 +260,8 @@ impl Asked {
                 Ok(_) => done,
                 Err(ByIdError::Unavailable(why)) => return Err(translate::unavailable(&why)),
                 Err(ByIdError::Leased) => &mut skipped.leased,
+                Err(ByIdError::Live { .. }) => &mut skipped.live,
+                Err(ByIdError::BacklogFull { .. }) => &mut skipped.backlog_full,
                 Err(_) => &mut skipped.changed,
             },
             Self::Move(pending) => match pending.await {

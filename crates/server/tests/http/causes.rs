@@ -232,3 +232,20 @@ fn as_if_killed(directory: &std::path::Path, job: &Value) {
     queue.keep_job(id, kept.to_string().into_bytes()).wait().expect("kept");
     queue.close();
 }
+
+/// Regression: both generations of a key were redriven, the older one first, and the newer one stayed dead.
+#[test]
+fn a_dead_task_whose_key_a_later_task_took_is_not_redriven() {
+    let served = Served::memory();
+    kill(&served, &[("a", "no money"), ("a", "no money"), ("b", "no money")]);
+    served.expect(201, "PUT", "/v1/queues/q/tasks/b", r#"{"delay":"1h"}"#);
+    assert_eq!(dead(&served), 3, "two of `a`, one of `b`");
+    let newest = served.expect(200, "GET", "/v1/queues/q/tasks/a", "")["id"].clone();
+    let filter = json!({ "filter": { "failure": "no money" }, "dry_run": true });
+    assert_eq!(redrive(&served, &filter)["matched"], json!(1));
+    let answer = redrive(&served, &json!({ "filter": { "failure": "no money" } }));
+    assert_eq!((&answer["matched"], &answer["redriven"]), (&json!(1), &json!(1)), "{answer}");
+    let leased = served.lease("q", 10);
+    assert_eq!(leased.iter().map(|task| &task["id"]).collect::<Vec<_>>(), [&newest]);
+    assert_eq!(dead(&served), 2);
+}

@@ -1,5 +1,7 @@
 //! `/v1/queues/{q}/dead/groups` and `/v1/queues/{q}/dead/redrive`: dead tasks.
 
+use std::time::Duration;
+
 use axum::http::StatusCode;
 use axum::response::Response;
 use tickwheel_api::{
@@ -7,6 +9,7 @@ use tickwheel_api::{
     no_query,
 };
 use tickwheel_queue::{GetError, Key, Pending, QueueName, RedriveError, State, TaskView};
+use tokio::time::timeout;
 
 use crate::access::refusal::Refusal;
 use crate::access::tokens::Right;
@@ -29,13 +32,18 @@ handlers! {
 /// The largest number of pages that a call for all tasks reads. With millions of tasks this takes some seconds.
 const PAGES_MAX: usize = 1_000;
 
+/// The longest wait for a list of groups that another caller asked for.
+const GROUPS_WAIT_MAX: Duration = Duration::from_secs(5);
+
 /// `GET groups`: the newest dead tasks, grouped by their causes of death.
 async fn grouped(call: Call) -> Result<Response, Refusal> {
     no_query(call.query())?;
     let (caller, queue) = (&call.caller, call.queue());
     caller.may(Right::Read, queue)?;
-    // One list of groups is made at a time, because each may read many tasks.
-    let _alone = caller.app.dead_groups.lock().await;
+    // One list of groups is made at a time, because each may read many tasks. A caller that would wait long is told so.
+    let Ok(_alone) = timeout(GROUPS_WAIT_MAX, caller.app.dead_groups.lock()).await else {
+        return Err(Problem::busy("other lists of groups are being made", 1).into());
+    };
     let newest = newest(&caller.app.queue, queue).await?;
     let (looked_at, window) = (newest.corpses.len() as u64, newest.window);
     let groups = aside(move || groups(newest.corpses)).await?;
@@ -54,7 +62,8 @@ async fn redrive(mut call: Call) -> Result<Response, Refusal> {
     let (ids, more, keyless) = match body {
         RedriveBody::Id(id) => return one(caller, queue, id).await,
         RedriveBody::Filter { filter, dry_run } => {
-            let work = Work::Redrive(Redriving { filter, dry_run });
+            let begun = caller.app.queue.now();
+            let work = Work::Redrive(Redriving { filter, dry_run, begun });
             return bulk::run(caller, Right::Admin, queue, work).await;
         }
         RedriveBody::Key(text) => {

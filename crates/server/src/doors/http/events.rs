@@ -19,6 +19,7 @@ use crate::access::tokens::Grant;
 use crate::doors::http::answer;
 use crate::doors::http::call::Call;
 use crate::doors::http::routes::handlers;
+use crate::doors::http::wire::Watch;
 use crate::service::app::App;
 use crate::service::subscriptions::{Event, Rows, Subscription, Subscriptions};
 use crate::translate;
@@ -53,7 +54,9 @@ async fn events(call: Call) -> Result<Response, Refusal> {
     let subscription = Subscriptions::subscribe(&app, caller.grant(), topics, rows)?;
     let (pieces, body) = mpsc::channel(1);
     tokio::spawn(write(app, caller.grant().clone(), subscription, pieces));
-    let mut response = answer::of(Body::new(Stream(body)), EVENTS_CONTENT_TYPE);
+    // The end of the client ends the stream, so that its place is free again.
+    let stream = Stream { body, _watch: call.turn.watch() };
+    let mut response = answer::of(Body::new(stream), EVENTS_CONTENT_TYPE);
     // A proxy that collects an answer before it sends it on would never send this one.
     response.headers_mut().insert("x-accel-buffering", HeaderValue::from_static("no"));
     Ok(response)
@@ -105,7 +108,10 @@ fn framed(events: &[Event]) -> Bytes {
 }
 
 /// The body of the answer.
-struct Stream(mpsc::Receiver<Bytes>);
+struct Stream {
+    body: mpsc::Receiver<Bytes>,
+    _watch: Watch,
+}
 
 impl HttpBody for Stream {
     type Data = Bytes;
@@ -115,7 +121,7 @@ impl HttpBody for Stream {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
-        self.0.poll_recv(cx).map(|piece| piece.map(|piece| Ok(Frame::data(piece))))
+        self.body.poll_recv(cx).map(|piece| piece.map(|piece| Ok(Frame::data(piece))))
     }
 }
 

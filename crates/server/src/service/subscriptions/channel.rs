@@ -22,6 +22,8 @@ const PERIOD: Duration = Duration::from_secs(1);
 const ROWS_EVERY: u64 = 2;
 /// Looks take at most one part in this of the time of a channel: with very many queues they are rarer.
 const SHARE: u32 = 50;
+/// The longest pause. A look also waits for the disk, which is no work of the processor.
+const PAUSE_MAX: Duration = Duration::from_secs(5);
 
 /// All open subscriptions of a server.
 #[derive(Default)]
@@ -78,7 +80,7 @@ impl Subscriptions {
         let seat = this.seats.take(grant.token())?;
         let scope: Scope = grant.scopes().map(str::to_owned).collect();
         let mut channels = lock(&this.channels);
-        let (wanted, newest) = match channels.get(&scope) {
+        let (wanted, mut newest) = match channels.get(&scope) {
             Some(channel) => (Arc::clone(&channel.wanted), channel.newest.subscribe()),
             None => {
                 let (sender, newest) = watch::channel(Arc::<Moment>::default());
@@ -92,6 +94,10 @@ impl Subscriptions {
             }
         };
         drop(channels);
+        // A moment that is there is news to this subscriber.
+        if newest.borrow().number > 0 {
+            newest.mark_changed();
+        }
         let rows = WantedRows::new(wanted, rows);
         Ok(Subscription { newest, topics, rows, seen: Seen::default(), _seat: seat })
     }
@@ -174,7 +180,7 @@ impl Looking {
         // A thousand rows are sorted and written, so another thread does it.
         let next = aside(move || next(look, &before, &wanted)).await.ok()?;
         self.channel.newest.send_replace(Arc::new(next));
-        Some(PERIOD.max(begun.elapsed() * SHARE))
+        Some((begun.elapsed() * SHARE).clamp(PERIOD, PAUSE_MAX))
     }
 
     /// Waits for a subscriber whose rows the newest moment does not have.
@@ -287,6 +293,11 @@ mod tests {
         let news = of_one.changed().await.expect("it goes on");
         assert!(begun.elapsed() < PERIOD, "{:?}", begun.elapsed());
         assert_eq!(news.iter().map(|event| event.topic).collect::<Vec<_>>(), [EventTopic::Queues]);
+        // The rows of this one are made already, so it does not wait for the next look.
+        let begun = Instant::now();
+        let mut like_the_first = subscribe(&app, &[EventTopic::Stats]);
+        assert_eq!(topics(&mut like_the_first).await, ["stats"]);
+        assert_eq!(begun.elapsed(), Duration::ZERO);
     }
 
     #[tokio::test(start_paused = true)]

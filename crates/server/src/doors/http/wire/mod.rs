@@ -19,4 +19,4 @@ mod turn;
 pub(crate) use connection::{refuse, serve};
 pub(crate) use fault::{Fault, Rule};
 pub(crate) use gate::Timeouts;
-pub(crate) use turn::Turn;
+pub(crate) use turn::{Turn, Watch};
