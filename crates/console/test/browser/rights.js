@@ -20,7 +20,6 @@ const HARMLESS = [
     'horizon.zoom',
     'page.first',
     'page.next',
-    'page.more',
     'payload.download',
     'search.clear',
     'search.go',
