@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { bulkFilter, dueBetween, endedBadly, moveOf, moveTo, parameters, parseDue, withZone } from '../assets/logic/filter.js';
 import { readTags, repeatsWithinAnHour, writeTags, tasksAYear, yearStrip } from '../assets/logic/recurrence.js';
-import { eventsOf, holdUps, whyNot } from '../assets/logic/story.js';
+import { eventsOf, holdUps, whyNot, withInstants } from '../assets/logic/story.js';
 
 test('due times are read as instants and as lengths from now', () => {
     const now = Date.parse('2030-01-01T00:00:00Z');
@@ -15,6 +15,16 @@ test('due times are read as instants and as lengths from now', () => {
         parameters: { tag: 'x', due_to: String(now + 3_600_000) },
         wrong: ['due_from'],
     });
+});
+
+test('a sentence has its instants in another form, and quoted text as it is', () => {
+    const show = (/** @type {number} */ ms) => `<${ms}>`;
+    assert.equal(withInstants('It is due at 1970-01-01T00:00:01.500Z, in 1s.', show), 'It is due at <1500>, in 1s.');
+    assert.equal(
+        withInstants('It failed at 1970-01-01T00:00:01.000Z with the reason `no `1970-01-01T00:00:00Z`\n!`.', show),
+        'It failed at <1000> with the reason `no `1970-01-01T00:00:00Z`\n!`.',
+    );
+    assert.equal(withInstants('bad date 2030-13-01T00:00:00Z', show), 'bad date 2030-13-01T00:00:00Z');
 });
 
 test('no bulk change has a wider filter than the list', () => {

@@ -23,6 +23,14 @@ export function eventsOf(told) {
 }
 
 /**
+ * A sentence of the server with its instants as `show` writes them. A quoted text, such as the reason of a failure, stays as it is.
+ * @param {string} sentence
+ * @param {(ms: number) => string} show
+ */
+export const withInstants = (sentence, show) =>
+    sentence.replace(/`.*`|\d{4}-\d\d-\d\dT[\d:.]+Z/gs, (text) => (Number.isNaN(Date.parse(text)) || text[0] === '`' ? text : show(Date.parse(text))));
+
+/**
  * The reason why a task does not run, as a key of words with its values.
  * @param {any} task
  * @param {any | null} queue Its queue, if it is known.

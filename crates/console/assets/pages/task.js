@@ -6,7 +6,7 @@ import * as routes from '../api/routes.js';
 import { Problem } from '../api/client.js';
 import { moveTo, parseDue } from '../logic/filter.js';
 import { base64Of, describePayload, pretty, rawMember } from '../logic/payload.js';
-import { eventsOf, whyNot } from '../logic/story.js';
+import { eventsOf, whyNot, withInstants } from '../logic/story.js';
 import { href } from '../state/location.js';
 import { useLive } from '../state/live.js';
 import { language, may, now, zone } from '../state/session.js';
@@ -20,9 +20,6 @@ const withTimes = (values) => ({
     until: values.until ? instant(values.until) : '',
     n: values.n ?? 0,
 });
-
-/** The sentence of the server with its instants in the zone of the page. @param {string} sentence */
-const inZone = (sentence) => sentence.replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, (text) => instant(Date.parse(text)));
 
 /** @param {{told: any}} props */
 function Story({ told }) {
@@ -246,7 +243,7 @@ function Whole({ queue, task, text, told, reload }) {
         ['task.id', String(task.id)],
     ];
     return html`
-        <p class=${`why why-${task.state}`}>${language.get() === 'en' ? inZone(told.why) : t(why.key, withTimes(why.values))}</p>
+        <p class=${`why why-${task.state}`}>${language.get() === 'en' ? withInstants(told.why, instant) : t(why.key, withTimes(why.values))}</p>
         ${error && html`<${Failure} error=${error} />`}
         <div class="actions actions-bottom">
             ${
