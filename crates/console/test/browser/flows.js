@@ -66,7 +66,7 @@ story('the clock goes on by 15 days, and the receipt fires', async ({ open, serv
     const server = await serve();
     await server.put('confirm', 'order:123', { delay: '15d', payload: { order: 123 } });
     const task = await open(server, 'q/confirm/t/order:123');
-    await task.getByText(/^It is due at 2030-03-16/).waitFor();
+    await task.getByText(/^The task is due at 2030-03-16/).waitFor();
     const page = await open(server, 'clock');
     await page.getByText('2030-03-01 09:00:00').first().waitFor();
     await page.getByRole('button', { name: '+15d' }).click();
@@ -74,10 +74,10 @@ story('the clock goes on by 15 days, and the receipt fires', async ({ open, serv
     await row.waitFor();
     assert.deepEqual(await row.getByRole('cell').allInnerTexts(), ['+1', '-1', '0']);
     await page.getByText('2030-03-16 09:00:00').first().waitFor();
-    await task.getByText(/^It is ready/).waitFor();
+    await task.getByText(/^The task (is ready|has been due)/).waitFor();
     const { tasks } = await server.call('POST', '/v1/queues/confirm/lease', {});
     assert.equal(tasks[0].key, 'order:123');
-    await task.getByText(/^A worker has it/).waitFor();
+    await task.getByText(/^A worker has the task/).waitFor();
 });
 
 story('two tabs edit one task, and the second sees both versions', async ({ open, serve }) => {
