@@ -53,7 +53,7 @@ story('a text that looks like a time stays text in the reason of a failure', asy
     const server = await serve();
     await server.call('PUT', '/v1/queues/evil', { retry: { max_attempts: 1 } });
     await server.put('evil', 'a', {});
-    const reason = 'bad date 2030-13-01T00:00:00Z, and not 2030-01-01T00:00:00Z';
+    const reason = 'no date: 2030-13-01T00:00:00Z';
     await server.fail('evil', 1, reason);
     const page = await open(server, 'q/evil/t/a');
     const why = await page.locator('.why').innerText();
