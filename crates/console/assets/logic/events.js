@@ -63,6 +63,7 @@ export function samples(text, names) {
  * @property {number | null} oldestDueMs
  * @property {number | null} roomBytes
  * @property {Record<string, number>} oldestByQueue Milliseconds.
+ * @property {string} [now] The server's time. The metrics do not have it.
  * @property {Record<string, number>} [totals] The tasks of all queues by state.
  * @property {number} [queues] Number of all queues.
  */
@@ -135,6 +136,7 @@ export function streamedStats(event, at) {
         oldestDueMs: ageAt(event.oldest_due, event.now),
         roomBytes: event.room_bytes ?? null,
         oldestByQueue: {},
+        now: event.now,
         totals: event.totals,
         queues: event.queues,
     };

@@ -83,7 +83,7 @@ function useServer(prefix) {
             const { by } = rows.current;
             for (const row of data.queues) by.set(row.queue, row);
             for (const name of data.removed) by.delete(name);
-            const queues = [...by.values()].map((row) => ({ ...row, age: ageAt(row.oldest_due, data.now) ?? 0 }));
+            const queues = [...by.values()];
             remember(queues);
             live.replace({ queues, more: data.more });
         },
@@ -275,7 +275,9 @@ export function Overview({ query }) {
     const key = query.sort ?? 'worst';
     const down = query.order !== 'up';
     const sort = (/** @type {string} */ name) => setQuery({ sort: name, order: name === key && down ? 'up' : '', page: '' });
-    const ageOf = (/** @type {any} */ row) => row.age ?? stats?.oldestByQueue[row.queue] ?? 0;
+    // An unchanged row does not come again, so its age is reckoned at the newest time that the server has named.
+    const ageOf = (/** @type {any} */ row) =>
+        (stats?.now && row.oldest_due ? ageAt(row.oldest_due, stats.now) : stats?.oldestByQueue[row.queue]) ?? 0;
     const steady = useSteady(
         live.data?.queues ?? [],
         (rows) => sorted(rows, key, down, ageOf),
