@@ -215,7 +215,7 @@ function Whole({ queue, task, text, told, reload }) {
             },
         );
     const isDead = task.state === 'dead';
-    // A dead task is cancelled without its version, so a dialog about it must not outlive its death.
+    // A dead task is cancelled by its key among the dead ones, so a dialog about it must not outlive its death.
     useEffect(() => {
         if (!isDead && open?.task.state === 'dead') close();
     }, [isDead]);
@@ -276,7 +276,10 @@ function Whole({ queue, task, text, told, reload }) {
             open?.what === 'cancel' &&
             html`<${Confirm} title=${open.leased ? t('cancel.title_leased') : t('cancel.title_one')} text=${html`<p class="name">${open.task.key}</p><p>${open.leased ? t('cancel.text_leased') : t('cancel.text_one')}</p>`}
             action=${open.leased ? t('action.revoke') : t('action.cancel')} queue=${queue} onClose=${close}
-            run=${() => routes.cancel(queue, open.task.key, { version: open.task.state === 'dead' ? undefined : open.task.version, revoke: open.leased })} onDone=${reload} />`
+            run=${() =>
+                open.task.state === 'dead'
+                    ? routes.bulkCancel(queue, { filter: { state: 'dead', key: open.task.key }, dry_run: false, revoke: false })
+                    : routes.cancel(queue, open.task.key, { version: open.task.version, revoke: open.leased })} onDone=${reload} />`
         }
     `;
 }
