@@ -218,6 +218,7 @@ export const en = {
     'key.search': 'Search',
     'key.table': 'Horizon: table or chart',
     'key.title': 'Keys',
+    'leases.ended': 'This lease has ended, so nothing was taken away. Another worker may have the task now.',
     'leases.none': 'No leases',
     'leases.none_text': 'A worker has a task while its lease runs. This leases one, and waits up to 20 s for it:',
     'leases.since': 'Since',

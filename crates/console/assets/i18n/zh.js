@@ -216,6 +216,7 @@ export const zh = {
     'key.search': '搜索',
     'key.table': '到期分布：表格或图',
     'key.title': '按键',
+    'leases.ended': '这个租约已经结束，什么都没有收回。任务现在可能在另一个 worker 手里。',
     'leases.none': '没有租约',
     'leases.none_text': '租约期间任务在 worker 手里。这一行领取一个任务，最多等 20 秒：',
     'leases.since': '开始',

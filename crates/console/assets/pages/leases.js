@@ -10,6 +10,13 @@ import { Empty, Loaded, QueueLink, TaskLink, Time } from '../ui/parts.js';
 import { Confirm } from '../ui/dialog.js';
 import { Pager, Table } from '../ui/table.js';
 
+/** Takes the task away from its worker, if it still has the lease that was shown: a later lease is of another attempt. @param {any} lease */
+async function take(lease) {
+    const { task } = await routes.task(lease.queue, lease.key, undefined);
+    if (task.state !== 'leased' || task.attempt !== lease.attempt) throw { status: 0, title: t('leases.ended'), detail: '', hint: '' };
+    return routes.releaseTask(lease.queue, lease.key, task.version);
+}
+
 /** @param {{query: Record<string, string>}} props */
 export function Leases({ query }) {
     const live = useLive(
@@ -73,7 +80,7 @@ export function Leases({ query }) {
         ${
             taken &&
             html`<${Confirm} title=${t('leases.take_one', { key: taken.key })} text=${t('leases.take_text')} action=${t('leases.take')} queue=${taken.queue} onClose=${() => setTaken(null)}
-            run=${() => routes.releaseTask(taken.queue, taken.key)} onDone=${live.reload} />`
+            run=${() => take(taken)} onDone=${live.reload} />`
         }
     `;
 }
