@@ -159,8 +159,8 @@ export function useLive(load, deps, intervalMs = 0) {
     return { ...state, reload, replace };
 }
 
-/** The stream of a page that is not looked at is closed after this time: a server has few of them. */
-const HIDDEN_MS = 60_000;
+/** The stream of a page that is not looked at is closed after this time: a browser has six connections to a server, for all its tabs. */
+const HIDDEN_MS = 5_000;
 
 /**
  * Events of the server while the page is looked at.
@@ -170,7 +170,8 @@ const HIDDEN_MS = 60_000;
  * @returns {boolean} Whether events are to be expected. Without them a page asks at an interval.
  */
 export function useStream(open, deps, onEvent) {
-    const [refused, setRefused] = useState(false);
+    // A page that is opened in a background tab asks once, and begins its stream when it is looked at.
+    const [refused, setRefused] = useState(document.hidden);
     const current = useRef({ open, onEvent });
     current.current = { open, onEvent };
     useEffect(() => {
@@ -196,7 +197,6 @@ export function useStream(open, deps, onEvent) {
             if (document.hidden) timer = window.setTimeout(end, HIDDEN_MS);
             else begin();
         };
-        begin();
         look();
         document.addEventListener('visibilitychange', look);
         return () => {
