@@ -221,7 +221,10 @@ export function stream(segments, query, onEvent, onProblem) {
                 }
             } catch (error) {
                 if (stop.signal.aborted) return;
-                if (silence.signal.aborted) observe(false);
+                if (silence.signal.aborted) {
+                    observe(false);
+                    onProblem(new Problem({ type: 'offline', status: 0 }));
+                }
                 if (error instanceof Problem) {
                     onProblem(error);
                     // A refusal stays one; only a full or a stopping server is asked again.
@@ -229,6 +232,8 @@ export function stream(segments, query, onEvent, onProblem) {
                 }
             } finally {
                 window.clearTimeout(timer);
+                // An error of the page's own leaves the answer open, too.
+                silence.abort();
             }
             await new Promise((done) => setTimeout(done, wait));
             wait = Math.min(WAIT_MAX_MS, wait * 2);
