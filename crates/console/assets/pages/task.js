@@ -276,10 +276,13 @@ function Whole({ queue, task, text, told, reload }) {
             open?.what === 'cancel' &&
             html`<${Confirm} title=${open.leased ? t('cancel.title_leased') : t('cancel.title_one')} text=${html`<p class="name">${open.task.key}</p><p>${open.leased ? t('cancel.text_leased') : t('cancel.text_one')}</p>`}
             action=${open.leased ? t('action.revoke') : t('action.cancel')} queue=${queue} onClose=${close}
-            run=${() =>
-                open.task.state === 'dead'
-                    ? routes.bulkCancel(queue, { filter: { state: 'dead', key: open.task.key }, dry_run: false, revoke: false })
-                    : routes.cancel(queue, open.task.key, { version: open.task.version, revoke: open.leased })} onDone=${reload} />`
+            run=${async () => {
+                if (open.task.state !== 'dead') return routes.cancel(queue, open.task.key, { version: open.task.version, revoke: open.leased });
+                const filter = { state: 'dead', key: open.task.key };
+                const answer = await routes.bulkCancel(queue, { filter, dry_run: false, revoke: false });
+                if (answer.matched === 0) throw { status: 0, title: t('payload.changed'), detail: '', hint: '' };
+                return answer;
+            }} onDone=${reload} />`
         }
     `;
 }
