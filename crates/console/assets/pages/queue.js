@@ -160,7 +160,7 @@ export function Queue({ queue }) {
         ${
             open === 'delete' &&
             html`<${Confirm} title=${t('delete.title', { queue })} text=${t('delete.text')} action=${t('action.delete_queue')} queue=${queue} onClose=${close}
-            run=${() => routes.deleteQueue(queue)} onDone=${() => go(href('overview'))} />`
+            run=${() => routes.deleteQueue(queue)} onDone=${(/** @type {boolean} */ closed) => !closed && go(href('overview'))} />`
         }
     `;
 }

@@ -278,7 +278,7 @@ function Editor({ queue, name, stored, text, reload }) {
         ${
             deleting &&
             html`<${Confirm} title=${t('schedule.delete_title', { name })} text=${t('schedule.delete_text')} action=${t('schedule.delete')} queue=${queue} onClose=${() => setDeleting(false)}
-            run=${() => routes.deleteSchedule(queue, name, stored.version)} onDone=${() => go(href('schedules'))} />`
+            run=${() => routes.deleteSchedule(queue, name, stored.version)} onDone=${(/** @type {boolean} */ closed) => (closed ? reload() : go(href('schedules')))} />`
         }
     `;
 }

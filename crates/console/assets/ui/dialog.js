@@ -88,7 +88,7 @@ export async function ended(answer, onProgress, stopped) {
  * @param {(options: {revoke: boolean, matched: number, stopped: () => boolean}) => Promise<any>} props.run What is done. `matched` is the number that was shown, and `stopped` says whether the dialog was closed.
  * @param {(answer: any) => any} [props.done] The words for the answer.
  * @param {() => void} props.onClose
- * @param {() => void} [props.onDone]
+ * @param {(closed: boolean) => void} [props.onDone] `closed` says whether the dialog was closed during the call.
  */
 export function Confirm({ title, text, action, queue, count, known, offerRevoke, run, done, onClose, onDone }) {
     const [matched, setMatched] = useState(/** @type {number | null} */ (count ? null : (known ?? 1)));
@@ -124,8 +124,9 @@ export function Confirm({ title, text, action, queue, count, known, offerRevoke,
             const first = await run({ revoke, matched: matched ?? 0, stopped: () => closed.current });
             const last = await ended(first, setWork, () => closed.current);
             setAnswer(last ?? {});
-            onDone?.();
-            if (!done) onClose();
+            // A dialog that was closed during the call leads the reader nowhere, and closes no later one.
+            onDone?.(closed.current);
+            if (!done && !closed.current) onClose();
         } catch (failure) {
             setError(failure);
         }
