@@ -50,6 +50,23 @@ export const advance = async (by) => (await call('POST', ['v1', 'clock', 'advanc
  */
 export const events = (query, onEvent, onProblem) => stream(['v1', 'events'], query, onEvent, onProblem);
 
+/** The server's time as a token with a scope learns it, from one event. @param {Signal} signal @returns {Promise<string>} */
+export const timeOfScoped = (signal) =>
+    new Promise((done, failed) => {
+        const stop = events(
+            { topics: 'stats' },
+            (event, data) => {
+                stop();
+                done(data.now);
+            },
+            (problem) => {
+                stop();
+                failed(problem);
+            },
+        );
+        signal?.addEventListener('abort', stop);
+    });
+
 // Queues
 
 /** @param {{prefix?: string, limit?: number, cursor?: string}} query @param {Signal} signal */
