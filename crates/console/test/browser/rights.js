@@ -34,6 +34,8 @@ const CHANGES = [
     ['PUT', 'queues/orders%2Fclose/tasks/new', {}],
     ['PATCH', 'queues/orders%2Fclose/tasks/order:10421', { delay: '0s' }],
     ['DELETE', 'queues/orders%2Fclose/tasks/order:10421'],
+    ['POST', 'queues/orders%2Fclose/tasks/order:10421/run', {}],
+    ['POST', 'queues/orders%2Fclose/tasks/order:10421/release', {}],
     ['PATCH', 'queues/orders%2Fclose', { rate: null }],
     ['POST', 'queues/orders%2Fclose/pause', {}],
     ['POST', 'queues/orders%2Fclose/drain', {}],
@@ -56,6 +58,7 @@ for (const who of /** @type {const} */ (['reader', 'scoped'])) {
         await fill(server);
         const page = await open(server, '', { token: secrets[who], refused: [403, 404] });
         const sights = who === 'reader' ? SIGHTS : SIGHTS.filter(({ scoped }) => scoped);
+        assert.ok(sights.length > 3);
         for (const { path, shows, name } of sights) {
             await page.show(path);
             await page.locator('main').getByText(shows).first().waitFor();
