@@ -138,7 +138,7 @@ export function Search({ queue, query }) {
         { key: 'priority', label: t('task.priority'), numeric: true, cell: (/** @type {any} */ task) => number(task.priority) },
     ];
     const words = Object.entries(filter).map(
-        ([name, value]) => `${t(`search.${name}`)} ${name.startsWith('due_') ? instant(Number(value)) : value}`,
+        ([name, value]) => `${t(`search.${name}`)} ${name.startsWith('due_') ? instant(Number(value)) : name === 'state' ? t(`state.${value}`) : value}`,
     );
     const text = html`<p>${words.length > 0 ? t('bulk.filter', { filter: words.join(', ') }) : t('bulk.all')}</p>`;
     const ask = (/** @type {string} */ what) => setOpen({ what, of: fieldKey, filter: bulk, text });
