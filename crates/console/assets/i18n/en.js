@@ -347,6 +347,7 @@ export const en = {
     'schedule.missing': 'This is needed.',
     'schedule.more': 'More settings',
     'schedule.name': 'Schedule',
+    'schedule.left': '{n} task to come, then no more.|{n} tasks to come, then no more.',
     'schedule.never': 'not again',
     'schedule.new': 'New schedule',
     'schedule.next': 'Next',

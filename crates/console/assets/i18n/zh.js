@@ -344,6 +344,7 @@ export const zh = {
     'schedule.missing': '必须填写。',
     'schedule.more': '更多设置',
     'schedule.name': '调度规则',
+    'schedule.left': '还有 {n} 个任务，然后不再有。',
     'schedule.never': '不再有',
     'schedule.new': '新建调度规则',
     'schedule.next': '下次',

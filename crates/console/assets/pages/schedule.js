@@ -33,6 +33,8 @@ const TEXTS = [
     'group',
     'expire_after',
 ];
+/** Instants of a preview. */
+const PREVIEW = 1000;
 const DURATIONS = ['every', 'fixed_delay', 'jitter', 'expire_after'];
 /** Members that the form does not show and gives back as they are. */
 const KEPT = ['payload_base64', 'content_type', 'retry'];
@@ -115,12 +117,14 @@ function Preview({ spec, live }) {
     if (live.data === null) return live.error ? html`<${Failure} error=${live.error} onRetry=${live.reload} />` : html`<${Loading} />`;
     const occurrences = live.data.occurrences;
     const instants = occurrences.map((/** @type {any} */ o) => Date.parse(o.at));
-    const cost = tasksAYear(spec, instants);
+    // A rule that ends within its preview has a number of tasks to come, and none a year. A fixed delay is known to its next instant only.
+    const ends = (spec.count || spec.end) && !spec.fixed_delay && instants.length < PREVIEW;
+    const cost = instants.length === 0 ? null : ends ? instants.length : tasksAYear(spec, instants);
     const strip = yearStrip(instants, now());
     const last = instants[instants.length - 1] ?? now();
     const busy = strip.filter((n) => n > 0).length;
     return html`
-        ${cost !== null && html`<p>${t('schedule.cost', { n: cost })}</p>`}
+        ${cost !== null && html`<p>${t(ends ? 'schedule.left' : 'schedule.cost', { n: cost })}</p>`}
         ${
             spec.cron &&
             changes.length > 0 &&
@@ -179,8 +183,8 @@ function Editor({ queue, name, stored, text, reload }) {
     const unsaved = routes.HAS.previewUnsaved && asked !== '';
     const preview = useLive(
         async (signal) => {
-            if (unsaved) return routes.previewUnsaved(JSON.parse(asked), 1000, signal);
-            return stored ? routes.preview(queue, name, 1000, signal) : null;
+            if (unsaved) return routes.previewUnsaved(JSON.parse(asked), PREVIEW, signal);
+            return stored ? routes.preview(queue, name, PREVIEW, signal) : null;
         },
         [queue, name, stored?.version ?? 0, unsaved ? asked : ''],
     );
