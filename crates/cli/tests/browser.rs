@@ -33,8 +33,11 @@ fn the_console_works_in_a_real_browser() {
         return;
     }
     let main = root.join("crates/console/test/browser/main.js");
-    let ran =
-        Command::new("node").arg(main).arg(env!("CARGO_BIN_EXE_tickwheel")).output().expect("start node");
+    let mut node = Command::new("node");
+    node.arg(main).arg(env!("CARGO_BIN_EXE_tickwheel"));
+    // Other tests run at the same time.
+    node.env("PATIENCE", env::var_os("PATIENCE").unwrap_or_else(|| "3".into()));
+    let ran = node.output().expect("start node");
     let (told, said) = (String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
     assert!(ran.status.success(), "{told}{said}");
 }

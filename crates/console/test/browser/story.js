@@ -11,7 +11,7 @@ import { fill } from './world.js';
 const PROGRAM = process.argv[2] ?? `${ROOT}target/debug/tickwheel`;
 /** A machine of two cores is busy with this number of stories, since each waits for its pages most of the time. */
 const AT_ONCE = 3;
-const LIMIT_MS = 120_000 * PATIENCE;
+const LIMIT_MS = 300_000 * PATIENCE;
 /** The pages of a failed story are pictured here. */
 const PICTURES = `${ROOT}target/console-tests/`;
 
