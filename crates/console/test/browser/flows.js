@@ -139,3 +139,39 @@ story('a group of 10,001 dead tasks is counted, redriven by a job, and gone', as
     await row.getByText(word('jobs.state_done')).waitFor();
     assert.equal(await row.getByRole('progressbar').evaluate((/** @type {HTMLProgressElement} */ bar) => bar.value / bar.max), 1);
 });
+
+story('a lease that has ended is not taken away from the next worker', async ({ open, serve }) => {
+    const server = await serve();
+    await server.put('orders', 'a', {});
+    await server.call('POST', '/v1/queues/orders/lease', {});
+    const page = await open(server, 'leases');
+    const take = page.getByRole('button', { name: word('leases.take_one', { key: 'a' }) });
+    const confirm = page.getByRole('dialog').getByRole('button', { name: word('leases.take'), exact: true });
+    await take.click();
+    await server.call('POST', '/v1/queues/orders/tasks/a/release', {});
+    await server.call('POST', '/v1/queues/orders/lease', {});
+    await confirm.click();
+    await page.getByRole('alert').getByText(word('leases.ended')).waitFor();
+    assert.equal((await server.call('GET', '/v1/queues/orders')).leased, 1);
+    await page.keyboard.press('Escape');
+    await page.getByRole('row').getByRole('cell', { name: '2', exact: true }).waitFor();
+    await take.click();
+    await confirm.click();
+    await page.getByText(word('leases.none')).waitFor();
+    assert.equal((await server.call('GET', '/v1/queues/orders')).ready, 1);
+});
+
+story('a dead task is cancelled', async ({ open, serve }) => {
+    const server = await serve();
+    await server.call('PUT', '/v1/queues/mail', { retry: { max_attempts: 1 } });
+    for (const key of ['a', 'b']) await server.put('mail', key, {});
+    await server.fail('mail', 2, 'no paper');
+    const page = await open(server, 'q/mail/t/a', { refused: [404] });
+    await page.getByRole('button', { name: word('action.cancel_task') }).click();
+    await page
+        .getByRole('dialog')
+        .getByRole('button', { name: word('action.cancel'), exact: true })
+        .click();
+    await page.getByText(word('task.none')).waitFor();
+    assert.equal((await server.call('GET', '/v1/queues/mail')).dead, 1, 'the other one stays');
+});
