@@ -73,3 +73,37 @@ story('the console works below the path of a proxy', async ({ open, world, atEnd
     }
     assert.deepEqual(front.strays, [], 'calls beside the path');
 });
+
+/** Lets a story say whether the tab is looked at, and counts the streams of the page. */
+const LOOKED_AT = `
+window.away = true;
+window.begun = 0;
+window.ended = 0;
+Object.defineProperty(document, 'hidden', { get: () => window.away });
+const own = window.fetch;
+window.fetch = (url, options) => {
+    if (String(url).includes('/v1/events')) {
+        window.begun += 1;
+        options.signal.addEventListener('abort', () => (window.ended += 1));
+    }
+    return own(url, options);
+};`;
+
+story('a tab has a stream while it is looked at', async ({ open, serve }) => {
+    const server = await serve();
+    await server.put('first', 'a', { delay: '1h' });
+    const page = await open(server, '', { script: LOOKED_AT });
+    const look = (/** @type {boolean} */ away) =>
+        page.evaluate((/** @type {boolean} */ value) => {
+            /** @type {any} */ (window).away = value;
+            document.dispatchEvent(new Event('visibilitychange'));
+        }, away);
+    await page.getByRole('rowheader').getByText('first').waitFor();
+    assert.equal(await page.evaluate(() => /** @type {any} */ (window).begun), 0, 'a tab in the background asks');
+    await look(false);
+    await server.put('second', 'a', { delay: '1h' });
+    await page.getByRole('rowheader').getByText('second').waitFor();
+    assert.equal(await page.evaluate(() => /** @type {any} */ (window).begun - /** @type {any} */ (window).ended), 1);
+    await look(true);
+    await page.waitForFunction(() => /** @type {any} */ (window).begun === /** @type {any} */ (window).ended);
+});
