@@ -208,8 +208,8 @@ impl TaskFilter {
             key: found.read_as("key", |name, given| a_word(name, given, KEY_BYTES_MAX))?,
             key_contains: found.read_as("key_contains", |name, given| a_word(name, given, KEY_BYTES_MAX))?,
             reason: found.read_as("reason", query::choice)?,
-            failure: found.read_as("failure", |name, given| failure(name, given))?,
-            group_id: found.read_as("group_id", |name, given| group_id(name, given))?,
+            failure: found.read_as("failure", failure)?,
+            group_id: found.read_as("group_id", group_id)?,
         };
         filter.check()
     }

@@ -5,6 +5,7 @@ use std::process::Command;
 use std::{env, fs};
 
 /// A test that lacks a tool says so, and fails where all tools are required.
+#[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
 fn skip(what: &str) {
     assert!(env::var_os("TICKWHEEL_REQUIRE_ALL").is_none_or(|value| value != "1"), "SKIPPED: {what}");
     eprintln!("SKIPPED: {what}");

@@ -91,7 +91,8 @@ impl Worker {
             drop(self.hands.acquire().await); // waits for a free hand
             while running.try_join_next().is_some() {} // forgets the jobs that have ended
             let max = self.hands.available_permits();
-            let body = LeaseBody { max, lease_ms: Some(ms(self.lease)), wait_ms: ms(WAIT), ..LeaseBody::default() };
+            let body =
+                LeaseBody { max, lease_ms: Some(ms(self.lease)), wait_ms: ms(WAIT), ..LeaseBody::default() };
             let lease = || self.client.lease(&self.queue, &body);
             let Some(tasks) = self.call("lease", WAIT + CALL, lease).await else { return };
             for task in tasks {

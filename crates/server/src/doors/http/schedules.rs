@@ -94,11 +94,11 @@ async fn preview_unstored(mut call: Call) -> Result<Response, Refusal> {
     let spec = call.read_portable(ScheduleSpec::parse, check).await?;
     let app = Arc::clone(call.app());
     // As with a stored one, the time zone is read and the instants are computed by another thread.
-    let preview = aside(move || -> Result<PreviewBody, Problem> {
-        let schedule = schedule::schedule(spec).map_err(|error| Problem::bad_request(&error))?;
+    let preview = aside(move || -> Result<PreviewBody, Refusal> {
+        let schedule = schedule::schedule(spec)?;
         let record = app.queue.as_if_put(schedule.into()).map_err(|error| schedule::unfit(&error))?;
         // The expression was read a moment ago.
-        schedule::preview(&record, "", count).map_err(|error| Problem::internal(error.to_string()))
+        Ok(schedule::preview(&record, "", count).map_err(|error| Problem::internal(error.to_string()))?)
     });
     Ok(answer::json(StatusCode::OK, &preview.await??))
 }
