@@ -14,15 +14,11 @@ import { Problem, address, call, stream } from './client.js';
  * | `GET /v1/events?topics=wheel` | `wheel`, at most four a second: `{now, levels: [{slot_ms, slots, at, occupied}], len}`; for `occupied` see `runsOf` |
  */
 export const HAS = {
-    searchKey: true,
-    taskEverywhere: true,
-    schedulesSorted: true,
-    previewUnsaved: true,
     wheel: false,
 };
 
 /** The members of the filter of a bulk change. */
-export const FILTER_MEMBERS = ['state', 'due_from', 'due_to', 'tag', ...(HAS.searchKey ? ['key', 'key_contains', 'group'] : [])];
+export const FILTER_MEMBERS = ['state', 'due_from', 'due_to', 'tag', 'key', 'key_contains', 'group'];
 
 /** @typedef {AbortSignal | undefined} Signal */
 

@@ -332,9 +332,9 @@ export function Overview({ query }) {
     return html`
         <div class="bar-of-fields">
             <h1 tabindex="-1">${t('overview.title')}</h1>
-            ${routes.HAS.taskEverywhere && html`<${Find} wanted=${query.key ?? ''} />`}
+            <${Find} wanted=${query.key ?? ''} />
         </div>
-        ${routes.HAS.taskEverywhere && query.key && html`<${Found} wanted=${query.key} />`}
+        ${query.key && html`<${Found} wanted=${query.key} />`}
         <${Loaded} live=${live}>${(/** @type {any} */ data) => {
             const { rows } = steady;
             const pages = Math.max(1, Math.ceil(rows.length / PAGE));

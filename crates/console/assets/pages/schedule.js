@@ -180,7 +180,7 @@ function Editor({ queue, name, stored, text, reload }) {
         const timer = window.setTimeout(() => setAsked(body), 300);
         return () => window.clearTimeout(timer);
     }, [body]);
-    const unsaved = routes.HAS.previewUnsaved && asked !== '';
+    const unsaved = asked !== '';
     const preview = useLive(
         async (signal) => {
             if (unsaved) return routes.previewUnsaved(JSON.parse(asked), PREVIEW, signal);

@@ -55,11 +55,13 @@ export function Schedules({ query }) {
                 {
                     limit: '500',
                     cursor: query.cursor ?? '',
-                    ...(routes.HAS.schedulesSorted ? { prefix, name_contains: name, sort: orderOfPages(query.sort) } : {}),
+                    prefix,
+                    name_contains: name,
+                    sort: orderOfPages(query.sort),
                 },
                 signal,
             ),
-        [query.cursor ?? '', ...(routes.HAS.schedulesSorted ? [prefix, name, orderOfPages(query.sort)] : [])],
+        [query.cursor ?? '', prefix, name, orderOfPages(query.sort)],
         10_000,
     );
     const [adding, setAdding] = useState(false);

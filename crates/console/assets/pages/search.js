@@ -48,7 +48,7 @@ function Form({ queue, query, wrong }) {
             <${Field} id="search-key" label=${t('search.key')}>
                 <input id="search-key" data-search autocomplete="off" spellcheck=${false} placeholder="order:123" value=${key} onInput=${(/** @type {any} */ e) => setKey(e.target.value)} />
             <//>
-            ${routes.HAS.searchKey && text('key_contains')}
+            ${text('key_contains')}
             ${text('tag')}
             <${Field} id="search-state" label=${t('search.state')}>
                 <select id="search-state" value=${fields.state ?? ''} onChange=${(/** @type {any} */ e) => change('state', e.target.value)}>
@@ -56,7 +56,7 @@ function Form({ queue, query, wrong }) {
                     ${STATES.map((state) => html`<option value=${state} selected=${fields.state === state}>${t(`state.${state}`)}</option>`)}
                 </select>
             <//>
-            ${routes.HAS.searchKey && text('group')}
+            ${text('group')}
             <${Field} id="search-range" label=${t('search.range')}>
                 <select id="search-range" value=${range} onChange=${(/** @type {any} */ e) => {
                     const found = RANGES.find(([word]) => word === e.target.value);
