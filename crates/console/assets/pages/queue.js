@@ -34,8 +34,8 @@ function Pause({ queue, onClose, onDone }) {
     return html`<${Dialog} title=${t('pause.title', { queue })} onClose=${onClose}>
         <form onSubmit=${submit}>
             <p>${t('pause.text')}</p>
-            <${Field} id="pause-for" label=${t('pause.for')} note=${t('pause.note')} wrong=${wrong}>
-                <input id="pause-for" data-first autocomplete="off" placeholder="1h30m" value=${typed} onInput=${(/** @type {any} */ e) => setTyped(e.target.value)} />
+            <${Field} id="pause-length" label=${t('pause.for')} note=${t('pause.note')} wrong=${wrong}>
+                <input id="pause-length" data-first autocomplete="off" placeholder="1h30m" value=${typed} onInput=${(/** @type {any} */ e) => setTyped(e.target.value)} />
             <//>
             ${error && html`<${Failure} error=${error} />`}
             <div class="buttons">
