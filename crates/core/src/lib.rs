@@ -69,4 +69,4 @@ pub use handle::Handle;
 pub use model::Model;
 pub use queue::TimerQueue;
 pub use refusal::{Refusal, Refused, RescheduleError};
-pub use wheel::Wheel;
+pub use wheel::{Ring, Wheel};

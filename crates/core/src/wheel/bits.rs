@@ -26,6 +26,10 @@ impl Bits {
         Some((word << 6) as u8 | self.0[word].trailing_zeros() as u8)
     }
 
+    pub(super) fn words(self) -> [u64; 4] {
+        self.0
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         *self == Self::EMPTY
     }

@@ -49,6 +49,7 @@
 //! - `chunk`: the memory of the entries, and its holes. `spot`: one place of a chunk. `home`: the chunks of one owner. `card`: additional
 //!   data of filed entries.
 //! - `list`: records in blocks of one cache line.
+//! - `ring`: [`Ring`], the slots of a level that have entries, for a picture.
 //! - `bits`: a set of slots. `number`: the count of insertions. `id`: the numbers that name the other parts.
 
 mod bits;
@@ -64,9 +65,11 @@ mod list;
 mod number;
 mod opening;
 mod queue;
+mod ring;
 mod spot;
 #[cfg(test)]
 mod tests;
 mod tree;
 
 pub use queue::Wheel;
+pub use ring::Ring;

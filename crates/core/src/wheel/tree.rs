@@ -425,6 +425,28 @@ impl Tree {
         within
     }
 
+    /// The slots of a ring that have entries or are open.
+    pub(super) fn occupied(&self, level: u8) -> Bits {
+        let ring = self.slots.get(at(self.rings[usize::from(level)]));
+        ring.map_or(Bits::EMPTY, |first| self.fans[at(first.within)].occupied)
+    }
+
+    /// The list of the slot of the few.
+    pub(super) fn few(&self) -> &List {
+        self.slots.get(at(FEW_SLOT)).map_or(&List::EMPTY, |few| &few.list)
+    }
+
+    /// The level of the ring to which a deadline belongs, and its slot there.
+    pub(super) fn ring_of(&self, deadline: u64) -> (u8, u8) {
+        let level = level_of_difference(deadline, self.base);
+        (level, digit(deadline, level))
+    }
+
+    /// The number of ticks of a slot of this level, and the slot of the base.
+    pub(super) fn hand(&self, level: u8) -> (u64, u8) {
+        (below(level) + 1, digit(self.base, level))
+    }
+
     /// The nearest deadline. It is exact as long as no entry was cancelled or rescheduled; otherwise it may be too early, but never too
     /// late.
     pub(super) fn nearest(&self) -> Option<u64> {
