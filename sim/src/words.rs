@@ -482,6 +482,7 @@ pub(crate) fn answer(call: &oracle::Call, answer: product::Answer) -> oracle::An
         P::List(_)
         | P::Leases(_)
         | P::Stats(_)
+        | P::Wheel(_)
         | P::Queue(_)
         | P::PutSchedule(_)
         | P::DeleteSchedule(_)

@@ -23,14 +23,21 @@ choice! {
         Queues = "queues",
         /// The jobs: when one of them has changed.
         Jobs = "jobs",
+        /// The wheel of the tasks in memory: four times a second. A token with a scope does not get it.
+        Wheel = "wheel",
     }
+}
+
+impl EventTopic {
+    /// The topics of a stream that names none.
+    pub const DEFAULT: &[Self] = &[Self::Stats, Self::Queues, Self::Jobs];
 }
 
 query! {
     /// The query of `GET /v1/events`: `?topics=stats,queues,jobs&queue=&prefix=`.
     pub struct EventsQuery {
-        /// The topics of the stream, by default all of them.
-        topics: Vec<EventTopic> = EventTopic::ALL.to_vec(), topics, |topics: &[EventTopic]| written(topics);
+        /// The topics of the stream, by default all but `wheel`.
+        topics: Vec<EventTopic> = EventTopic::DEFAULT.to_vec(), topics, |topics: &[EventTopic]| written(topics);
         /// The only queue in the events of the topic `queues`; `None`: each queue of the caller may be.
         queue: Option<String> = None, |_, given: &str| Ok::<_, BadRequest>(Some(given.to_owned()));
         /// The beginning of the names of the queues in the events of the topic `queues`.
@@ -176,6 +183,32 @@ body! {
     pub struct JobsEvent: answer "JobsEvent" {
         /// The jobs under way and the last 100 that ended.
         jobs: Vec<JobBody> = has(list(object(), ""));
+    }
+}
+
+body! {
+    /// The data of an event `wheel`: the timing wheel in which the tasks in memory wait, for a picture of it.
+    pub struct WheelEvent: answer "WheelEvent" {
+        /// The time of the wheel.
+        now_ms as "now": i64 = has(instant());
+        /// Number of tasks in the wheel. Those due in more than 49 days may be in no slot of the levels.
+        tasks: u64 = has(count());
+        /// The levels, the finest first.
+        levels: Vec<WheelLevel> = has(list(object(), ""));
+    }
+}
+
+body! {
+    /// A level of the wheel: a ring of slots.
+    pub struct WheelLevel: answer "WheelLevel" {
+        /// The time that a slot spans, in milliseconds. It is a turn of the level before.
+        slot_ms: u64 = has(count());
+        /// Number of slots.
+        slots: u64 = has(count());
+        /// The slot of now, from 0. The slots before it have passed.
+        hand: u64 = has(count());
+        /// The slots with tasks, as bytes in hexadecimal. The lowest bit of the first byte is slot 0.
+        occupied: String = has(text(1_000, ""));
     }
 }
 

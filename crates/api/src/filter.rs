@@ -43,7 +43,7 @@ body! {
         /// Dead tasks that were given up for this reason.
         reason: Option<DeathReason> = may(choice());
         /// Dead tasks whose last failure has a reason that contains this text. Capital and small letters differ.
-        failure: Option<String> = may(text(FAILURE_BYTES_MAX, "timed out").checked(is_failure_text));
+        failure: Option<String> = may(text(FAILURE_BYTES_MAX, "timed out").checked(is_failure_text).described(failure_schema));
         /// Dead tasks of this group of `GET /v1/queues/{q}/dead/groups`.
         group_id: Option<String> = may(text(GROUP_ID_DIGITS, "9f3a5c0e7b1d2468").checked(is_group_id).described(group_id_schema));
     }
@@ -108,6 +108,10 @@ fn is_failure_text(path: &str, text: &String) -> Result<(), BadRequest> {
 #[expect(clippy::ptr_arg, reason = "a rule is given the value as it is")]
 fn is_group_id(path: &str, text: &String) -> Result<(), BadRequest> {
     group_id(path, text).map(drop).map_err(|refused| as_member_at(path, refused))
+}
+
+fn failure_schema() -> Json {
+    json!({ "type": "string", "minLength": 1, "maxLength": FAILURE_BYTES_MAX })
 }
 
 fn group_id_schema() -> Json {

@@ -102,7 +102,7 @@ pub use drain::DrainBody;
 pub use due::Due;
 pub use events::{
     EVENT_QUEUES_MAX, EVENTS_CONTENT_TYPE, EventCounters, EventTopic, EventsQuery, HistogramBucket,
-    JobsEvent, QueueRow, QueuesEvent, StateTotals, StatsEvent,
+    JobsEvent, QueueRow, QueuesEvent, StateTotals, StatsEvent, WheelEvent, WheelLevel,
 };
 pub use export::{
     EXPORT_CURSOR_BYTES_MAX, EXPORT_FORMAT, Existing, ExportDeath, ExportEnd, ExportHeader, ExportLine,

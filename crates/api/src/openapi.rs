@@ -64,10 +64,13 @@ pub fn document() -> Value {
 }
 
 fn described(operation: &Operation) -> Value {
-    let others = operation.query.iter().chain(operation.headers);
-    let others = others.map(|name| parameter::reference_to(name, false));
-    let parameters: Vec<_> =
-        operation.names().map(|name| parameter::reference_to(name, true)).chain(others).collect();
+    let query = operation.query.iter().map(|name| match operation.query_required {
+        true => parameter::required(name),
+        false => parameter::reference_to(name, false),
+    });
+    let headers = operation.headers.iter().map(|name| parameter::reference_to(name, false));
+    let path = operation.names().map(|name| parameter::reference_to(name, true));
+    let parameters: Vec<_> = path.chain(query).chain(headers).collect();
     let mut responses: Map<String, Value> = Map::new();
     for answer in operation.answers {
         responses.insert(answer.status.to_string(), success(answer));

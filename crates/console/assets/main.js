@@ -36,7 +36,7 @@ const PAGES = {
     jobs: Jobs,
     leases: Leases,
     clock: Clock,
-    wheel: routes.HAS.wheel ? Wheel : undefined,
+    wheel: Wheel,
     about: About,
 };
 

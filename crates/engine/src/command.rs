@@ -72,6 +72,8 @@ pub enum Command {
     Jobs,
     /// The machine's own figures, and a page of queues beside them.
     Stats(ListQueues),
+    /// Look at the wheel.
+    Wheel,
     /// Page through the tasks of all queues.
     AllTasks(ListAllTasks),
     /// Bring tasks from another store.
@@ -109,6 +111,7 @@ impl Command {
             Self::ChangeJob(_) => Answer::ChangeJob(Err(JobError::Unavailable(why))),
             Self::Jobs => Answer::Jobs(Err(why)),
             Self::Stats(_) => Answer::Stats(Err(why)),
+            Self::Wheel => Answer::Wheel(Err(why)),
             Self::Import(_) => Answer::Import(Err(why)),
             Self::ImportSchedule(_) => Answer::ImportSchedule(Err(ScheduleError::Unavailable(why))),
         }

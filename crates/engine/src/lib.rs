@@ -17,17 +17,19 @@ mod name;
 mod planted;
 #[cfg(tickwheel_sim)]
 pub mod planted;
+mod queue_view;
 mod schedule;
 mod seam;
 mod settings;
 mod task;
 mod time;
 mod token;
+mod wheel;
 
 pub use answer::{
     Acted, Answer, ByIdError, CancelError, Cancelled, ForecastView, GetError, Leased, NackError, PatchError,
-    PutError, QueueCounts, QueueError, QueuePage, QueueTotals, QueueView, RedriveError, ScheduleError,
-    ScheduleView, State, Stats, Stored, StoredSchedule, TaskPage, TaskView, TokenAnswer, Unavailable,
+    PutError, QueueError, RedriveError, ScheduleError, ScheduleView, State, Stats, Stored, StoredSchedule,
+    TaskPage, TaskView, TokenAnswer, Unavailable,
 };
 #[doc(hidden)]
 pub use bounds::Bounds;
@@ -48,6 +50,7 @@ pub use job::{ChangeJob, JOB_BYTES_MAX, JobError, JobValue};
 pub use leases::{LEASES_PAGE_MAX, LeasePage, LeaseView, ListLeases};
 pub use machine::{Engine, EngineConfig, RoomPace};
 pub use name::{Group, Key, NameError, QueueName, ScheduleName, Tag};
+pub use queue_view::{QueueCounts, QueuePage, QueueTotals, QueueView};
 pub use schedule::{
     AskId, Cadence, CatchUp, InstantFound, InstantWanted, MISSED_MS, Overlap, Schedule, ScheduleRecord,
     Which, occurrence_key,
@@ -61,5 +64,7 @@ pub use task::{
     Backoff, Body, Dead, Death, Ended, Extra, Failed, Failure, LeaseNo, Moment, Outcome, PRIORITY_DEFAULT,
     Retry, StoredLease, Tally, Task,
 };
+pub use tickwheel_core::Ring;
 pub use time::{Epoch, Now, Seq, Timestamp};
 pub use token::{NotAToken, Token};
+pub use wheel::WheelView;

@@ -419,6 +419,7 @@ impl Engine {
                 | Command::Leases(_)
                 | Command::Jobs
                 | Command::Stats(_)
+                | Command::Wheel
         );
         let refusal = match self.refuses_changes() {
             _ if self.stopping => Some(Unavailable::Closed),
@@ -457,6 +458,10 @@ impl Engine {
             Command::AllSchedules(list) => self.list_all_schedules(call, &list),
             Command::ChangeJob(change) => self.change_job(now, call, change),
             Command::Jobs => self.list_jobs(call),
+            Command::Wheel => {
+                let view = self.view_of_wheel(now);
+                self.answer(call, Answer::Wheel(Ok(Box::new(view))));
+            }
             Command::Queues(_) | Command::Queue(_) | Command::Stats(_) => self.counting.push((call, command)),
         }
     }

@@ -53,10 +53,10 @@ pub use tickwheel_engine::{
     NotAToken, OnLease, Overlap, PRIORITY_DEFAULT, Patch, PatchError, Payload, Place, Present, Put, PutError,
     PutMode, PutSchedule, QUEUE_LATENESS_BOUNDS_MS, QUEUES_PAGE_MAX, QueueChange, QueueCounts, QueueError,
     QueueFigures, QueueName, QueuePage, QueueRecord, QueueSettings, QueueTotals, QueueView, Rate, Redrive,
-    RedriveError, Retention, Retry, SCHEDULES_PAGE_MAX, Schedule, ScheduleError, ScheduleName,
+    RedriveError, Retention, Retry, Ring, SCHEDULES_PAGE_MAX, Schedule, ScheduleError, ScheduleName,
     ScheduleRecord, ScheduleView, Seq, State, Stats, Stored, StoredSchedule, TRACE_BYTES_MAX, Tag, Tally,
-    TaskFilter, TaskPage, TaskView, Terms, Timestamp, Token, TokenAnswer, Unavailable, WhichQueues,
-    occurrence_key,
+    TaskFilter, TaskPage, TaskView, Terms, Timestamp, Token, TokenAnswer, Unavailable, WheelView,
+    WhichQueues, occurrence_key,
 };
 pub use tickwheel_store::doctor;
 pub use tickwheel_store::{

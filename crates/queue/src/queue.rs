@@ -14,7 +14,7 @@ use tickwheel_engine::{
     Leased, List, ListAllSchedules, ListAllTasks, ListLeases, ListQueues, ListSchedules, Nack, NackError,
     Now, Patch, PatchError, Put, PutError, PutSchedule, QueueError, QueueName, QueuePage, QueueView, Redrive,
     RedriveError, Schedule, ScheduleError, ScheduleRecord, ScheduleView, Stats, Stored, StoredSchedule,
-    TaskPage, TaskView, Timestamp, Token, TokenAnswer, Unavailable,
+    TaskPage, TaskView, Timestamp, Token, TokenAnswer, Unavailable, WheelView,
 };
 
 use crate::advance::{Advance, AdvanceError, Goal, VIRTUAL_END_MS};
@@ -491,6 +491,26 @@ impl Queue {
         self.call(Command::Stats(list), |answer| match answer {
             Answer::Stats(result) => result,
             other => unreachable!("stats was answered with {other:?}"),
+        })
+    }
+
+    /// The wheel of the tasks in memory, to draw it. Cost: it looks at the sets of occupied slots, whatever is in the wheel.
+    ///
+    /// ```
+    /// use tickwheel_queue::{Put, Queue, QueueName, Timestamp};
+    ///
+    /// let queue = Queue::options().open_memory()?;
+    /// let due_at = queue.now().saturating_plus_ms(60_000);
+    /// queue.put(Put { due_at, ..Put::without_key(&QueueName::new("mail")?) }).wait()?;
+    /// let wheel = queue.wheel().wait()?;
+    /// assert_eq!(wheel.tasks, 1);
+    /// assert_eq!(wheel.rings.map(|ring| ring.slot_ticks), [1, 256, 65_536, 16_777_216]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn wheel(&self) -> Pending<Box<WheelView>, Unavailable> {
+        self.call(Command::Wheel, |answer| match answer {
+            Answer::Wheel(result) => result,
+            other => unreachable!("a look at the wheel was answered with {other:?}"),
         })
     }
 

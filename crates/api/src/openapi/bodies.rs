@@ -94,6 +94,8 @@ fn answers() -> Vec<Schema> {
         QueuesEvent::schema(),
         QueueRow::schema(),
         JobsEvent::schema(),
+        WheelEvent::schema(),
+        WheelLevel::schema(),
         ClockReport::schema(),
         Problem::schema(),
         ProblemPage::schema(),

@@ -19,6 +19,8 @@ pub struct Operation {
     pub needs: Needs,
     /// The parameters of the query.
     pub query: &'static [&'static str],
+    /// Whether a request has to have each of them.
+    pub query_required: bool,
     /// The description: the text of its doc comment.
     pub(super) what: &'static str,
     /// The request headers that have a meaning for the operation.
@@ -145,6 +147,7 @@ macro_rules! operations {
                 path: $path,
                 needs: Needs::$Needs $((Right::$Right))?,
                 query: &[],
+                query_required: false,
                 what: $what,
                 headers: &[],
                 body: None,

@@ -92,7 +92,7 @@ operations! {
     }
 
     /// Finds the live or dead tasks with one key in all queues that the token may see. It looks into 10,000 queues at most.
-    TasksOfKey: GET "/v1/tasks", Somewhere(Read) {
+    TasksOfKey: GET "/v1/tasks", Somewhere(Read), query_required {
         query: "key";
         200 Json("TasksOfKey"), "The tasks.";
     }
@@ -365,7 +365,7 @@ operations! {
     /// Tells the state of the queues and jobs of the caller, and tells it again when it changes. Each stream begins with one event of each topic, and goes on until its client closes it, its token loses its rights, or the server stops. At most 64 streams may be open, and at most 8 of one token. A client that reads too slowly misses events and then gets the newest state.
     Events: GET "/v1/events", Somewhere(Read) {
         query: "topics", "queue", "prefix";
-        200 Events(&["StatsEvent", "QueuesEvent", "JobsEvent"]), "The events.";
+        200 Events(&["StatsEvent", "QueuesEvent", "JobsEvent", "WheelEvent"]), "The events.";
         refuses: BadName, OutOfScope;
     }
 

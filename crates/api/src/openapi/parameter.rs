@@ -88,8 +88,8 @@ parameters! {
     "count": Query = integer(1, PREVIEW_MAX as u64);
     /// The queue to which the answer is limited. Default: all queues; for them a forecast needs a token without a scope.
     "queue": Query = queue_name();
-    /// The topics of the events, with commas between them: `stats`, `queues`, `jobs`. Default: all of them.
-    "topics": Query = json!({ "type": "string", "pattern": "^(stats|queues|jobs)(,(stats|queues|jobs))*$" });
+    /// The topics of the events, with commas between them: `stats`, `queues`, `jobs`, `wheel`. Default: all but `wheel`.
+    "topics": Query = json!({ "type": "string", "pattern": "^(stats|queues|jobs|wheel)(,(stats|queues|jobs|wheel))*$" });
     /// The name of the worker that has the tasks, as its lease calls give it; for a client of beanstalkd its address. Default: all workers.
     "worker": Query = word(WORKER_BYTES_MAX);
     /// The rule for a line whose task, settings or schedule the server has already. `skip`: the server keeps what it has; `replace`: the line replaces it; `refuse`: the import stops before the line. Default: `refuse`.
@@ -136,23 +136,31 @@ impl Parameter {
             && parameters().iter().any(|other| other.name == self.name && other.is_in_path());
         if is_second { format!("{}_query", self.name) } else { self.name.to_owned() }
     }
+
+    fn described(&self, required: bool) -> Value {
+        let place = match self.location {
+            Location::Path => "path",
+            Location::Query => "query",
+            Location::Header => "header",
+        };
+        let required = required || self.is_in_path();
+        let Self { name, what, schema, .. } = self;
+        json!({ "name": name, "in": place, "required": required, "description": what, "schema": schema })
+    }
 }
 
 /// All parameters, as components of the OpenAPI document.
 pub(super) fn all() -> Value {
-    let described = |parameter: Parameter| {
-        let component = parameter.component();
-        let Parameter { name, location, schema, what } = parameter;
-        let (place, required) = match location {
-            Location::Path => ("path", true),
-            Location::Query => ("query", false),
-            Location::Header => ("header", false),
-        };
-        let described =
-            json!({ "name": name, "in": place, "required": required, "description": what, "schema": schema });
-        (component, described)
-    };
-    Value::Object(parameters().into_iter().map(described).collect())
+    Value::Object(
+        parameters().iter().map(|parameter| (parameter.component(), parameter.described(false))).collect(),
+    )
+}
+
+/// A parameter of the query that a request has to have. A component is of an optional one, so this stands in its operation.
+pub(super) fn required(name: &str) -> Value {
+    let all = parameters();
+    let found = all.iter().find(|known| known.name == name && known.location == Location::Query);
+    found.expect("each is described").described(true)
 }
 
 /// A reference to a parameter of the path, or to another one.

@@ -46,7 +46,8 @@ fn route(page: &mut String, operation: &Operation, known: &[Parameter]) {
         let parameter =
             known.iter().find(|known| known.name == *name && !known.is_in_path()).expect("each is described");
         let kind = if operation.headers.contains(name) { "header" } else { "parameter" };
-        line(page, format_args!("- {kind} `{name}`: {}", parameter.what));
+        let must = if operation.query_required && kind == "parameter" { " (required)" } else { "" };
+        line(page, format_args!("- {kind} `{name}`{must}: {}", parameter.what));
     }
     if let Some(sent) = &operation.body {
         let how = if sent.lines { ", one on each line" } else { "" };

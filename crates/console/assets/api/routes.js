@@ -4,19 +4,6 @@ import { shellLine } from '../logic/route.js';
 import { token } from '../state/session.js';
 import { Problem, address, call, stream } from './client.js';
 
-/**
- * Routes and parameters that the server of this release has. A page works without those that are false, with less.
- *
- * The pages read these answers; members that a page does not name may be there, too.
- *
- * | route | answer |
- * |---|---|
- * | `GET /v1/events?topics=wheel` | `wheel`, at most four a second: `{now, levels: [{slot_ms, slots, at, occupied}], len}`; for `occupied` see `runsOf` |
- */
-export const HAS = {
-    wheel: false,
-};
-
 /** The members of the filter of a bulk change. */
 export const FILTER_MEMBERS = ['state', 'due_from', 'due_to', 'tag', 'key', 'key_contains', 'group'];
 

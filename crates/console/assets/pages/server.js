@@ -154,8 +154,13 @@ function Document({ path, label, load }) {
 /** The wheel of the engine while it turns. */
 export function Wheel() {
     const [wheel, setWheel] = useState(/** @type {any} */ (null));
+    const [problem, setProblem] = useState(/** @type {any} */ (null));
     const streams = useStream(
-        (onEvent, onProblem) => routes.events({ topics: 'wheel' }, onEvent, onProblem),
+        (onEvent, onProblem) =>
+            routes.events({ topics: 'wheel' }, onEvent, (why) => {
+                setProblem(why);
+                onProblem(why);
+            }),
         [],
         (event, data) => event === 'wheel' && setWheel(data),
     );
@@ -174,18 +179,18 @@ export function Wheel() {
     return html`
         <h1 tabindex="-1">${t('wheel.title')}</h1>
         <p class="dim">${t('wheel.text')}</p>
-        ${!streams && html`<${Empty} title=${t('wheel.none')} />`}
+        ${!streams && !wheel && problem && html`<${Failure} error=${problem} />`}
         ${streams && !wheel && html`<${Loading} />`}
         ${
             wheel &&
             html`
-            <p>${t('wheel.now', { n: wheel.len, time: instant(Date.parse(wheel.now)) })}</p>
+            <p>${t('wheel.now', { n: wheel.tasks, time: instant(Date.parse(wheel.now)) })}</p>
             <${Rings} levels=${levels} />
             <${Table} caption=${t('wheel.title')} rows=${levels} rowKey=${(/** @type {any} */ level) => level.i} columns=${[
                 cell('level', 'wheel.level_word', (level) => level.i + 1),
                 cell('slot', 'wheel.slot', (level) => length(level.slot_ms)),
                 cell('turn', 'wheel.turn', (level) => length(level.slot_ms * level.slots)),
-                cell('at', 'wheel.at', (level) => level.at),
+                cell('hand', 'wheel.hand', (level) => level.hand),
                 cell('occupied', 'wheel.occupied', (level) => `${number(level.occupied)} / ${number(level.slots)}`),
             ]} />`
         }

@@ -95,18 +95,18 @@ export function BarChart({ bars, capacity, summary, onPick, onBrush }) {
 
 /**
  * The rings of a wheel, one for each level: the slots that have tasks, the slot of now, and the hand.
- * @param {{levels: {title: string, slots: number, at: number, runs: [number, number][]}[]}} props
+ * @param {{levels: {title: string, slots: number, hand: number, runs: [number, number][]}[]}} props
  */
 export const Rings = ({ levels }) => html`
     <div class="rings">${levels.map(
-        ({ title, slots, at, runs }, i) => html`
+        ({ title, slots, hand, runs }, i) => html`
         <figure key=${i}>
             <svg viewBox="30 30 280 280" role="img" aria-label=${title}>
                 <circle class="ring" cx="170" cy="170" r=${OUTER} />
                 <path class="ring-occupied" d=${runs.map(([from, to]) => sector(from, to, slots)).join('')} />
-                <path class="ring-now" d=${sector(at, at + 1, slots)} />
+                <path class="ring-now" d=${sector(hand, hand + 1, slots)} />
                 <circle class="ring-hole" cx="170" cy="170" r=${INNER} />
-                <path class="ring-hand" d=${`M170 170L${point(INNER - 6, (at + 0.5) / slots)}`} />
+                <path class="ring-hand" d=${`M170 170L${point(INNER - 6, (hand + 0.5) / slots)}`} />
                 <circle class="ring-hand" cx="170" cy="170" r="5" />
             </svg>
             <figcaption>${title}</figcaption>

@@ -36,7 +36,7 @@ const NAV = [
     ['schedules', 'schedules.title'],
     ['jobs', 'jobs.title'],
     ['leases', 'leases.title'],
-    ...(routes.HAS.wheel ? [/** @type {[string, string]} */ (['wheel', 'wheel.title'])] : []),
+    ['wheel', 'wheel.title'],
     ['about', 'about.title'],
     // Only some servers have it, which is known late: no other entry moves then.
     ['clock', 'clock.title'],
@@ -57,6 +57,9 @@ export function Header({ page }) {
     const offered = useStore(offeredZone);
     const zones = [...new Set([browserZone(), 'UTC', ...(offered ? [offered] : [])])];
     const nav = useRef(/** @type {HTMLElement | null} */ (null));
+    // The wheel has the tasks of all queues, so a token with a scope does not see it.
+    const isThere = (/** @type {string} */ name) =>
+        name === 'clock' ? (who?.virtual_clock ?? state?.virtual_clock) : name !== 'wheel' || !who?.scopes.length;
     // On a narrow screen the navigation scrolls.
     useEffect(() => nav.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' }), [page]);
     return html`
@@ -64,7 +67,7 @@ export function Header({ page }) {
             <a class="skip" href="#main" data-outside>${t('shell.skip')}</a>
             <a class="brand" href=${href('overview')}><span class="mark" aria-hidden="true"></span><span class="brand-name">Tickwheel</span></a>
             <nav ref=${nav} aria-label=${t('shell.nav')}>
-                ${NAV.filter(([name]) => name !== 'clock' || (who?.virtual_clock ?? state?.virtual_clock)).map(
+                ${NAV.filter(([name]) => isThere(name)).map(
                     ([name, word]) => html`
                     <a href=${href(name)} aria-current=${entryOf(page) === name ? 'page' : undefined}>${t(word)}</a>
                 `,

@@ -175,3 +175,25 @@ story('a dead task is cancelled', async ({ open, serve }) => {
     await page.getByText(word('task.none')).waitFor();
     assert.equal((await server.call('GET', '/v1/queues/mail')).dead, 1, 'the other one stays');
 });
+
+story('the wheel turns, and its slots are empty after their time', async ({ open, serve }) => {
+    const server = await serve();
+    await server.putAll(
+        'orders',
+        Array.from({ length: 40 }, (_, i) => ({ key: `order:${i}`, delay: `${i + 1}m` })),
+    );
+    const page = await open(server, 'wheel');
+    await page.getByText(/^40 tasks wait in the wheel at/).waitFor();
+    // The third level has slots of 65.536 s: its tasks are in about as many slots as there are tasks.
+    const column = (/** @type {number} */ n) => page.locator('main tbody tr').locator(`:is(th, td):nth-child(${n})`).allInnerTexts();
+    const before = { hands: await column(4), occupied: (await column(5)).map((/** @type {string} */ text) => Number(text.split(' ')[0])) };
+    assert.equal(before.hands.length, 4);
+    assert.ok(before.occupied[2] + before.occupied[3] > 30 && before.occupied[0] === 0, String(before.occupied));
+    assert.equal(await page.locator('.rings svg').count(), 4);
+    await server.advance('39m');
+    await page.getByText(/^1 task waits in the wheel at/).waitFor();
+    assert.notDeepEqual(await column(4), before.hands);
+    await server.advance('1m');
+    await page.getByText(/^0 tasks wait in the wheel at/).waitFor();
+    assert.deepEqual(await column(5), ['0 / 256', '0 / 256', '0 / 256', '0 / 256']);
+});

@@ -48,6 +48,7 @@ export const SIGHTS = [
     },
     { name: 'leases', path: 'leases', shows: /^mail:now-\d+$/, empty: word('leases.none'), calls: true },
     { name: 'jobs', path: 'jobs', shows: 'campaign/spring', empty: word('jobs.none'), calls: true },
+    { name: 'wheel', path: 'wheel', shows: /tasks? waits? in the wheel at/, empty: /^0 tasks wait in the wheel at/, calls: true },
     { name: 'clock', path: 'clock', shows: /^2030-03-01 /, empty: /^2030-03-01 /, calls: false },
     { name: 'about', path: 'about', shows: word('durability.memory.note'), empty: word('about.title'), calls: false },
 ];

@@ -246,6 +246,7 @@ fn instead_of(answer: Answer, why: Unavailable) -> Answer {
         Answer::ChangeJob(_) => Answer::ChangeJob(Err(JobError::Unavailable(why))),
         Answer::Jobs(_) => Answer::Jobs(Err(why)),
         Answer::Stats(_) => Answer::Stats(Err(why)),
+        Answer::Wheel(_) => Answer::Wheel(Err(why)),
         Answer::Import(_) => Answer::Import(Err(why)),
         Answer::ImportSchedule(_) => Answer::ImportSchedule(Err(ScheduleError::Unavailable(why))),
     }

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use super::bucket::Bucket;
 use super::line::{InLine, Line, ReadyPlace};
 use super::stub::{ReadyKey, ReadyStub};
-use crate::answer::{QueueCounts, QueueTotals};
 use crate::figures::QueueFigures;
 use crate::input::CallId;
 use crate::name::{Group, QueueName};
+use crate::queue_view::{QueueCounts, QueueTotals};
 use crate::settings::QueueRecord;
 use crate::time::{Now, Timestamp};
 

@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use super::heads::Fetch;
 use super::queue::{Emptied, Queue};
-use crate::answer::{QueuePage, QueueTotals};
 use crate::command::{ListQueues, QUEUES_PAGE_MAX, WhichQueues};
 use crate::figures::QueueFigures;
 use crate::input::CallId;
 use crate::name::QueueName;
+use crate::queue_view::{QueuePage, QueueTotals};
 use crate::time::Now;
 
 /// A call that waits for ready tasks: for one to become ready, or for the records of those that are.

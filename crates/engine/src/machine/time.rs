@@ -13,6 +13,7 @@ use crate::figures::Event;
 use crate::planted;
 use crate::task::{LeaseNo, Task};
 use crate::time::{Now, Timestamp};
+use crate::wheel::WheelView;
 
 /// How late a task is ready, milliseconds. What was put when its instant was over already is late by its owner's wish.
 fn lateness_ms(task: &Task, now: Now) -> u64 {
@@ -71,6 +72,10 @@ impl Engine {
             self.stats.count(&mut queue.figures, Event::Expired);
             self.lease_ended(slot, now, Lapse::EXPIRED);
         }
+    }
+
+    pub(super) fn view_of_wheel(&self, now: Now) -> WheelView {
+        WheelView { now: now.wall, tasks: self.wheel.len() as u64, rings: self.wheel.rings() }
     }
 
     /// The instant of an entry has come, which stands nowhere.

@@ -20,4 +20,5 @@ mod states;
 mod terms;
 mod timeline;
 mod twins;
+mod wheel;
 mod world;

@@ -220,6 +220,7 @@ pub(crate) fn check_event(topic: &str, data: &Value) {
         "stats" => "StatsEvent",
         "queues" => "QueuesEvent",
         "jobs" => "JobsEvent",
+        "wheel" => "WheelEvent",
         other => panic!("an event of the topic {other}"),
     };
     let schema = &DOCUMENT["components"]["schemas"][name];

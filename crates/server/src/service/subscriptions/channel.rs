@@ -1,16 +1,18 @@
 //! The channels: one for each scope with subscribers.
 
 use std::collections::BTreeMap;
+use std::future::pending;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tickwheel_api::{EventTopic, JobsEvent};
+use tickwheel_api::{EventTopic, JobsEvent, Problem};
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, timeout};
 
 use super::look::Look;
 use super::moment::{Event, Jobs, Moment, Rows, Seen, Table, json};
 use super::seats::{Seat, Seats};
+use super::wheel::{Turn, WheelChannel};
 use crate::access::refusal::Refusal;
 use crate::access::tokens::Grant;
 use crate::base::aside::aside;
@@ -30,6 +32,7 @@ const PAUSE_MAX: Duration = Duration::from_secs(5);
 pub(crate) struct Subscriptions {
     seats: Seats,
     channels: Arc<Mutex<BTreeMap<Scope, Arc<Channel>>>>,
+    pub(super) wheel: WheelChannel,
 }
 
 /// The queues of a subscriber, as its token has them; none: all queues.
@@ -52,11 +55,19 @@ struct Wanted {
 
 /// A subscription. Dropping it ends it.
 pub(crate) struct Subscription {
+    /// `None`: the subscriber wants the wheel only.
+    state: Option<StateSubscription>,
+    /// `None`: the subscriber does not want the wheel.
+    wheel: Option<watch::Receiver<Turn>>,
+    _seat: Seat,
+}
+
+/// A subscription to the topics of one scope.
+struct StateSubscription {
     newest: watch::Receiver<Arc<Moment>>,
     topics: Vec<EventTopic>,
     rows: WantedRows,
     seen: Seen,
-    _seat: Seat,
 }
 
 /// Rows that are made as long as this lives.
@@ -69,17 +80,52 @@ impl Subscriptions {
     /// Subscribes a caller with this grant to some topics.
     ///
     /// # Errors
-    /// 429: too many subscriptions are open.
+    /// - 403: the wheel has tasks of all queues, and the grant has a scope.
+    /// - 429: too many subscriptions are open.
     pub(crate) fn subscribe(
         app: &Arc<App>,
         grant: &Grant,
         topics: Vec<EventTopic>,
         rows: Rows,
     ) -> Result<Subscription, Refusal> {
-        let this = &app.subscriptions;
-        let seat = this.seats.take(grant.token())?;
+        let (wheel, state): (Vec<_>, Vec<_>) =
+            topics.into_iter().partition(|topic| *topic == EventTopic::Wheel);
+        if !wheel.is_empty() && !grant.is_unscoped() {
+            return Err(Problem::forbidden_to_scoped().into());
+        }
+        let seat = app.subscriptions.seats.take(grant.token())?;
+        Ok(Subscription {
+            state: (!state.is_empty()).then(|| StateSubscription::new(app, grant, state, rows)),
+            wheel: (!wheel.is_empty()).then(|| WheelChannel::subscribe(app)),
+            _seat: seat,
+        })
+    }
+}
+
+impl Subscription {
+    /// Waits for events that the subscriber has not got. They may be none. `None`: the subscription has ended.
+    pub(crate) async fn changed(&mut self) -> Option<Vec<Event>> {
+        let Self { state, wheel, .. } = self;
+        tokio::select! {
+            events = StateSubscription::changed(state) => events,
+            events = turned(wheel) => events,
+        }
+    }
+}
+
+/// Waits for the next turn; without a subscription to the wheel for ever.
+async fn turned(wheel: &mut Option<watch::Receiver<Turn>>) -> Option<Vec<Event>> {
+    let Some(wheel) = wheel else { return pending().await };
+    wheel.changed().await.ok()?;
+    let Turn { number, data } = wheel.borrow_and_update().clone();
+    Some(vec![Event { topic: EventTopic::Wheel, number, data }])
+}
+
+impl StateSubscription {
+    /// Subscribes to the channel of the grant's scope. The first subscriber opens it.
+    fn new(app: &Arc<App>, grant: &Grant, topics: Vec<EventTopic>, rows: Rows) -> Self {
         let scope: Scope = grant.scopes().map(str::to_owned).collect();
-        let mut channels = lock(&this.channels);
+        let mut channels = lock(&app.subscriptions.channels);
         let (wanted, mut newest) = match channels.get(&scope) {
             Some(channel) => (Arc::clone(&channel.wanted), channel.newest.subscribe()),
             None => {
@@ -98,17 +144,15 @@ impl Subscriptions {
         if newest.borrow().number > 0 {
             newest.mark_changed();
         }
-        let rows = WantedRows::new(wanted, rows);
-        Ok(Subscription { newest, topics, rows, seen: Seen::default(), _seat: seat })
+        Self { newest, topics, rows: WantedRows::new(wanted, rows), seen: Seen::default() }
     }
-}
 
-impl Subscription {
-    /// Waits for events that the subscriber has not got. They may be none. `None`: the subscription has ended.
-    pub(crate) async fn changed(&mut self) -> Option<Vec<Event>> {
-        self.newest.changed().await.ok()?;
-        let newest = Arc::clone(&self.newest.borrow_and_update());
-        Some(newest.news(&self.topics, &self.rows.rows, &mut self.seen))
+    /// Waits for events; without a subscription for ever.
+    async fn changed(this: &mut Option<Self>) -> Option<Vec<Event>> {
+        let Some(Self { newest, topics, rows, seen }) = this else { return pending().await };
+        newest.changed().await.ok()?;
+        let newest = Arc::clone(&newest.borrow_and_update());
+        Some(newest.news(topics, &rows.rows, seen))
     }
 }
 
@@ -268,7 +312,7 @@ mod tests {
     async fn subscribers_of_a_scope_share_a_channel_that_ends_with_the_last() {
         let app = Arc::new(App::in_memory());
         let (mut first, mut second) =
-            (subscribe(&app, &EventTopic::ALL), subscribe(&app, &[EventTopic::Stats]));
+            (subscribe(&app, EventTopic::DEFAULT), subscribe(&app, &[EventTopic::Stats]));
         assert_eq!(topics(&mut first).await, ["stats", "queues", "jobs"]);
         assert_eq!(topics(&mut second).await, ["stats"]);
         assert_eq!(lock(&app.subscriptions.channels).len(), 1);
@@ -313,5 +357,37 @@ mod tests {
         until("there were ten moments", || moments() >= 10).await;
         let news = subscription.changed().await.expect("it goes on");
         assert!(news.len() == 1 && news[0].number >= 10, "{news:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_wheel_is_looked_at_four_times_a_second_and_only_while_somebody_wants_it() {
+        let app = Arc::new(App::in_memory());
+        let (mut first, mut second) =
+            (subscribe(&app, &[EventTopic::Wheel]), subscribe(&app, &EventTopic::ALL));
+        assert_eq!(topics(&mut first).await, ["wheel"]);
+        let begun = Instant::now();
+        for _ in 0..8 {
+            assert_eq!(topics(&mut first).await, ["wheel"]);
+        }
+        assert_eq!(begun.elapsed().as_millis() / 250, 8, "the thread of the queue takes no time of the test");
+        let mut seen = std::collections::BTreeSet::new();
+        while seen.len() < 4 {
+            seen.extend(topics(&mut second).await);
+        }
+        assert_eq!(lock(&app.subscriptions.channels).len(), 1, "the first has no subscription to the state");
+        drop((first, second));
+        until("the channel of the wheel is gone", || app.subscriptions.wheel.is_closed()).await;
+        assert_eq!(topics(&mut subscribe(&app, &[EventTopic::Wheel])).await, ["wheel"]);
+    }
+
+    #[tokio::test]
+    async fn a_token_with_a_scope_does_not_see_the_wheel() {
+        let app = Arc::new(App::in_memory());
+        let grant = crate::access::tokens::Tokens::parse("scoped scope=shop").expect("tokens");
+        let grant = grant.grant(b"scoped").expect("it is known");
+        let subscribed = Subscriptions::subscribe(&app, &grant, vec![EventTopic::Wheel], all());
+        let refused = subscribed.err().expect("a refusal");
+        assert_eq!(refused.problem().status, 403);
+        assert!(app.subscriptions.wheel.is_closed());
     }
 }

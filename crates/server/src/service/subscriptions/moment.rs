@@ -166,7 +166,7 @@ impl Moment {
                     seen.rows = table.number;
                     data.into_iter().for_each(|data| event(*topic, table.number, data));
                 }
-                EventTopic::Stats | EventTopic::Jobs => {}
+                EventTopic::Stats | EventTopic::Jobs | EventTopic::Wheel => {}
             }
         }
         events
