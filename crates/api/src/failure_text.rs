@@ -12,10 +12,12 @@
 pub fn failure_shape(text: &str) -> String {
     let mut shape = String::with_capacity(text.len());
     let mut before = None;
+    // Quotes that have no end in the rest, so that a text with many of them is not searched again for each.
+    let mut unclosed = String::new();
     let mut rest = text;
     while let Some(first) = rest.chars().next() {
         let differing = uuid(rest)
-            .or_else(|| quoted(rest, first, before))
+            .or_else(|| quoted(rest, first, before, &mut unclosed))
             .or_else(|| hexadecimal(rest, before))
             .or_else(|| number(rest));
         match differing {
@@ -43,15 +45,19 @@ fn uuid(text: &str) -> Option<usize> {
 }
 
 /// The length of the quoted part at the beginning. A quote inside a word, as in `can't`, begins and ends nothing.
-fn quoted(text: &str, quote: char, before: Option<char>) -> Option<usize> {
+fn quoted(text: &str, quote: char, before: Option<char>, unclosed: &mut String) -> Option<usize> {
     // A part that has become `#` counts as a word, so that the shape of a shape is the shape itself.
     let is_of_word = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '#');
-    if !matches!(quote, '"' | '\'' | '`') || is_of_word(before) {
+    if !matches!(quote, '"' | '\'' | '`') || is_of_word(before) || unclosed.contains(quote) {
         return None;
     }
     let inner = &text[1..];
     let mut ends = inner.match_indices(quote).map(|(at, _)| at);
-    ends.find(|at| !is_of_word(inner[at + 1..].chars().next())).map(|at| at + 2)
+    let end = ends.find(|at| !is_of_word(inner[at + 1..].chars().next()));
+    if end.is_none() {
+        unclosed.push(quote);
+    }
+    end.map(|at| at + 2)
 }
 
 /// The length of the hexadecimal number at the beginning: a whole word of eight or more digits, one of which is decimal.
@@ -101,6 +107,8 @@ mod tests {
             ("no row \"a 'b' c\" in `t`", "no row # in #"),
             ("can't open 'my file', don't retry", "can't open #, don't retry"),
             ("an unclosed \"quote 7", "an unclosed \"quote #"),
+            ("\"a 'b \"c 'd' `e", "# d' `e"),
+            ("'a' \"b 'c d' \"e", "# \"b # \"e"),
             ("trace 0xdeadbeef01 and cafebabe12", "trace # and #"),
             ("the facade deadbeef stays", "the facade deadbeef stays"),
             ("at 12:30:05,5 in utf8", "at # in utf#"),

@@ -171,8 +171,10 @@ body! {
         tasks: u64 = has(count());
         /// Number of instants of schedules in all buckets, if the request asked for them. A schedule puts a task at each of them, unless its rules leave the instant out.
         expected: Option<u64> = may(count());
-        /// Whether schedules have more instants than were counted: at most 10,000 of a schedule and 100,000 of all.
+        /// Whether schedules have more instants than were counted: at most 10,000 of a schedule and 50,000 of all, the nearest first.
         truncated: bool = unless(false, flag_kind());
+        /// If they have more: the instant up to which all are counted.
+        expected_until_ms as "expected_until": Option<i64> = may(instant());
         /// The buckets that have tasks or instants of schedules, in the order of time.
         buckets: Vec<BucketBody> = has(list(object(), ""));
     }

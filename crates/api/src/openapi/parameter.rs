@@ -104,7 +104,7 @@ parameters! {
     "scale": Query = one_of(&ForecastScale::ALL.map(ForecastScale::name));
     /// An instant in the first bucket, in RFC 3339 or milliseconds since 1970. Default: now.
     "from": Query = time_or_ms();
-    /// Whether the instants of schedules are counted beside the tasks, at most 10,000 of a schedule and 100,000 of all. Default: false.
+    /// Whether the instants of schedules are counted beside the tasks, at most 10,000 of a schedule and 50,000 of all, the nearest first. Default: false.
     "schedules": Query = boolean();
     /// Length of a bucket, `1s` or more. Default: `1m`.
     "bucket": Query = duration_like("1m");

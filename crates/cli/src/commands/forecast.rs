@@ -40,7 +40,7 @@ pub(crate) struct Forecast {
     /// Show 39 buckets that get longer, from the next second to 100 years
     #[arg(long, conflicts_with_all = ["bucket", "span", "from"])]
     log: bool,
-    /// Also count the tasks that schedules will put, shown as in `3 + 24`: at most 10,000 of a schedule and 100,000 of all
+    /// Also count the tasks that schedules will put, shown as in `3 + 24`: at most 10,000 of a schedule and 50,000 of all, the nearest first
     #[arg(long)]
     schedules: bool,
     #[command(flatten)]
@@ -96,10 +96,8 @@ impl Forecast {
             let expected = found.expected.map(|expected| format!(" and {expected} of schedules"));
             let until = time::format(found.to_ms);
             say(&format!("{} tasks{} until {until}", found.tasks, expected.unwrap_or_default()));
-            if found.truncated {
-                say(
-                    "hint: schedules have more instants than were counted; a shorter --span counts more of them",
-                );
+            if let Some(until) = found.expected_until_ms {
+                say(&format!("hint: the tasks of schedules are counted until {} only", time::format(until)));
             }
             if let Some(queue) = query.queue.filter(|_| found.tasks == 0) {
                 say(&format!(

@@ -149,6 +149,7 @@ export const en = {
     'horizon.all': 'Whole horizon',
     'horizon.capacity': 'Capacity of {rate}',
     'horizon.choose': 'Choose a queue above: a token with a scope sees the horizon of one queue at a time.',
+    'horizon.counted_until': 'The tasks of schedules are counted until {time} only; the hatched bars after that are too low.',
     'horizon.due': 'Due already',
     'horizon.expected': '{n} expected from schedules',
     'horizon.from_schedules': 'Expected from schedules',
@@ -168,7 +169,6 @@ export const en = {
     'horizon.table': 'Table',
     'horizon.tasks': 'Tasks',
     'horizon.title': 'Horizon',
-    'horizon.truncated': 'Schedules have more instants than were counted, so the hatched bars are too low far ahead.',
     'horizon.until': 'Until',
     'horizon.wall':
         'The wall: in “{range}” more falls due than {rate} delivers. {n} task is carried on.|The wall: in “{range}” more falls due than {rate} delivers. {n} tasks are carried on.',

@@ -13,12 +13,15 @@ import { Empty, Loaded } from '../ui/parts.js';
 import { Table } from '../ui/table.js';
 import { BarChart } from '../ui/chart.js';
 
-/** @typedef {{bars: import('../logic/horizon.js').Bar[], truncated: boolean}} Bars `truncated`: there are more instants of schedules than were counted. */
+/** @typedef {{bars: import('../logic/horizon.js').Bar[], until: number | null}} Bars `until`: the end of the counts of schedules, if there are more instants than were counted. */
+
+/** @param {any} answer */
+const untilOf = ({ expected_until }) => (expected_until ? Date.parse(expected_until) : null);
 
 /** @param {AbortSignal} signal @param {string} queue @returns {Promise<Bars>} */
 export async function logBars(signal, queue) {
     const answer = await routes.forecast({ queue, scale: 'log', schedules: 'true' }, signal);
-    return { bars: logBarsOf(answer), truncated: answer.truncated ?? false };
+    return { bars: logBarsOf(answer), until: untilOf(answer) };
 }
 
 /** @param {AbortSignal} signal @param {string} queue @param {number} from @param {number} to @returns {Promise<Bars>} */
@@ -26,7 +29,7 @@ async function zoomBars(signal, queue, from, to) {
     const { bucket, bucketMs } = bucketFor(to - from);
     const span = `${Math.max(1, Math.ceil((to - from) / 1000))}s`;
     const answer = await routes.forecast({ queue, bucket, span, from: String(from), schedules: 'true' }, signal);
-    return { bars: linearBars(answer, bucketMs, from, to), truncated: answer.truncated ?? false };
+    return { bars: linearBars(answer, bucketMs, from, to), until: untilOf(answer) };
 }
 
 /** @param {AbortSignal} signal @param {string} queue Empty for all. */
@@ -73,7 +76,7 @@ export function Horizon({ query }) {
     const zoomed = to > from && to > 0;
     const live = useLive(
         async (signal) => {
-            const [{ bars, truncated }, due] = await Promise.all([
+            const [{ bars, until }, due] = await Promise.all([
                 zoomed ? zoomBars(signal, queue, from, to) : logBars(signal, queue),
                 dueNow(signal, queue),
             ]);
@@ -81,7 +84,7 @@ export function Horizon({ query }) {
             // A range that begins later begins with what the rate has left over by then.
             const begin = zoomed && bars.length > 0 ? bars[0].from : 0;
             const left = rate && begin > now() ? leftAt((await logBars(signal, queue)).bars, rate, due.due, begin) : due.due;
-            return { bars, truncated, ...due, left, later: begin > now() };
+            return { bars, until, ...due, left, later: begin > now() };
         },
         [queue, from, to],
         10_000,
@@ -226,7 +229,7 @@ export function Horizon({ query }) {
                             onBrush=${(/** @type {number} */ a, /** @type {number} */ b) => zoom(bars[Math.max(0, a - first)].from, bars[Math.max(0, b - first)].to)} />
                         <p class="dim legend"><span class="key key-tasks"></span>${t('horizon.tasks')} <span class="key key-expected"></span>${t('horizon.from_schedules')}${rate ? html` <span class="key key-capacity"></span>${t('horizon.capacity', { rate: data.rate })}` : ''} · ${t(queue ? 'horizon.help_queue' : 'horizon.help')}</p>`
                 }
-                ${data.truncated && html`<p class="dim">${t('horizon.truncated')}</p>`}
+                ${data.until !== null && html`<p class="dim">${t('horizon.counted_until', { time: instant(data.until) })}</p>`}
             `;
         }}<//>
     `;

@@ -1,4 +1,4 @@
-//! The permits of large bodies, batches and exports.
+//! The permits of large bodies, batches, exports, and searches in all queues.
 
 use std::time::Duration;
 
@@ -15,6 +15,13 @@ const WAIT_MAX: Duration = Duration::from_secs(5);
 /// The largest number of waiting batches.
 const BATCHES_WAITING_MAX: usize = 256;
 
+/// The number of searches in all queues at one time; each may look into 10,000 queues.
+const SEARCHES_MAX: usize = 4;
+/// The number of such searches of one caller.
+const SEARCHES_OF_ONE_MAX: usize = 2;
+/// The largest number of waiting searches.
+const SEARCHES_WAITING_MAX: usize = 64;
+
 /// The number of exports at one time; each reads the store as fast as its client takes the data.
 const EXPORTS_MAX: usize = 4;
 /// The number of exports of one caller. It is more than one, because a client whose connection broke begins again
@@ -29,6 +36,7 @@ pub(crate) struct Slots {
     /// The permits of batches and imports. A slow one makes way.
     pub(crate) batches: Shares,
     pub(crate) exports: Exports,
+    pub(crate) searches: Shares,
 }
 
 impl Slots {
@@ -47,8 +55,19 @@ impl Slots {
             wait_max: BATCH_WAIT_MAX,
             refusal: batch_refused,
         };
-        let (large_bodies, batches) = (Shares::new(large_bodies), Shares::new(batches));
-        Self { large_bodies, batches, exports: Exports::new() }
+        let searches = Rules {
+            max: SEARCHES_MAX,
+            share_max: SEARCHES_OF_ONE_MAX,
+            waiting_max: SEARCHES_WAITING_MAX,
+            wait_max: WAIT_MAX,
+            refusal: search_refused,
+        };
+        Self {
+            large_bodies: Shares::new(large_bodies),
+            batches: Shares::new(batches),
+            exports: Exports::new(),
+            searches: Shares::new(searches),
+        }
     }
 }
 
@@ -65,6 +84,18 @@ fn body_refused(full: Full) -> Problem {
 fn batch_refused(full: Full) -> Problem {
     Problem::busy(full.limit_of("open batches", "batches"), 1)
         .with_hint("try again later, or put more lines into each batch")
+}
+
+fn search_refused(full: Full) -> Problem {
+    let what = match full {
+        Full::Share(max) => {
+            format!(
+                "{max} searches of the caller in all queues are under way, which is the limit for one caller"
+            )
+        }
+        Full::All(max) => format!("the server does {max} searches in all queues already"),
+    };
+    Problem::busy(what, 1).with_hint("try again later, or look for the key in one queue")
 }
 
 /// The permits of exports. The last one is for administrators only. An export whose client takes no data makes way.

@@ -82,6 +82,7 @@ fn body(
         let at_ms = index.checked_sub(1).map_or(view.from.as_ms(), end_ms);
         BucketBody { at_ms, to_ms: is_log.then(|| end_ms(index)), tasks: *tasks, expected }
     };
+    let until = expected.as_ref().and_then(|expected| expected.until);
     let is_empty = |bucket: &BucketBody| bucket.tasks == 0 && bucket.expected.unwrap_or_default() == 0;
     ForecastBody {
         bucket_ms: (!is_log).then(|| asked.bucket()),
@@ -89,7 +90,8 @@ fn body(
         to_ms: end_ms(usize::MAX),
         tasks: view.counts.iter().sum(),
         expected: expected.as_ref().map(|expected| expected.counts.iter().sum()),
-        truncated: expected.as_ref().is_some_and(|expected| expected.truncated),
+        truncated: until.is_some(),
+        expected_until_ms: until.map(Timestamp::as_ms),
         buckets: view.counts.iter().enumerate().map(bucket).filter(|bucket| !is_empty(bucket)).collect(),
         queue: asked.queue,
     }

@@ -38,7 +38,9 @@ const ROUNDS_MAX: usize = 200;
 
 /// The largest number of queues in which one call looks for a key, and the number of look-ups that are sent together.
 const QUEUES_MAX: usize = 10_000;
-const QUEUES_TOGETHER: usize = 1_000;
+const QUEUES_TOGETHER: usize = 100;
+/// The payloads (bytes) after which such a call looks into no more queues.
+const PAYLOADS_MAX: usize = 16 << 20;
 
 /// `GET` on the collection: one page of the live tasks, in the order of `due_at`.
 async fn list(call: Call) -> Result<Response, Refusal> {
@@ -126,10 +128,12 @@ async fn of_key(call: Call) -> Result<Response, Refusal> {
     let query = TasksQuery::parse(call.query())?;
     let key = Key::new(&query.key).map_err(|error| translate::name_refused(&error))?;
     let caller = &call.caller;
+    let _permit = caller.app.slots.searches.enter(caller.producer()).await?;
     let (queues, mut truncated) = queues_of(caller).await?;
     let (mut tasks, mut steps) = (Vec::new(), Steps::default());
     for together in queues.chunks(QUEUES_TOGETHER) {
-        if tasks.len() >= LIST_LIMIT_MAX {
+        let payloads: usize = tasks.iter().map(|task: &TaskView| task.body.payload_bytes()).sum();
+        if tasks.len() >= LIST_LIMIT_MAX || payloads > PAYLOADS_MAX {
             truncated = true;
             break;
         }
