@@ -6,7 +6,7 @@ use tickwheel_engine::{
 
 use super::names::Names;
 use super::rule;
-use super::task::{key, put_task, put_timestamp, read_task, timestamp};
+use super::task::{TaskHead, key, put_task, put_timestamp, read_head, read_task, timestamp};
 use super::wire::{DecodeError, Reader, put_bytes, put_varint};
 
 mod tag {
@@ -144,6 +144,12 @@ pub(crate) fn read_ops<E: From<DecodeError>>(
         take(op)?;
     }
     Ok(())
+}
+
+/// The head of the stored task whose record these bytes are; `None` if they are another record, or none.
+pub(crate) fn stored_head(bytes: &[u8]) -> Option<TaskHead<'_>> {
+    let (head, content) = bytes.split_first_chunk::<OP_HEAD_BYTES>()?;
+    (head[0] == tag::STORED).then(|| read_head(&mut Reader::new(content)).ok()).flatten()
 }
 
 /// Bytes before a record's content: its tag (1), its length (4).

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tickwheel_engine::{
     Backoff, Body, Dead, Death, Epoch, Extra, Failed, Failure, Group, Key, LeaseNo, Moment, PRIORITY_DEFAULT,
-    Retry, Seq, StoredLease, Tag, Tally, Task, Timestamp,
+    Place, Retry, Seq, StoredLease, Tag, Tally, Task, Timestamp,
 };
 
 use super::names::Names;
@@ -273,6 +273,22 @@ fn put_body(out: &mut Vec<u8>, body: &Body) {
         put_bytes(out, content_type.as_bytes());
         put_bytes(out, payload);
     }
+}
+
+/// The beginning of a record: enough to know whether the task is wanted.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct TaskHead<'a> {
+    pub(crate) id: u64,
+    pub(crate) place: Place,
+    pub(crate) queue: &'a str,
+}
+
+pub(super) fn read_head<'a>(reader: &mut Reader<'a>) -> Result<TaskHead<'a>, DecodeError> {
+    let id = reader.varint()?;
+    let [_seq, put_seq, _version] = [reader.varint()?, reader.varint()?, reader.varint()?];
+    let due_at = timestamp(reader)?;
+    let _put_at = timestamp(reader)?;
+    Ok(TaskHead { id, place: Place { due_at, put_seq: Seq(put_seq) }, queue: reader.str()? })
 }
 
 /// Reads a record to its end. One without a body gets an empty one.

@@ -15,7 +15,7 @@ use crate::checksum::Seeds;
 use crate::codec::Names;
 use crate::index::Spot;
 use crate::io::Call;
-use crate::segment::{Level, Run};
+use crate::segment::{Level, Run, Skimmed};
 
 /// One part of a census.
 ///
@@ -237,7 +237,9 @@ impl Count {
     ) -> Result<(), String> {
         let segment = catalog.segments.get(blocks.segment);
         let place = segment.runs[blocks.run].range_of(blocks.blocks.clone());
-        read_blocks(segment, place, bytes, seeds, names, |offset, task| {
+        let wanted = self.census.queue.clone();
+        read_blocks(segment, place, bytes, wanted.as_ref(), seeds, names, |offset, skimmed| {
+            let Skimmed::Task(task) = skimmed else { return };
             if catalog.is_live(task.id, Spot { segment: blocks.segment, offset }) {
                 self.add(&task);
             }

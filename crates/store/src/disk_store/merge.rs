@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
 
-use tickwheel_engine::{Place, Seq, Task, Timestamp};
+use tickwheel_engine::{Filter, Place, QueueName, Seq, Task, Timestamp};
 
 use super::look::damage;
 use crate::bounds::Bounds;
@@ -14,7 +14,7 @@ use crate::checksum::{Seeds, Use};
 use crate::codec::Names;
 use crate::index::Spot;
 use crate::io::Call;
-use crate::segment::{BadRecord, Level, read_record};
+use crate::segment::{BadRecord, Level, Skimmed, skim_record};
 
 /// A block that was read weighs as much as so many records that were looked at.
 const BLOCK_LOOKS: usize = 16;
@@ -34,6 +34,35 @@ pub(super) struct Merge {
     asked: Vec<usize>,
     /// Bytes that may be read at once, beyond the block that is next.
     read_bytes: usize,
+    /// The queue whose tasks are wanted; `None`: all are.
+    wanted: Option<QueueName>,
+}
+
+/// A record that was read.
+#[derive(Clone, Debug)]
+enum Found {
+    Task(Arc<Task>),
+    /// A task of a queue that is not wanted.
+    Other {
+        id: u64,
+        place: Place,
+    },
+}
+
+impl Found {
+    fn id(&self) -> u64 {
+        match self {
+            Self::Task(task) => task.id,
+            Self::Other { id, .. } => *id,
+        }
+    }
+
+    fn place(&self) -> Place {
+        match self {
+            Self::Task(task) => Place::of(task),
+            Self::Other { place, .. } => *place,
+        }
+    }
 }
 
 /// What stands at a place of the line. Nothing of it comes before that place.
@@ -57,7 +86,7 @@ struct Cursor {
     /// Those that are being read.
     reading: Range<usize>,
     /// Read and not passed yet.
-    ahead: VecDeque<(Spot, Arc<Task>)>,
+    ahead: VecDeque<(Spot, Found)>,
 }
 
 /// A place of a cursor, and how many records of it are surely not behind that.
@@ -74,6 +103,8 @@ struct Bound {
 pub(super) enum First {
     /// This task.
     Task(Arc<Task>),
+    /// A task of another queue, at this place.
+    Other(Place),
     /// These have to be read before it can be told.
     Reads(Vec<Call>),
     Nobody,
@@ -89,11 +120,18 @@ impl Merge {
         merge
     }
 
-    /// The same of the dead alone, or of all but the dead, as far as segments tell.
-    pub(super) fn of_some(after: Place, end: Place, catalog: &Catalog, dead: bool, bounds: &Bounds) -> Self {
-        let mut merge = Self::new(after, end, bounds);
+    /// The same for a filter: of the dead alone, or of all but the dead, as far as segments tell; the records of other queues are read no
+    /// further than to their places.
+    pub(super) fn of_filter(
+        after: Place,
+        end: Place,
+        catalog: &Catalog,
+        filter: &Filter,
+        bounds: &Bounds,
+    ) -> Self {
+        let mut merge = Self { wanted: Some(filter.queue.clone()), ..Self::new(after, end, bounds) };
         for (slot, segment) in catalog.segments.iter() {
-            if (segment.bucket.level == Level::Dead) == dead {
+            if (segment.bucket.level == Level::Dead) == filter.dead {
                 merge.add(slot, segment);
             }
         }
@@ -110,7 +148,8 @@ impl Merge {
 
     fn new(at: Place, end: Place, bounds: &Bounds) -> Self {
         let read_bytes = bounds.merge_read_bytes;
-        Self { at, end, line: BinaryHeap::new(), cursors: Vec::new(), asked: Vec::new(), read_bytes }
+        let (line, cursors, asked) = (BinaryHeap::new(), Vec::new(), Vec::new());
+        Self { at, end, line, cursors, asked, read_bytes, wanted: None }
     }
 
     fn add(&mut self, slot: u32, segment: &Segment) {
@@ -147,7 +186,7 @@ impl Merge {
     /// Fetches what it takes to say which of the records that were read are still live, after others were changed.
     pub(super) fn touch(&self, catalog: &Catalog) {
         let ahead = self.cursors.iter().flat_map(|cursor| &cursor.ahead);
-        ahead.for_each(|(_, task)| catalog.touch_id(task.id));
+        ahead.for_each(|(_, found)| catalog.touch_id(found.id()));
     }
 
     /// The last place that was passed.
@@ -175,7 +214,7 @@ impl Merge {
         let mut looks = 0;
         for (index, bytes) in asked.into_iter().zip(reads) {
             looks += self.cursors[index].reading.len() * BLOCK_LOOKS;
-            self.cursors[index].decode(&bytes, self.at, catalog, seeds, names)?;
+            self.cursors[index].decode(&bytes, self.at, self.wanted.as_ref(), catalog, seeds, names)?;
             self.stand(index, catalog);
         }
         Ok(looks)
@@ -208,7 +247,8 @@ impl Merge {
                 }
                 Stands::Unread(_) => return First::Reads(self.read(end, wanted, catalog)),
                 Stands::Read(index) => match self.cursors[index].live_head(catalog) {
-                    Some(task) => return First::Task(task),
+                    Some(Found::Task(task)) => return First::Task(task),
+                    Some(Found::Other { place, .. }) => return First::Other(place),
                     // It ended, or moved, since it was read.
                     None => {
                         self.line.pop();
@@ -269,17 +309,17 @@ impl Merge {
         asked.iter().map(|index| cursors[*index].call(catalog)).collect()
     }
 
-    /// Goes on behind a task.
-    pub(super) fn pass(&mut self, task: &Task) {
-        self.at = Place::of(task);
+    /// Goes on behind the task at a place.
+    pub(super) fn pass(&mut self, place: Place) {
+        self.at = place;
     }
 }
 
 impl Cursor {
     /// What it has behind `after`, and where; `None` at its end.
     fn head(&mut self, index: usize, after: Place, catalog: &Catalog) -> Option<(Place, Stands)> {
-        while let Some((_, task)) = self.ahead.front() {
-            let place = Place::of(task);
+        while let Some((_, found)) = self.ahead.front() {
+            let place = found.place();
             if place > after {
                 return Some((place, Stands::Read(index)));
             }
@@ -294,10 +334,10 @@ impl Cursor {
     }
 
     /// The first task that was read; `None`, and it is passed over, if it is not there any more.
-    fn live_head(&mut self, catalog: &Catalog) -> Option<Arc<Task>> {
-        let (spot, task) = self.ahead.front()?;
-        if catalog.is_live(task.id, *spot) {
-            return Some(Arc::clone(task));
+    fn live_head(&mut self, catalog: &Catalog) -> Option<Found> {
+        let (spot, found) = self.ahead.front()?;
+        if catalog.is_live(found.id(), *spot) {
+            return Some(found.clone());
         }
         self.ahead.pop_front();
         None
@@ -329,27 +369,31 @@ impl Cursor {
         &mut self,
         bytes: &[u8],
         after: Place,
+        wanted: Option<&QueueName>,
         catalog: &Catalog,
         seeds: &Seeds,
         names: &mut Names,
     ) -> Result<(), String> {
         let segment = catalog.segments.get(self.segment);
         let place = segment.runs[self.run].range_of(self.reading.clone());
-        read_blocks(segment, place, bytes, seeds, names, |offset, task| {
-            if Place::of(&task) > after {
-                let spot = Spot { segment: self.segment, offset };
-                self.ahead.push_back((spot, Arc::new(task)));
+        read_blocks(segment, place, bytes, wanted, seeds, names, |offset, skimmed| {
+            let found = match skimmed {
+                Skimmed::Task(task) => Found::Task(Arc::new(task)),
+                Skimmed::Other { id, place } => Found::Other { id, place },
+            };
+            if found.place() > after {
+                self.ahead.push_back((Spot { segment: self.segment, offset }, found));
             }
         })?;
         // One after the other, so that all of them wait for memory together.
-        self.ahead.iter().for_each(|(_, task)| catalog.touch_id(task.id));
-        self.ahead.retain(|(spot, task)| catalog.is_live(task.id, *spot));
+        self.ahead.iter().for_each(|(_, found)| catalog.touch_id(found.id()));
+        self.ahead.retain(|(spot, found)| catalog.is_live(found.id(), *spot));
         self.next_block = self.reading.end;
         Ok(())
     }
 }
 
-/// The records of blocks that were read: where they begin, and how many bytes they have.
+/// The records of blocks that were read: where they begin, and how many bytes they have. Tasks of queues that are not wanted are skimmed.
 ///
 /// # Errors
 /// What is wrong with them: file, offset, and what.
@@ -357,9 +401,10 @@ pub(super) fn read_blocks(
     segment: &Segment,
     (start, length): (u64, usize),
     bytes: &[u8],
+    wanted: Option<&QueueName>,
     seeds: &Seeds,
     names: &mut Names,
-    mut each: impl FnMut(u64, Task),
+    mut each: impl FnMut(u64, Skimmed),
 ) -> Result<(), String> {
     if bytes.len() < length {
         return Err(damage(&segment.name, start + bytes.len() as u64, "the file ends in a block"));
@@ -368,11 +413,12 @@ pub(super) fn read_blocks(
     let mut from = 0;
     while from < length {
         let offset = start + from as u64;
-        let (task, bytes) = read_record(&bytes[from..], offset, seed, names).map_err(|bad| match bad {
+        let read = skim_record(&bytes[from..], offset, seed, names, wanted);
+        let (skimmed, bytes) = read.map_err(|bad| match bad {
             BadRecord::Short(_) => damage(&segment.name, offset, "a record reaches beyond its block"),
             BadRecord::Damaged(what) => damage(&segment.name, offset, &what),
         })?;
-        each(offset, task);
+        each(offset, skimmed);
         from += bytes;
     }
     Ok(())

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use tickwheel_engine::Timestamp;
+use tickwheel_engine::{Place, Timestamp};
 
 use super::checkpointing::Room;
 use super::merge::{First, Merge};
@@ -94,13 +94,14 @@ impl Moving {
                     return Moved::Calls;
                 }
                 First::Task(task) => {
-                    merge.pass(&task);
+                    merge.pass(Place::of(&task));
                     bytes += output.put(room, &task, Origin::Segment(*source), calls);
                     if bytes >= room.step_bytes {
                         output.write_part(room, calls);
                         return Moved::Calls;
                     }
                 }
+                First::Other(_) => unreachable!("tasks of all queues are wanted"),
                 First::Nobody => {
                     output.close(room, calls);
                     self.merge = None;

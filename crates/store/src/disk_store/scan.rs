@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tickwheel_engine::{Filter, Page, Place, Reply, Seq, Timestamp};
+use tickwheel_engine::{Filter, Page, Place, Reply, Seq, Task, Timestamp};
 
 use super::merge::{First, Merge};
 use super::reading::Next;
@@ -79,7 +79,7 @@ impl Scan {
         // No task has put_seq 0, so this stands before all that are due at `due_from`.
         let after = after.max(Place { due_at: filter.due_from, put_seq: Seq::ZERO });
         let end = Place { due_at: filter.due_to, put_seq: Seq(u64::MAX) };
-        let merge = Merge::of_some(after, end, catalog, filter.dead, bounds);
+        let merge = Merge::of_filter(after, end, catalog, &filter, bounds);
         let looks = bounds.page_looks.max(max);
         Self::new(Some(filter), end, max, looks, Cursors { layout, merge }, bounds)
     }
@@ -131,26 +131,29 @@ impl Scan {
             let found = self.page.tasks.len();
             let wanted = self.max.saturating_add(1).saturating_sub(found).max(self.passed - found);
             let rival = memory.map(|(place, _)| place);
-            let task = match (merge.first(self.end, rival, wanted, catalog), memory) {
+            // `None` is a task of another queue.
+            let (place, task) = match (merge.first(self.end, rival, wanted, catalog), memory) {
                 (First::Reads(calls), _) => return Next::Calls(calls),
-                (First::Task(task), _) => task,
-                (First::Nobody, Some((_, task))) => Arc::clone(task),
+                (First::Task(task), _) => (Place::of(&task), Some(task)),
+                (First::Other(place), _) => (place, None),
+                (First::Nobody, Some((place, task))) => (place, Some(Arc::clone(task))),
                 (First::Nobody, None) => return self.reply(None),
             };
-            let wanted = self
-                .filter
-                .as_ref()
-                .is_none_or(|filter| filter.queue == task.queue && filter.dead == task.dead().is_some());
+            let passes = |task: &Arc<Task>| {
+                let filter = self.filter.as_ref();
+                filter.is_none_or(|filter| filter.queue == task.queue && filter.dead == task.dead().is_some())
+            };
+            let task = task.filter(passes);
             // The one behind the last is only there to say that there is more.
             let full = self.page.tasks.len() == self.max || self.bytes >= self.bytes_max;
-            if (wanted && full) || (self.looks == 0 && self.passed >= self.passes_min) {
+            if (task.is_some() && full) || (self.looks == 0 && self.passed >= self.passes_min) {
                 let at = merge.at();
                 return self.reply(Some(at));
             }
             self.looks = self.looks.saturating_sub(1);
             self.passed += 1;
-            merge.pass(&task);
-            if wanted {
+            merge.pass(place);
+            if let Some(task) = task {
                 self.bytes += task.body.payload_bytes();
                 self.page.tasks.push(task);
             }

@@ -11,7 +11,7 @@ mod writer;
 pub(crate) use bucket::{Bucket, Level};
 pub(crate) use footer::{Entry, Footer};
 pub(crate) use header::{FORMAT, SegmentHeader, read_segment_header};
-pub(crate) use record::{BadRecord, RECORD_HEAD_BYTES, read_record, record_bytes};
+pub(crate) use record::{BadRecord, RECORD_HEAD_BYTES, Skimmed, read_record, record_bytes, skim_record};
 pub(crate) use run::Run;
 pub(crate) use section::{Section, SectionKind, TAIL_BYTES, Tail, put_tombstones, read_tombstones};
 pub(crate) use writer::{RunWriter, Written};

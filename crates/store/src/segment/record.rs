@@ -1,9 +1,9 @@
 //! One task in a segment.
 
-use tickwheel_engine::Task;
+use tickwheel_engine::{Place, QueueName, Task};
 
 use crate::checksum::crc;
-use crate::codec::{Names, Op, put_stored, read_ops};
+use crate::codec::{Names, Op, TaskHead, put_stored, read_ops, stored_head};
 use crate::layout::le_u32;
 
 /// Bytes before a record's content: its checksum (4), its tag (1), its length (4).
@@ -44,19 +44,59 @@ pub(crate) fn read_record(
     seed: u32,
     names: &mut Names,
 ) -> Result<(Task, usize), BadRecord> {
+    let whole = checked(bytes, offset, seed)?;
+    Ok((decode(whole, names)?, whole.len()))
+}
+
+/// A record of a task, read as far as the task is wanted.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Skimmed {
+    Task(Task),
+    /// A task of another queue.
+    Other {
+        id: u64,
+        place: Place,
+    },
+}
+
+/// The same for the tasks of one queue, if one is wanted: of the others it reads the head only, which takes no memory.
+pub(crate) fn skim_record(
+    bytes: &[u8],
+    offset: u64,
+    seed: u32,
+    names: &mut Names,
+    wanted: Option<&QueueName>,
+) -> Result<(Skimmed, usize), BadRecord> {
+    let whole = checked(bytes, offset, seed)?;
+    let head = wanted.and_then(|wanted| Some((stored_head(&whole[4..])?, wanted)));
+    let skimmed = match head {
+        Some((TaskHead { id, place, queue }, wanted)) if queue != wanted.as_str() => {
+            Skimmed::Other { id, place }
+        }
+        _ => Skimmed::Task(decode(whole, names)?),
+    };
+    Ok((skimmed, whole.len()))
+}
+
+/// The bytes of the record that stands at `offset` and begins `bytes`.
+fn checked(bytes: &[u8], offset: u64, seed: u32) -> Result<&[u8], BadRecord> {
     let Some(length) = record_bytes(bytes) else { return Err(BadRecord::Short(RECORD_HEAD_BYTES as u64)) };
     let whole = usize::try_from(length).ok().and_then(|length| bytes.get(..length));
     let Some(whole) = whole else { return Err(BadRecord::Short(length)) };
     if le_u32(whole, 0) != record_sum(&whole[4..], offset, seed) {
         return Err(BadRecord::Damaged("a record's checksum does not match".to_owned()));
     }
+    Ok(whole)
+}
+
+fn decode(whole: &[u8], names: &mut Names) -> Result<Task, BadRecord> {
     let mut read = None;
     let decoded = read_ops(&whole[4..], names, |op| {
         read = Some(op);
         Ok::<(), crate::codec::DecodeError>(())
     });
     match (decoded, read) {
-        (Ok(()), Some(Op::Stored(task))) => Ok((task, whole.len())),
+        (Ok(()), Some(Op::Stored(task))) => Ok(task),
         (Ok(()), _) => Err(BadRecord::Damaged("a record that no segment has".to_owned())),
         (Err(error), _) => Err(BadRecord::Damaged(error.to_string())),
     }
@@ -85,6 +125,25 @@ mod tests {
             let mut damaged = bytes.clone();
             damaged[bit / 8] ^= 1 << (bit % 8);
             assert!(read_record(&damaged, 4_711, 9, &mut names).is_err(), "bit {bit} went unseen");
+        }
+    }
+
+    #[test]
+    fn a_record_of_another_queue_is_checked_and_its_head_read() {
+        let task = crate::conformance::sample_task(7, 300, "shop/close", "order:1", 1_506_902_400_250);
+        let mut bytes = Vec::new();
+        put_record(&mut bytes, &task, 4_711, 9);
+        let mut names = Names::new();
+        let mut skim = |bytes: &[u8], wanted: &str| {
+            skim_record(bytes, 4_711, 9, &mut names, Some(&QueueName::new(wanted).expect("a name")))
+        };
+        assert_eq!(skim(&bytes, "shop/close"), Ok((Skimmed::Task(task.clone()), bytes.len())));
+        let other = Skimmed::Other { id: task.id, place: Place::of(&task) };
+        assert_eq!(skim(&bytes, "shop/closed"), Ok((other, bytes.len())));
+        for bit in 0..bytes.len() * 8 {
+            let mut damaged = bytes.clone();
+            damaged[bit / 8] ^= 1 << (bit % 8);
+            assert!(skim(&damaged, "shop/closed").is_err(), "bit {bit} went unseen");
         }
     }
 }
