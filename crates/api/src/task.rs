@@ -194,7 +194,7 @@ body! {
 }
 
 body! {
-    /// One page of a list of tasks. An empty page may still have a next one.
+    /// One page of a list of tasks. A page ends after 0.2 s, so it may have few tasks or none and still a next page.
     pub struct TasksPage: answer "TasksPage" {
         /// The tasks in the order of `due_at`; dead tasks in the order of `dead_at`, those with the reason `buried` last.
         tasks: Vec<TaskBody> = has(list(object(), ""));

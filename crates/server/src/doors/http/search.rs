@@ -27,9 +27,10 @@ handlers! {
 
 /// The number of tasks that the queue may look at for one page. Then the page ends with a cursor, full or not.
 const LOOKED_AT_MAX: usize = 100_000;
-/// The same for a page of tasks with a text, and the time for such a page.
+/// The same for a page of tasks with a text.
 const SCANNED_MAX: usize = 20_000;
-const SCAN_TIME: Duration = Duration::from_millis(200);
+/// The time after which a page ends, full or not. The queue goes through the tasks of all queues.
+const TIME_MAX: Duration = Duration::from_millis(200);
 /// The largest number of tasks in one question to the queue.
 const ASKED_MAX: usize = 1_000;
 /// The largest number of questions to the queue for one page. The queue goes through the tasks of all queues, so an
@@ -110,10 +111,8 @@ async fn searched(
                 break;
             }
         }
-        let is_enough = match sieve.is_open() {
-            true => looked_at >= LOOKED_AT_MAX,
-            false => looked_at >= SCANNED_MAX || begun.elapsed() >= SCAN_TIME,
-        };
+        let looked_at_max = if sieve.is_open() { LOOKED_AT_MAX } else { SCANNED_MAX };
+        let is_enough = looked_at >= looked_at_max || begun.elapsed() >= TIME_MAX;
         if after.is_none() || tasks.len() >= limit || is_enough {
             break;
         }
