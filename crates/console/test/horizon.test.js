@@ -3,13 +3,13 @@ import { test } from 'node:test';
 import {
     ENDS,
     LABELS,
+    backlogOf,
     bucketFor,
     gridLines,
     height,
     leftAt,
     linearBars,
     logBarsOf,
-    wallOf,
     clockWithin,
 } from '../assets/logic/horizon.js';
 
@@ -34,12 +34,23 @@ test('a logarithmic forecast fills its ranges', () => {
     assert.deepEqual([bars.length, bars[12].from, bars[12].to], [39, NOW + 55_000, NOW + 60_000]);
 });
 
-test('the wall is the first range with more than the rate delivers', () => {
-    const bars = [0, 1, 2].map((i) => ({ from: i * 10_000, to: (i + 1) * 10_000, tasks: [10, 80, 0][i], expected: 0 }));
-    const rate = { count: 5, periodMs: 1000 };
-    assert.deepEqual(wallOf(bars, rate, 0), { capacity: [50, 50, 50], wall: 1, over: 30 });
-    assert.equal(wallOf(bars, rate, 60).over, 50, 'what is left over is carried on');
-    assert.equal(wallOf(bars.slice(0, 1), rate, 0).wall, -1);
+test('a backlog is found minute by minute, with its end', () => {
+    const rate = { count: 50, periodMs: 1000 };
+    const minutes = (/** @type {number} */ first, /** @type {number[]} */ counts) =>
+        counts.map((tasks, i) => ({ at: new Date(NOW + (first + i) * 60_000).toISOString(), tasks }));
+    // 6,000 in each of 20 minutes, of which a minute carries 3,000: a coarse range hides it.
+    const found = backlogOf(minutes(480, Array(20).fill(6_000)), rate, 0, 0, NOW);
+    assert.deepEqual(found, { from: NOW + 480 * 60_000, until: NOW + 520 * 60_000, peak: 60_000, lateMs: 1_200_000, needed: '100/s' });
+    assert.equal(backlogOf(minutes(1, [3_000, 3_000, 2_000]), rate, 0, 0, NOW), null);
+    assert.equal(backlogOf(minutes(1, [3_040]), rate, 50, 0, NOW), null, 'the burst goes out at once');
+    assert.equal(backlogOf(minutes(1, [3_040]), rate, 0, 0, NOW)?.peak, 40);
+    assert.equal(backlogOf([], rate, 50, 3_000, NOW), null, 'a minute carries what is due');
+    assert.deepEqual(backlogOf([], rate, 50, 6_000, NOW), { from: NOW, until: NOW + 120_000, peak: 6_000, lateMs: 120_000, needed: '1/m' });
+    // The first time ends before the second begins.
+    const first = backlogOf([...minutes(1, [6_000]), ...minutes(60, [90_000])], rate, 0, 0, NOW);
+    assert.deepEqual([first?.until, first?.peak], [NOW + 180_000, 3_000]);
+    const slow = backlogOf(minutes(1, [5]), { count: 1, periodMs: 60_000 }, 1, 0, NOW);
+    assert.deepEqual([slow?.peak, slow?.needed, slow?.until], [3, '5/m', NOW + 300_000]);
 });
 
 test('a linear view has at most the buckets that fit', () => {

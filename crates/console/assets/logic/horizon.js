@@ -115,29 +115,47 @@ export function bucketFor(lengthMs, most = 120) {
     return { bucketMs: Number(found[0]), bucket: String(found[1]) };
 }
 
+/** The number of tasks that a queue's rate can deliver in each bar. @param {Bar[]} bars @param {{count: number, periodMs: number}} rate */
+export const capacityOf = (bars, rate) => bars.map((bar) => ((bar.to - bar.from) / rate.periodMs) * rate.count);
+
+/** The length of the buckets in which a backlog is reckoned, and how far ahead it is looked for. */
+export const STEP = MINUTE;
+export const REACH = 7 * DAY;
+
 /**
- * The number of tasks that a queue's rate can deliver in each bar, and the first bar where that is not enough.
- * @param {Bar[]} bars
+ * The first time in which a queue's rate does not deliver what falls due in the minute in which it falls due.
+ * @param {{at: string, tasks: number, expected?: number}[]} buckets Of one minute each, in the order of time; empty ones are left out.
  * @param {{count: number, periodMs: number}} rate
+ * @param {number} burst
  * @param {number} due Tasks that are due already.
- * @returns {{capacity: number[], wall: number, over: number}} `wall` is the index of the first bar that holds more than the rate delivers
- * in it, or -1; `over` is what that bar carries into the next one.
+ * @param {number} at Now.
+ * @returns {{from: number, until: number, peak: number, lateMs: number, needed: string} | null} `peak` tasks wait at its worst minute,
+ * and the last of them `lateMs`; `needed` is a rate that would do.
  */
-export function wallOf(bars, rate, due) {
-    let carried = due;
-    let wall = -1;
-    let over = 0;
-    const capacity = bars.map((bar, i) => {
-        const able = ((bar.to - bar.from) / rate.periodMs) * rate.count;
-        const left = Math.max(0, carried + bar.tasks + bar.expected - able);
-        if (left > carried && wall < 0) {
-            wall = i;
-            over = Math.ceil(left);
+export function backlogOf(buckets, rate, burst, due, at) {
+    const perMs = rate.count / rate.periodMs;
+    // Tasks that wait; below 0 it is what the burst still lets through at once.
+    let waiting = due > 0 ? due : -burst;
+    let now = at;
+    let most = 0;
+    let found = waiting - perMs * STEP >= 1 ? { from: at, peak: Math.floor(waiting) } : null;
+    for (const bucket of buckets) {
+        const begin = Math.max(now, Date.parse(bucket.at));
+        const left = waiting - perMs * (begin - now);
+        if (found && left <= 0) break;
+        const come = bucket.tasks + (bucket.expected ?? 0);
+        waiting = Math.max(-burst, left) + come;
+        now = begin;
+        const behind = Math.floor(waiting - perMs * STEP);
+        if (behind >= 1) {
+            found ??= { from: begin, peak: 0 };
+            found.peak = Math.max(found.peak, behind);
         }
-        carried = left;
-        return able;
-    });
-    return { capacity, wall, over };
+        if (found) most = Math.max(most, come);
+    }
+    if (!found) return null;
+    const needed = most >= 60 ? `${Math.ceil(most / 60)}/s` : `${Math.max(1, most)}/m`;
+    return { ...found, until: now + Math.max(0, waiting) / perMs, lateMs: found.peak / perMs, needed };
 }
 
 /**

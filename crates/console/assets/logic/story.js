@@ -77,7 +77,9 @@ export function holdUps(queue) {
     const live = queue.scheduled + queue.ready + queue.leased;
     if (queue.max_backlog && live >= queue.max_backlog) found.push({ key: 'hold.backlog', values: { live, max: queue.max_backlog } });
     if (queue.ready > 0 && found.length === 0) {
-        if (queue.rate) found.push({ key: 'hold.rate', values: { rate: queue.rate, ready: queue.ready } });
+        if (queue.max_in_flight_per_group && queue.leased > 0)
+            found.push({ key: 'hold.groups', values: { ready: queue.ready, max: queue.max_in_flight_per_group } });
+        else if (queue.rate) found.push({ key: 'hold.rate', values: { rate: queue.rate, ready: queue.ready } });
         else if (queue.leased === 0) found.push({ key: 'hold.no_worker', values: { ready: queue.ready } });
         else found.push({ key: 'hold.workers', values: { ready: queue.ready, leased: queue.leased } });
     }

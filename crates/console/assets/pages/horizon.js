@@ -4,7 +4,7 @@ import { html, useEffect, useRef, useState } from '../vendor/preact.js';
 import { instant, length, number, span, t } from '../i18n/index.js';
 import * as routes from '../api/routes.js';
 import { parseRate } from '../logic/duration.js';
-import { LABELS, ENDS, bucketFor, leftAt, linearBars, logBarsOf, wallOf } from '../logic/horizon.js';
+import { LABELS, ENDS, REACH, backlogOf, bucketFor, capacityOf, leftAt, linearBars, logBarsOf } from '../logic/horizon.js';
 import { dueBetween } from '../logic/filter.js';
 import { go, href, setQuery } from '../state/location.js';
 import { useLive } from '../state/live.js';
@@ -36,10 +36,31 @@ async function zoomBars(signal, queue, from, to) {
 async function dueNow(signal, queue) {
     if (queue) {
         const one = await routes.queue(queue, signal);
-        return { due: one.ready, rate: one.rate ?? null };
+        return { due: one.ready, rate: one.rate ?? null, row: one };
     }
     const { queues } = await routes.allQueues('', signal);
-    return { due: queues.reduce((/** @type {number} */ sum, /** @type {any} */ row) => sum + row.ready, 0), rate: null };
+    return { due: queues.reduce((/** @type {number} */ sum, /** @type {any} */ row) => sum + row.ready, 0), rate: null, row: null };
+}
+
+/**
+ * Whether a queue's rate delivers what falls due in the next days, minute by minute.
+ * @param {{queue: any}} props `queue` has a rate.
+ */
+export function Backlog({ queue: { queue, rate, burst, ready } }) {
+    const live = useLive(
+        async (signal) => {
+            const answer = await routes.forecast({ queue, bucket: '1m', span: `${REACH}ms`, schedules: 'true' }, signal);
+            const parsed = parseRate(rate);
+            return parsed && { found: backlogOf(answer.buckets, parsed, burst ?? parsed.count, ready, Date.parse(answer.from)) };
+        },
+        [queue, rate, burst, ready > 0],
+        60_000,
+    );
+    return html`<${Loaded} live=${live}>${(/** @type {any} */ { found }) => {
+        if (!found) return html`<p class="ok">${t('horizon.no_backlog', { rate, length: length(REACH) })}</p>`;
+        const { from, until, peak, lateMs, needed } = found;
+        return html`<p class="note wall-note">${t('horizon.backlog', { rate, n: peak, from: instant(from), until: instant(until), late: length(lateMs), needed })}</p>`;
+    }}<//>`;
 }
 
 /** @param {{queue: string}} props */
@@ -120,7 +141,7 @@ export function Horizon({ query }) {
         <div class="actions">
             ${zoomed && html`<button type="button" class="primary" onClick=${() => setQuery({ from: '', to: '' }, false)}>${t('horizon.all')}</button>`}
             ${ZOOMS.map(([word, ms]) => html`<button type="button" onClick=${() => zoom(now(), now() + ms)}>${t('horizon.next', { length: length(ms) })}</button>`)}
-            <button type="button" aria-pressed=${table} onClick=${() => setQuery({ view: table ? '' : 'table' })}>${t('horizon.table')}</button>
+            <button type="button" aria-pressed=${table} onClick=${() => setQuery({ view: table ? '' : 'table' }, false)}>${t('horizon.table')}</button>
         </div>
         ${!queue && live.error && /** @type {any} */ (live.error).status === 403 && html`<p class="note">${t('horizon.choose')}</p>`}
         <${Loaded} live=${live}>${(/** @type {any} */ data) => {
@@ -129,8 +150,7 @@ export function Horizon({ query }) {
             const tasks = bars.reduce((all, bar) => all + bar.tasks, 0);
             const expected = bars.reduce((all, bar) => all + bar.expected, 0);
             const rate = data.rate ? parseRate(data.rate) : null;
-            const wall = rate ? wallOf(bars, rate, data.left) : null;
-            const hits = wall && wall.wall >= 0 ? bars[wall.wall] : null;
+            const capacity = rate ? capacityOf(bars, rate) : null;
             const at = now();
             const range = (/** @type {import('../logic/horizon.js').Bar} */ bar) =>
                 zoomed
@@ -144,7 +164,7 @@ export function Horizon({ query }) {
                 tasks: bar.tasks,
                 expected: bar.expected,
                 title: words(bar),
-                tone: /** @type {any} */ (wall?.wall === i ? 'wall' : ''),
+                tone: /** @type {any} */ (capacity && bar.tasks + bar.expected > capacity[i] ? 'wall' : ''),
                 label: zoomed ? (i % every === 0 ? label(bar.from, to - from) : '') : (LABELS.get(ENDS[i]) ?? ''),
             }));
             if (!zoomed)
@@ -177,13 +197,13 @@ export function Horizon({ query }) {
                             ? html`<a href=${bar.due ? href('search', { queue }, { state: 'ready' }) : list(bar.from, bar.to)}>${number(bar.tasks)}</a>`
                             : number(bar.tasks),
                 },
-                ...(wall
+                ...(capacity
                     ? [
                           {
                               key: 'capacity',
                               label: t('horizon.capacity', { rate: data.rate }),
                               numeric: true,
-                              cell: (/** @type {any} */ bar) => (bar.due ? '–' : number(Math.floor(wall.capacity[bars.indexOf(bar)]))),
+                              cell: (/** @type {any} */ bar) => (bar.due ? '–' : number(Math.floor(capacity[bars.indexOf(bar)]))),
                           },
                       ]
                     : []),
@@ -203,20 +223,15 @@ export function Horizon({ query }) {
             ];
             return html`
                 <p>${summary}${zoomed ? html` <span class="dim">${span(from, to)}</span>` : ''}</p>
-                ${rate && data.later && html`<p class="dim">${t('horizon.left', { n: data.left })}</p>`}
-                ${
-                    rate &&
-                    (hits
-                        ? html`<p class="note wall-note">${t('horizon.wall', { rate: data.rate, range: range(hits), n: wall?.over ?? 0 })}</p>`
-                        : html`<p class="ok">${t('horizon.no_wall', { rate: data.rate })}</p>`)
-                }
+                ${rate && data.later && data.left > 0 && html`<p class="dim">${t('horizon.left', { n: data.left })}</p>`}
+                ${rate && html`<${Backlog} queue=${data.row} />`}
                 ${
                     tasks + expected + data.due === 0
                         ? html`<${Empty} title=${t('horizon.none')} text=${t('horizon.none_text')} command=${routes.curl('PUT', ['v1', 'queues', queue || 'orders', 'tasks', 'order:1'], '{"delay":"15d"}')} />`
                         : table
                           ? html`<${Table} caption=${t('horizon.title')} columns=${columns} rows=${rows} rowKey=${(/** @type {any} */ bar) => bar.from} />`
                           : html`
-                        <${BarChart} bars=${views} capacity=${wall ? [...(zoomed ? [] : [0]), ...wall.capacity] : null} summary=${summary}
+                        <${BarChart} bars=${views} capacity=${capacity ? [...(zoomed ? [] : [0]), ...capacity] : null} summary=${summary}
                             onPick=${(/** @type {number} */ i) => {
                                 if (i < first) {
                                     if (queue) go(href('search', { queue }, { state: 'ready' }));
@@ -227,7 +242,7 @@ export function Horizon({ query }) {
                                 else zoom(bar.from, bar.to);
                             }}
                             onBrush=${(/** @type {number} */ a, /** @type {number} */ b) => zoom(bars[Math.max(0, a - first)].from, bars[Math.max(0, b - first)].to)} />
-                        <p class="dim legend"><span class="key key-tasks"></span>${t('horizon.tasks')} <span class="key key-expected"></span>${t('horizon.from_schedules')}${rate ? html` <span class="key key-capacity"></span>${t('horizon.capacity', { rate: data.rate })}` : ''} · ${t(queue ? 'horizon.help_queue' : 'horizon.help')}</p>`
+                        <p class="dim legend"><span class="key key-tasks"></span>${t('horizon.tasks')} <span class="key key-expected"></span>${t('horizon.from_schedules')}${rate ? html` <span class="key key-capacity"></span>${t('horizon.capacity', { rate: data.rate })} <span class="key key-wall"></span>${t('horizon.over')}` : ''} · ${t(queue ? 'horizon.help_queue' : 'horizon.help')}</p>`
                 }
                 ${data.until !== null && html`<p class="dim">${t('horizon.counted_until', { time: instant(data.until) })}</p>`}
             `;

@@ -5,16 +5,16 @@ import { instant, length, number, t } from '../i18n/index.js';
 import * as routes from '../api/routes.js';
 import { parseDuration } from '../logic/duration.js';
 import { ENDS, LABELS } from '../logic/horizon.js';
-import { holdUps } from '../logic/story.js';
+import { holdUps, withInstants } from '../logic/story.js';
 import { FIELDS, valuesOf } from '../logic/settings.js';
 import { dueBetween } from '../logic/filter.js';
 import { go, href } from '../state/location.js';
 import { useLive, useStream } from '../state/live.js';
-import { may } from '../state/session.js';
+import { language, may } from '../state/session.js';
 import { Failure, Field, Gauge, Loaded, QueueChips, QueueTabs, Tile } from '../ui/parts.js';
 import { Confirm, Dialog } from '../ui/dialog.js';
 import { BarChart } from '../ui/chart.js';
-import { logBars } from './horizon.js';
+import { Backlog, logBars } from './horizon.js';
 import { settingWord } from './settings.js';
 
 /** @param {{queue: string, onClose: () => void, onDone: (queue: any) => void}} props */
@@ -52,6 +52,23 @@ const HoldUps = ({ queue }) => {
     if (found.length === 0) return html`<p class="ok">${t('hold.nothing')}</p>`;
     return html`<ul class="holds">${found.map(({ key, values }) => html`<li>${t(key, { ...values, until: values.until ? instant(values.until) : '', n: values.ready ?? 0 })}</li>`)}</ul>`;
 };
+
+/** The first ready task, and why no worker has it. @param {{queue: string}} props */
+function FirstReady({ queue }) {
+    const live = useLive(
+        async (signal) => {
+            const { tasks } = await routes.tasks(queue, { state: 'ready', limit: '1', payloads: 'false' }, signal);
+            return tasks[0] ? { key: tasks[0].key, ...(await routes.story(queue, tasks[0].key, signal)) } : null;
+        },
+        [queue],
+        5000,
+    );
+    const first = live.data;
+    return (
+        first &&
+        html`<p>${t('hold.first')}: <a class="name" href=${href('task', { queue, key: first.key })}>${first.key}</a>${language.get() === 'en' ? html`. ${withInstants(first.why, instant)}` : ''}</p>`
+    );
+}
 
 /** The horizon of the queue, as far as 100 years. @param {{queue: string}} props */
 function QueueHorizon({ queue }) {
@@ -110,6 +127,8 @@ export function Queue({ queue }) {
                 </dl>
                 <h2>${t('hold.title')}</h2>
                 <${HoldUps} queue=${data} />
+                ${data.ready > 0 && html`<${FirstReady} queue=${queue} />`}
+                ${data.rate && html`<${Backlog} queue=${data} />`}
                 ${
                     (data.max_in_flight || data.max_backlog) &&
                     html`

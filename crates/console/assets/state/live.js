@@ -118,10 +118,12 @@ export function useLive(load, deps, intervalMs = 0) {
         let never = true;
         let failures = 0;
         let refused = false;
+        // A call that takes long is made rarely, so that a page costs the server a twentieth of its time at most.
+        let took = 0;
         const next = () => {
             if (stop.signal.aborted) return;
             // A page that has failed asks again by itself, at least every 3 s. A refused one asks less often, since it stays refused.
-            const wait = failures > 0 ? Math.min(3000, 1000 * 2 ** (failures - 1)) : refused ? Math.max(10_000, each) : each;
+            const wait = failures > 0 ? Math.min(3000, 1000 * 2 ** (failures - 1)) : refused ? Math.max(10_000, each) : each && Math.max(each, 20 * took);
             if (wait > 0) timer = window.setTimeout(turn, wait);
         };
         const turn = async () => {
@@ -130,9 +132,11 @@ export function useLive(load, deps, intervalMs = 0) {
                 return;
             }
             never = false;
+            const begun = performance.now();
             try {
                 const data = await current.current(stop.signal);
                 if (stop.signal.aborted) return;
+                took = performance.now() - begun;
                 failures = 0;
                 refused = false;
                 setState({ data, error: null, at: Date.now(), loading: false });
