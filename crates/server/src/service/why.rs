@@ -97,11 +97,11 @@ fn why_ready(now: Timestamp, task: &TaskView, queue: &QueueView) -> String {
     };
     match (ahead, waiting) {
         (None, 0) => {
-            format!("The task has been due for {since}, and no worker is waiting for one of its queue.")
+            format!("The task has been due for {since}, and no worker asks for tasks of its queue.")
         }
         (Some(ahead), 0) => {
             format!(
-                "The task has been due for {since}: {ahead}, and no worker is waiting for one of its queue."
+                "The task has been due for {since}: {ahead}, and no worker asks for tasks of its queue."
             )
         }
         (None, _) => "The task is ready, and the next worker in line gets it.".to_owned(),
@@ -279,14 +279,14 @@ mod tests {
         let (task, mut queue) = seen();
         assert_eq!(
             why(now(), &task, &queue),
-            "The task has been due for 5s, and no worker is waiting for one of its queue."
+            "The task has been due for 5s, and no worker asks for tasks of its queue."
         );
         queue.counts.ready = 5;
         assert!(!why(now(), &task, &queue).contains("ahead"), "it is the first of them");
         queue.first_ready = Some(task.id + 1);
         assert_eq!(
             why(now(), &task, &queue),
-            "The task has been due for 5s: up to 4 tasks are ahead of it, and no worker is waiting for one of its queue."
+            "The task has been due for 5s: up to 4 tasks are ahead of it, and no worker asks for tasks of its queue."
         );
         queue.waiting = 1;
         assert_eq!(why(now(), &task, &queue), "The task has been due for 5s: up to 4 tasks are ahead of it.");
