@@ -113,7 +113,7 @@ fn a_task_tells_its_story_and_why_it_does_not_run() {
         why.out
     );
     world.advance(1_800_000);
-    assert!(world.run(&["why", "close", "order:1"]).out.contains("no worker is waiting"));
+    assert!(world.run(&["why", "close", "order:1"]).out.contains("no worker asks"));
     let leased = world.run(&["lease", "close", "--worker", "mailer-1"]);
     let back = world.run(&["nack", "close", member(&leased.out, "token"), "--reason", "no paper"]);
     assert_eq!(back.code, 0, "{}", back.err);

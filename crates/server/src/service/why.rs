@@ -258,7 +258,7 @@ mod tests {
             "The task is ready, but its group `user:7` has 2 of 2 tasks in flight (`max_in_flight_per_group`)."
         );
         let task = TaskView { group_in_flight: Some(1), ..task };
-        assert!(why(now(), &task, &queue).contains("no worker is waiting"), "one more may be");
+        assert!(why(now(), &task, &queue).contains("no worker asks"), "one more may be");
     }
 
     #[test]
@@ -271,7 +271,7 @@ mod tests {
             "The task is ready, but the rate of its queue, 5/s, allows the next delivery in 120ms."
         );
         queue.next_delivery_ms = Some(0);
-        assert!(why(now(), &task, &queue).contains("no worker is waiting"), "it holds nothing up");
+        assert!(why(now(), &task, &queue).contains("no worker asks"), "it holds nothing up");
     }
 
     #[test]
