@@ -7,7 +7,7 @@ import { FIELDS, RANGES, STATES, bulkFilter, moveOf, parameters, withZone } from
 import { go, href, setQuery } from '../state/location.js';
 import { useLive } from '../state/live.js';
 import { may, now, zone } from '../state/session.js';
-import { Empty, Field, Loaded, QueueTabs, StateChip, TaskLink, Time } from '../ui/parts.js';
+import { Empty, Field, Loaded, Loading, QueueTabs, StateChip, TaskLink, Time } from '../ui/parts.js';
 import { Pager, Table } from '../ui/table.js';
 import { Confirm } from '../ui/dialog.js';
 
@@ -82,6 +82,9 @@ function Form({ queue, query, wrong }) {
     `;
 }
 
+/** The longest search for the rows of one page. Then its reader says whether it goes on. */
+const SEARCH_MS = 5000;
+
 /** The field for the new due time of many tasks. @param {{value: string, wrong: boolean, onChange: (text: string) => void}} props */
 const MoveField = ({ value, wrong, onChange }) => html`
     <${Field} id="move-to" label=${t('move.many_to')} note=${t('move.many_note')} wrong=${wrong ? t('move.wrong') : null}>
@@ -94,18 +97,38 @@ export function Search({ queue, query }) {
     const fieldKey = JSON.stringify(FIELDS.map((name) => query[name] ?? ''));
     // The instants of "next hour" stay while the pages of one search are turned.
     const { parameters: filter, wrong } = useMemo(() => parameters(query, now(), zone.get()), [fieldKey]);
-    const live = useLive(
+    // The rows that are found while the search goes on.
+    const [soFar, setSoFar] = useState(/** @type {any} */ (null));
+    const whole = useLive(
         async (signal) => {
+            setSoFar(null);
             if (wrong.length > 0) return null;
-            const page = await routes.tasks(queue, { ...filter, limit, cursor: query.cursor ?? '', payloads: 'false' }, signal);
-            if (page.looked_at === undefined) return page;
-            // A scan says how far it is. The pages before are counted in the address.
-            const all = await routes.queue(queue, signal);
-            const of = all.scheduled + all.ready + all.leased;
-            return { ...page, looked: Math.min(of, (Number(query.looked) || 0) + page.looked_at), of };
+            const begun = performance.now();
+            /** @type {any[]} */
+            const tasks = [];
+            let looked = 0;
+            let cursor = query.cursor ?? '';
+            for (;;) {
+                const page = await routes.tasks(queue, { ...filter, limit: String(Number(limit) - tasks.length), cursor, payloads: 'false' }, signal);
+                tasks.push(...page.tasks);
+                looked += page.looked_at ?? 0;
+                cursor = page.next_cursor;
+                const data = { ...page, tasks: [...tasks] };
+                // A page of the server ends after a short time, full or not.
+                if (cursor && tasks.length < Number(limit) && performance.now() - begun < SEARCH_MS) {
+                    setSoFar({ ...data, going: fieldKey });
+                    continue;
+                }
+                if (page.looked_at === undefined) return data;
+                // A scan says how far it is. The pages before are counted in the address.
+                const all = await routes.queue(queue, signal);
+                const of = all.scheduled + all.ready + all.leased;
+                return { ...data, looked: Math.min(of, (Number(query.looked) || 0) + looked), of };
+            }
         },
         [queue, fieldKey, limit, query.cursor],
     );
+    const live = whole.data || soFar?.going !== fieldKey ? whole : { ...whole, data: soFar };
     const on = (/** @type {any} */ page) => {
         setQuery({ cursor: page.next_cursor, looked: page.looked ?? '' }, false);
         window.scrollTo(0, 0);
@@ -149,6 +172,7 @@ export function Search({ queue, query }) {
         ${
             wrong.length === 0 &&
             html`<${Loaded} live=${live}>${(/** @type {any} */ data) => html`
+            ${data.going && html`<div class="going"><${Loading} /></div>`}
             ${
                 data.tasks.length === 0 &&
                 !data.next_cursor &&
@@ -162,6 +186,7 @@ export function Search({ queue, query }) {
             ${
                 data.tasks.length === 0 &&
                 data.next_cursor &&
+                !data.going &&
                 html`
                 <div class="box"><p>${data.looked ? t('search.looked', { n: data.looked, of: data.of }) : t('search.looked_some')}</p>
                 <button type="button" class="primary" onClick=${() => on(data)}>${t('search.on')}</button></div>`
@@ -185,6 +210,7 @@ export function Search({ queue, query }) {
                 <${Table} caption=${t('search.title')} columns=${columns} rows=${data.tasks} rowKey=${(/** @type {any} */ task) => task.id} />`
             }
             ${
+                !data.going &&
                 (query.cursor || (data.tasks.length > 0 && data.next_cursor)) &&
                 html`
                 <${Pager} first=${!query.cursor} more=${data.next_cursor !== null && data.tasks.length > 0} onFirst=${() => setQuery({ cursor: '', looked: '' }, false)} onNext=${() => on(data)}
