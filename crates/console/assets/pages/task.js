@@ -10,8 +10,11 @@ import { eventsOf, whyNot, withInstants } from '../logic/story.js';
 import { href } from '../state/location.js';
 import { useLive } from '../state/live.js';
 import { language, may, now, zone } from '../state/session.js';
-import { Copy, Empty, Failure, Field, Loaded, StateChip, Time, download } from '../ui/parts.js';
+import { Copy, Empty, Failure, Field, Loaded, Marked, StateChip, Time, download } from '../ui/parts.js';
 import { Confirm, Dialog } from '../ui/dialog.js';
+import { Take } from './leases.js';
+
+const HOUR = 3_600_000;
 
 /** @param {any} values */
 const withTimes = (values) => ({
@@ -203,18 +206,12 @@ function Whole({ queue, task, text, told, reload }) {
     const [error, setError] = useState(/** @type {any} */ (null));
     const close = () => setOpen(null);
     const why = whyNot(task, around.data, now());
-    const act = (/** @type {Promise<any>} */ call) =>
-        call.then(
-            () => {
-                setError(null);
-                reload();
-            },
-            (failure) => {
-                setError(failure);
-                reload();
-            },
-        );
     const isDead = task.state === 'dead';
+    const redrive = () =>
+        routes
+            .redrive(queue, { id: task.id })
+            .then(() => setError(null), setError)
+            .then(reload);
     // A dead task is cancelled by its key among the dead ones, so a dialog about it must not outlive its death.
     useEffect(() => {
         if (!isDead && open?.task.state === 'dead') close();
@@ -228,7 +225,7 @@ function Whole({ queue, task, text, told, reload }) {
         ['task.lease_until', task.lease_until && html`<${Time} ms=${Date.parse(task.lease_until)} both />`],
         ['task.attempt', number(task.attempt)],
         ['task.priority', number(task.priority)],
-        ['task.group', task.group],
+        ['task.group', task.group && html`<a class="name" href=${href('search', { queue }, { group: task.group })}>${task.group}</a>`],
         [
             'task.tags',
             task.tags.length > 0 &&
@@ -243,19 +240,22 @@ function Whole({ queue, task, text, told, reload }) {
         ['task.id', String(task.id)],
     ];
     return html`
-        <p class=${`why why-${task.state}`}>${language.get() === 'en' ? withInstants(told.why, instant) : t(why.key, withTimes(why.values))}</p>
+        <p class=${`why why-${task.state}`}>
+            ${language.get() === 'en' ? html`<${Marked} text=${withInstants(told.why, instant)} whole=${isDead} />` : t(why.key, withTimes(why.values))}
+            ${task.state === 'ready' && told.why.endsWith('(`max_in_flight_per_group`).') && html` <a href=${href('search', { queue }, { group: task.group, state: 'leased' })}>${t('why.group_leased')}</a>`}
+        </p>
         ${error && html`<${Failure} error=${error} />`}
         <div class="actions actions-bottom">
             ${
                 may('produce') &&
                 !isDead &&
                 html`
-                ${task.state === 'scheduled' && html`<button type="button" class="primary" onClick=${() => act(routes.run(queue, task.key, task.version))}>${t('action.run')}</button>`}
+                ${task.state === 'scheduled' && html`<button type="button" onClick=${() => ask('run')}>${t('action.run_ask')}</button>`}
                 ${!isLeased && !hasTimeline && html`<button type="button" onClick=${() => ask('move')}>${t('action.move_to')}</button>`}
                 ${!isLeased && !hasTimeline && payload.kind !== 'binary' && html`<button type="button" onClick=${() => ask('payload')}>${t('payload.edit')}</button>`}
-                ${isLeased && html`<button type="button" onClick=${() => act(routes.releaseTask(queue, task.key, task.version))}>${t('action.release')}</button>`}`
+                ${isLeased && html`<button type="button" onClick=${() => ask('take')}>${t('action.take_ask')}</button>`}`
             }
-            ${isDead && may('admin') && html`<button type="button" class="primary" onClick=${() => act(routes.redrive(queue, { id: task.id }))}>${t('action.redrive')}</button>`}
+            ${isDead && may('admin') && html`<button type="button" class="primary" onClick=${redrive}>${t('action.redrive')}</button>`}
             ${may('produce') && html`<button type="button" class="danger" onClick=${() => ask('cancel')}>${isLeased ? t('action.revoke_task') : t('action.cancel_task')}</button>`}
         </div>
         <div class="halves">
@@ -272,6 +272,12 @@ function Whole({ queue, task, text, told, reload }) {
         <${Payload} task=${task} payload=${payload} />
         ${open?.what === 'move' && html`<${Move} task=${open.task} onClose=${close} onDone=${reload} />`}
         ${open?.what === 'payload' && html`<${EditPayload} loaded=${open} onClose=${close} onDone=${reload} />`}
+        ${
+            open?.what === 'run' &&
+            html`<${Confirm} title=${t('run.title', { key: open.task.key })} text=${t('run.text', { due: instant(Date.parse(open.task.due_at)) })} action=${t('action.run')} queue=${queue} onClose=${close}
+            run=${async () => void (await routes.run(queue, open.task.key, open.task.version))} onDone=${reload} />`
+        }
+        ${open?.what === 'take' && html`<${Take} lease=${{ ...open.task, worker: told.events.findLast((/** @type {any} */ e) => e.what === 'leased')?.by }} onClose=${close} onDone=${reload} />`}
         ${
             open?.what === 'cancel' &&
             html`<${Confirm} title=${open.leased ? t('cancel.title_leased') : t('cancel.title_one')} text=${html`<p class="name">${open.task.key}</p><p>${open.leased ? t('cancel.text_leased') : t('cancel.text_one')}</p>`}

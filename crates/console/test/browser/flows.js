@@ -145,8 +145,8 @@ story('a lease that has ended is not taken away from the next worker', async ({ 
     await server.put('orders', 'a', {});
     await server.call('POST', '/v1/queues/orders/lease', {});
     const page = await open(server, 'leases');
-    const take = page.getByRole('button', { name: word('leases.take_one', { key: 'a' }) });
-    const confirm = page.getByRole('dialog').getByRole('button', { name: word('leases.take'), exact: true });
+    const take = page.getByRole('button', { name: word('action.take_ask') });
+    const confirm = page.getByRole('dialog').getByRole('button', { name: word('action.take'), exact: true });
     await take.click();
     await server.call('POST', '/v1/queues/orders/tasks/a/release', {});
     await server.call('POST', '/v1/queues/orders/lease', {});
