@@ -26,15 +26,14 @@ const withTimes = (values) => ({
 
 /** @param {{told: any}} props */
 function Story({ told }) {
-    const events = eventsOf(told);
+    const all = eventsOf(told);
+    // It is not known when a task was changed, so a change is no point of the line.
+    const events = all.filter(({ what }) => what !== 'changed');
     return html`
         <ol class="story">
             ${events.map((event, i) => {
-                const before = events
-                    .slice(0, i)
-                    .reverse()
-                    .find((e) => e.at !== null);
-                const gap = event.at !== null && before?.at ? event.at - before.at : 0;
+                const above = events[i - 1]?.at ?? null;
+                const gap = event.at !== null && above !== null ? event.at - above : 0;
                 return html`<li class=${event.future ? 'future' : ''}>
                     ${gap > 0 && html`<span class="gap">${t('story.after', { length: length(gap) })}</span>`}
                     <strong>${t(`story.${event.what}`, { n: event.attempt ?? 0 })}</strong>
@@ -44,7 +43,7 @@ function Story({ told }) {
                 </li>`;
             })}
         </ol>
-        ${!told.complete && html`<p class="dim">${t('story.incomplete')}</p>`}
+        ${(events.length < all.length || !told.complete) && html`<p class="dim">${t(events.length < all.length ? 'story.changed' : 'story.incomplete')}</p>`}
     `;
 }
 
