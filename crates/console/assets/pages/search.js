@@ -85,7 +85,7 @@ function Form({ queue, query, wrong }) {
 /** The field for the new due time of many tasks. @param {{value: string, wrong: boolean, onChange: (text: string) => void}} props */
 const MoveField = ({ value, wrong, onChange }) => html`
     <${Field} id="move-to" label=${t('move.many_to')} note=${t('move.many_note')} wrong=${wrong ? t('move.wrong') : null}>
-        <input id="move-to" autocomplete="off" value=${value} placeholder="by 1h" onInput=${(/** @type {any} */ e) => onChange(e.target.value)} />
+        <input id="move-to" data-first autocomplete="off" value=${value} placeholder="+1h" onInput=${(/** @type {any} */ e) => onChange(e.target.value)} />
     <//>`;
 
 /** @param {{queue: string, query: Record<string, string>}} props */

@@ -1,10 +1,10 @@
 /** A task: its story, why it does not run yet, its payload, and what its owner can do with it. */
 
 import { html, useEffect, useMemo, useState } from '../vendor/preact.js';
-import { instant, length, number, relative, size, t } from '../i18n/index.js';
+import { instant, length, number, relative, size, span, t } from '../i18n/index.js';
 import * as routes from '../api/routes.js';
 import { Problem } from '../api/client.js';
-import { moveTo, parseDue } from '../logic/filter.js';
+import { dueText, moveTask } from '../logic/filter.js';
 import { base64Of, describePayload, pretty, rawMember } from '../logic/payload.js';
 import { eventsOf, whyNot, withInstants } from '../logic/story.js';
 import { href } from '../state/location.js';
@@ -146,19 +146,29 @@ function EditPayload({ loaded, onClose, onDone }) {
     <//>`;
 }
 
+/** The old and the new due time of a move that is typed. @param {{due: number, at: number | null}} props */
+function Preview({ due, at }) {
+    if (at === null || at === due) return html`<p class="moved dim" role="status">${t('task.due')} ${instant(due)}</p>`;
+    const words = t(at < due ? 'move.earlier' : 'move.later', { length: length(Math.abs(at - due)) });
+    return html`<p class=${`moved ${at <= now() ? 'note' : ''}`} role="status"><strong>${span(due, at, '→')}, ${words}</strong><br />${at <= now() ? t('move.at_once') : relative(at)}</p>`;
+}
+
 /** @param {{task: any, onClose: () => void, onDone: () => void}} props */
 function Move({ task, onClose, onDone }) {
-    const [text, setText] = useState('');
+    const [text, setText] = useState(() => dueText(Date.parse(task.due_at), zone.get()));
     const [error, setError] = useState(/** @type {any} */ (null));
     const [changed, setChanged] = useState(/** @type {any} */ (null));
-    const at = parseDue(text, now(), zone.get());
-    const version = changed?.version ?? task.version;
+    const { version, due_at } = changed ?? task;
+    const due = Date.parse(due_at);
+    const move = moveTask(text, due, now(), zone.get());
+    const at = move?.at ?? null;
+    const still = at === null || at === due;
+    const shift = (/** @type {number} */ by) => setText(dueText(Math.max(0, (at ?? due) + by), zone.get()));
     const submit = async (/** @type {Event} */ event) => {
         event.preventDefault();
-        if (at === null) return;
-        const body = moveTo(text, now(), zone.get());
+        if (!move || still) return;
         try {
-            await routes.patchTask(task.queue, task.key, body, { version });
+            await routes.patchTask(task.queue, task.key, move.body, { version });
             onDone();
             onClose();
         } catch (failure) {
@@ -171,17 +181,21 @@ function Move({ task, onClose, onDone }) {
             }
         }
     };
-    return html`<${Dialog} title=${t('move.title')} onClose=${onClose}>
-        <form onSubmit=${submit}>
-            ${changed && html`<div class="box failure" role="alert"><strong>${t('payload.changed')}</strong><p>${t('move.changed', { due: instant(Date.parse(changed.due_at)), version: String(changed.version) })}</p></div>`}
-            <p>${t('move.from', { due: instant(Date.parse((changed ?? task).due_at)) })}</p>
-            <${Field} id="move-at" label=${t('move.to')} note=${at === null ? t('move.note', { zone: zone.get() }) : `${instant(at)} · ${relative(at)}`} wrong=${text !== '' && at === null ? t('search.wrong_due') : null}>
-                <input id="move-at" data-first autocomplete="off" placeholder="+2h" value=${text} onInput=${(/** @type {any} */ e) => setText(e.target.value)} />
+    return html`<${Dialog} title=${t('move.title', { key: task.key })} onClose=${onClose}>
+        <form class="move" onSubmit=${submit}>
+            ${changed && html`<div class="box failure" role="alert"><strong>${t('payload.changed')}</strong><p>${t('move.changed', { due: instant(due), version: String(version) })}</p></div>`}
+            <${Field} id="move-at" label=${t('move.to')} note=${t('move.note', { zone: zone.get() })} wrong=${at === null ? t('move.wrong') : null}>
+                <input id="move-at" data-first autocomplete="off" value=${text} onFocus=${(/** @type {any} */ e) => e.target.select()} onInput=${(/** @type {any} */ e) => setText(e.target.value)} />
             <//>
+            <div class="shifts">
+                <button type="button" class="quiet" onClick=${() => shift(-HOUR)}>${t('move.earlier', { length: length(HOUR) })}</button>
+                <button type="button" class="quiet" onClick=${() => shift(HOUR)}>${t('move.later', { length: length(HOUR) })}</button>
+            </div>
+            <${Preview} due=${due} at=${at} />
             ${error && html`<${Failure} error=${error} />`}
             <div class="buttons">
                 <button type="button" onClick=${onClose}>${t('action.keep')}</button>
-                <button type="submit" class="primary" disabled=${at === null}>${changed ? t('move.anyway') : t('action.move')}</button>
+                <button type="submit" class="primary" disabled=${still}>${changed ? t('move.anyway') : t('action.move')}</button>
             </div>
         </form>
     <//>`;
