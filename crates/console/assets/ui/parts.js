@@ -128,11 +128,11 @@ export function Loaded({ live, children }) {
     `;
 }
 
-/** A number of a tile with its word. @param {{label: string, value: any, note?: any, tone?: string, link?: string}} props */
+/** A number of a tile with its word. A link takes the whole tile. @param {{label: string, value: any, note?: any, tone?: string, link?: string}} props */
 export const Tile = ({ label, value, note, tone, link }) => html`
     <div class=${`tile ${tone ? `tile-${tone}` : ''}`}>
         <dt>${label}</dt>
-        <dd>${link ? html`<a href=${link}>${value}</a>` : value}${note && html`<small>${note}</small>`}</dd>
+        <dd>${link ? html`<a href=${link} aria-label=${`${label}: ${value}`}>${value}</a>` : value}${note && html`<small>${note}</small>`}</dd>
     </div>
 `;
 
