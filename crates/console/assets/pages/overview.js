@@ -244,7 +244,7 @@ function Found({ wanted }) {
                           {
                               key: 'due',
                               label: t('task.due'),
-                              cell: (/** @type {any} */ task) => html`<${Time} ms=${Date.parse(task.due_at)} />`,
+                              cell: (/** @type {any} */ task) => html`<${Time} ms=${Date.parse(task.due_at)} both />`,
                           },
                       ]} />`
             }

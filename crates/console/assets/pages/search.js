@@ -118,16 +118,26 @@ export function Search({ queue, query }) {
     const bulk = bulkFilter(filter, routes.FILTER_MEMBERS);
     const close = () => setOpen(null);
     const move = moveOf(target, now(), zone.get());
-    const columns = [
+    const columns = (/** @type {any[]} */ tasks) => [
         {
             key: 'key',
             label: t('task.key'),
             head: true,
             cell: (/** @type {any} */ task) => html`<${TaskLink} queue=${queue} key_=${task.key} />`,
         },
-        { key: 'due', label: t('task.due'), cell: (/** @type {any} */ task) => html`<${Time} ms=${Date.parse(task.due_at)} />` },
+        { key: 'due', label: t('task.due'), cell: (/** @type {any} */ task) => html`<${Time} ms=${Date.parse(task.due_at)} both />` },
         { key: 'state', label: t('task.state'), cell: (/** @type {any} */ task) => html`<${StateChip} state=${task.state} />` },
         { key: 'attempt', label: t('task.attempt'), numeric: true, cell: (/** @type {any} */ task) => number(task.attempt) },
+        ...(tasks.some((task) => task.group)
+            ? [
+                  {
+                      key: 'group',
+                      label: t('task.group'),
+                      cell: (/** @type {any} */ task) =>
+                          task.group && html`<a class="name" href=${href('search', { queue }, { group: task.group })}>${task.group}</a>`,
+                  },
+              ]
+            : []),
         {
             key: 'tags',
             label: t('task.tags'),
@@ -182,7 +192,7 @@ export function Search({ queue, query }) {
                     <button type="button" class="quiet" onClick=${live.reload}>${t('action.reload')}</button>
                     <label class="limit">${t('page.size')} <select value=${limit} onChange=${(/** @type {any} */ e) => setQuery({ limit: e.target.value, cursor: '', looked: '' })}>${LIMITS.map((n) => html`<option value=${n} selected=${n === limit}>${n}</option>`)}</select></label>
                 </div>
-                <${Table} caption=${t('search.title')} columns=${columns} rows=${data.tasks} rowKey=${(/** @type {any} */ task) => task.id} />`
+                <${Table} caption=${t('search.title')} columns=${columns(data.tasks)} rows=${data.tasks} rowKey=${(/** @type {any} */ task) => task.id} />`
             }
             ${
                 (query.cursor || (data.tasks.length > 0 && data.next_cursor)) &&
