@@ -223,7 +223,7 @@ story('a group of 10,001 dead tasks is counted, redriven by a job, and gone', as
     assert.ok(await redrive.isDisabled(), 'so many need the name of the queue');
     await dialog.getByRole('textbox').fill('mail');
     await redrive.click();
-    await dialog.getByText(/^10,001 tasks are ready again/).waitFor();
+    await dialog.getByText(/^10,001 of 10,001 tasks are ready again/).waitFor();
     await dialog.getByRole('button', { name: word('action.close') }).click();
     await group('SMTP #').waitFor({ state: 'detached' });
     await group('there is no such user').getByText('5', { exact: true }).waitFor();
