@@ -149,7 +149,7 @@ test('a due time in an address means the same in each zone', () => {
 });
 
 test('the tasks of two bars are not counted twice', () => {
-    assert.deepEqual(dueBetween(1000, 2000), { due_from: '1970-01-01T00:00:01.000Z', due_to: '1970-01-01T00:00:01.999Z' });
-    assert.equal(dueBetween(2000, 3000).due_from, '1970-01-01T00:00:02.000Z');
+    assert.deepEqual(dueBetween(1000, 2000), { due_from: '1970-01-01T00:00:01Z', due_to: '1970-01-01T00:00:01.999Z' });
+    assert.equal(dueBetween(2000, 3000).due_from, '1970-01-01T00:00:02Z');
     assert.equal(dueBetween(5, 5).due_to, '1970-01-01T00:00:00.005Z');
 });

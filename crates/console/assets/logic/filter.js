@@ -147,6 +147,6 @@ export function withZone(text, zone) {
 
 /** The fields of a search for what is due in a bar. A bar ends before its end, and `due_to` is inclusive. @param {number} from @param {number} to */
 export const dueBetween = (from, to) => ({
-    due_from: new Date(from).toISOString(),
-    due_to: new Date(Math.max(from, Math.ceil(to) - 1)).toISOString(),
+    due_from: rfc3339(from, 'UTC'),
+    due_to: rfc3339(Math.max(from, Math.ceil(to) - 1), 'UTC'),
 });
