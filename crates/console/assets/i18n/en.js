@@ -90,6 +90,7 @@ export const en = {
     'clock.none': 'This server runs on real time',
     'clock.none_text': 'A virtual clock is for tests: it stands still until it is advanced. A server has one if it is started with it.',
     'clock.nothing': 'Nothing fell due.',
+    'clock.text': 'All queues have this clock: each step makes tasks of all queues due at once, and there is no way back.',
     'clock.title': 'Clock',
     'confirm.count': '{n} task matches.|{n} tasks match.',
     'confirm.counting': 'Counting: looked at {looked} of {of} tasks.',

@@ -89,6 +89,7 @@ export const zh = {
     'clock.none': '这台服务器用真实时间',
     'clock.none_text': '虚拟时钟用于测试：只在推进时才走。要在启动服务器时选定：',
     'clock.nothing': '没有任务到期。',
+    'clock.text': '全部队列共用这个时钟：每次推进都立即生效，让各个队列的任务到期，不能拨回。',
     'clock.title': '时钟',
     'confirm.count': '符合条件的任务：{n} 个。',
     'confirm.counting': '正在计数：{of} 个任务中已看 {looked} 个。',
