@@ -31,6 +31,12 @@ story('pause a queue, see the ready tasks rise, and resume it', async ({ open, s
     assert.equal((await server.call('POST', '/v1/queues/mail/lease', { max: 5 })).tasks.length, 5);
     await tile(page, word('state.leased'), '5').waitFor();
     await tile(page, word('state.ready'), '15').waitFor();
+    // A whole tile is the link.
+    await page
+        .locator('.tile')
+        .filter({ hasText: word('state.leased') })
+        .click({ position: { x: 4, y: 4 } });
+    await page.waitForURL(/q\/mail\/tasks\?state=leased$/);
 });
 
 story('a schedule in New York shows both changes of its clocks in 2030', async ({ open, serve }) => {
