@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { bulkFilter, dueBetween, endedBadly, moveOf, moveTo, parameters, parseDue, withZone } from '../assets/logic/filter.js';
+import { bulkFilter, dueBetween, dueText, endedBadly, moveOf, moveTask, parameters, parseDue, withZone } from '../assets/logic/filter.js';
 import { readTags, repeatsWithinAnHour, writeTags, tasksAYear, yearStrip } from '../assets/logic/recurrence.js';
 import { eventsOf, holdUps, whyNot, withInstants } from '../assets/logic/story.js';
 
@@ -107,13 +107,36 @@ test('each line of the form of a schedule is a tag, with its commas', () => {
 
 test('a length of a move counts from the clock of the server', () => {
     const now = Date.parse('2030-01-01T00:00:00Z');
-    assert.deepEqual(moveTo(' +2h', now, 'UTC'), { delay: '2h' });
-    assert.deepEqual(moveTo('now', now, 'UTC'), { delay: '0s' });
-    assert.deepEqual(moveTo('2030-01-01 01:00', now, 'Europe/Berlin'), { at_ms: now });
-    assert.equal(moveTo('soon', now, 'UTC'), null);
-    assert.deepEqual(moveOf('by -1h', now, 'UTC'), { by: '-1h' });
-    assert.equal(moveOf('by soon', now, 'UTC'), null);
-    assert.deepEqual(moveOf('+2h', now, 'UTC'), { delay: '2h' });
+    for (const text of [' in 2h', '2h ', 'in  2h']) assert.deepEqual(moveOf(text, now, 'UTC'), { delay: '2h' }, text);
+    assert.deepEqual(moveOf('now', now, 'UTC'), { delay: '0s' });
+    assert.deepEqual(moveOf('2030-01-01 01:00', now, 'Europe/Berlin'), { at_ms: now });
+});
+
+test('a length of a move with a sign counts from the due time of each task', () => {
+    const now = Date.parse('2030-01-01T00:00:00Z');
+    for (const text of ['+1h', 'by 1h', 'by +1h', '+ 1h']) assert.deepEqual(moveOf(text, now, 'UTC'), { by: '1h' }, text);
+    for (const text of ['-1h', 'by -1h', '- 1h']) assert.deepEqual(moveOf(text, now, 'UTC'), { by: '-1h' }, text);
+    for (const text of ['', 'soon', 'by soon', 'in +1h', 'in -1h', '1', '+-1h', 'by', '-'])
+        assert.equal(moveOf(text, now, 'UTC'), null, text);
+    const due = now + 43_200_000;
+    const move = (/** @type {string} */ text) => moveTask(text, due, now, 'UTC');
+    assert.deepEqual(move('+1h'), { at: due + 3_600_000, body: { at_ms: due + 3_600_000 } });
+    assert.deepEqual(move('-1h'), { at: due - 3_600_000, body: { at_ms: due - 3_600_000 } });
+    assert.deepEqual(move('in 1h'), { at: now + 3_600_000, body: { delay: '1h' } });
+    assert.deepEqual(move('-36500d'), { at: 0, body: { at_ms: 0 } });
+    assert.deepEqual([move('soon'), move('+100000000d')], [null, null]);
+});
+
+test('the due time in the field of a move is read as the same instant', () => {
+    for (const [ms, zone, text] of /** @type {[number, string, string][]} */ ([
+        [Date.parse('2030-03-02T00:00:00Z'), 'UTC', '2030-03-02 00:00:00'],
+        [Date.parse('2030-03-02T00:00:00.250Z'), 'Europe/Berlin', '2030-03-02 01:00:00.250'],
+        [Date.parse('2030-10-27T00:30:00Z'), 'Europe/Berlin', '2030-10-27T02:30:00+02:00'],
+        [Date.parse('2030-10-27T01:30:00Z'), 'Europe/Berlin', '2030-10-27 02:30:00'],
+    ])) {
+        assert.equal(dueText(ms, zone), text);
+        assert.equal(parseDue(text, 0, zone), ms);
+    }
 });
 
 test('a due time in an address means the same in each zone', () => {
@@ -126,7 +149,7 @@ test('a due time in an address means the same in each zone', () => {
 });
 
 test('the tasks of two bars are not counted twice', () => {
-    assert.deepEqual(dueBetween(1000, 2000), { due_from: '1970-01-01T00:00:01.000Z', due_to: '1970-01-01T00:00:01.999Z' });
-    assert.equal(dueBetween(2000, 3000).due_from, '1970-01-01T00:00:02.000Z');
+    assert.deepEqual(dueBetween(1000, 2000), { due_from: '1970-01-01T00:00:01Z', due_to: '1970-01-01T00:00:01.999Z' });
+    assert.equal(dueBetween(2000, 3000).due_from, '1970-01-01T00:00:02Z');
     assert.equal(dueBetween(5, 5).due_to, '1970-01-01T00:00:00.005Z');
 });

@@ -91,11 +91,11 @@ export const instant = (ms, precise = false) => absolute(ms, zone.get(), precise
 /** The time of the day, with the zone. @param {number} ms */
 export const clockTime = (ms) => instant(ms).slice(11);
 
-/** Two instants; the date and the zone are written once if both have the same. @param {number} from @param {number} to */
-export function span(from, to) {
+/** Two instants; the date and the zone are written once if both have the same. @param {number} from @param {number} to @param {string} [between] */
+export function span(from, to, between = '–') {
     const [a, b] = [short(from, zone.get()), short(to, zone.get())];
     const [before, after] = [zoneAt(from, zone.get()), zoneAt(to, zone.get())];
-    return `${a}${before === after ? '' : ` ${before}`} – ${a.slice(0, 10) === b.slice(0, 10) ? b.slice(11) : b} ${after}`;
+    return `${a}${before === after ? '' : ` ${before}`} ${between} ${a.slice(0, 10) === b.slice(0, 10) ? b.slice(11) : b} ${after}`;
 }
 
 /** Words for a state of a task. @param {string} state */

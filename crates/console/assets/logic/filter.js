@@ -1,7 +1,7 @@
 /** The filter of a search: from the fields of the page to the parameters of a list and the filter of a bulk change; and how such a change ends. */
 
 import { parseDuration } from './duration.js';
-import { parseInstant, rfc3339 } from './instant.js';
+import { parseInstant, rfc3339, wall } from './instant.js';
 
 /**
  * @typedef {{key?: string, key_contains?: string, tag?: string, state?: string, group?: string, due_from?: string, due_to?: string}} Fields
@@ -10,6 +10,8 @@ import { parseInstant, rfc3339 } from './instant.js';
 
 export const FIELDS = ['key', 'key_contains', 'tag', 'state', 'group', 'due_from', 'due_to'];
 export const STATES = ['scheduled', 'ready', 'leased'];
+/** The latest due time, in the year 9999. */
+const DUE_MAX = 253_402_207_200_999;
 
 /** @type {[string, string, string][]} Words for ranges of due times: the word's key, from, to. */
 export const RANGES = [
@@ -58,7 +60,7 @@ export function parameters(fields, now, zone) {
             continue;
         }
         const ms = parseDue(value, now, zone);
-        if (ms === null || ms > 253_402_207_200_999) wrong.push(name);
+        if (ms === null || ms > DUE_MAX) wrong.push(name);
         else found[name] = String(Math.max(0, ms));
     }
     return { parameters: found, wrong };
@@ -85,25 +87,50 @@ export const endedBadly = (answer) =>
     answer?.id !== undefined && answer.state !== undefined && answer.state !== 'running' && answer.state !== 'done';
 
 /**
- * The members of a move to a due time that was typed. A length counts from the server's clock, not from that of the browser.
+ * The members of a move that was typed: `+1h` and `-1h` (or `by 1h`) from each task's own due time, `in 1h` and `1h` from the server's
+ * clock, not from that of the browser, or an instant.
  * @param {string} text
  * @param {number} now
  * @param {string} zone
- * @returns {Record<string, string | number> | null}
+ * @returns {{by: string} | {delay: string} | {at_ms: number} | null}
  */
-export function moveTo(text, now, zone) {
+export function moveOf(text, now, zone) {
     const typed = text.trim();
-    const at = parseDue(typed, now, zone);
-    if (at === null) return null;
     if (typed === 'now') return { delay: '0s' };
-    return typed.startsWith('+') ? { delay: typed.slice(1).trim() } : { at_ms: Math.max(0, at) };
+    const at = parseInstant(typed, zone);
+    if (at !== null) return { at_ms: Math.max(0, at) };
+    const [, word, sign, length] = /^(by|in|)\s*([+-]?)\s*(\S+)$/.exec(typed) ?? [];
+    if (length === undefined || parseDuration(length) === null || (word === 'in' && sign)) return null;
+    return word === 'by' || sign ? { by: sign.replace('+', '') + length } : { delay: length };
 }
 
-/** The members of a bulk move: `by 1h` and `by -1h` too. @param {string} text @param {number} now @param {string} zone */
-export function moveOf(text, now, zone) {
-    const by = /^by\s+(-?)(\S+)$/.exec(text.trim());
-    if (by) return parseDuration(by[2]) === null ? null : { by: by[1] + by[2] };
-    return moveTo(text, now, zone);
+/**
+ * A move of one task that was typed, whose due time is known: the new one, and the members of the call.
+ * @param {string} text
+ * @param {number} due
+ * @param {number} now
+ * @param {string} zone
+ * @returns {{at: number, body: Record<string, string | number>} | null}
+ */
+export function moveTask(text, due, now, zone) {
+    const move = moveOf(text, now, zone);
+    if (!move) return null;
+    const length = (/** @type {string} */ written) => parseDuration(written.replace('-', '')) ?? 0;
+    const at =
+        'at_ms' in move
+            ? move.at_ms
+            : 'by' in move
+              ? Math.max(0, due + (move.by[0] === '-' ? -1 : 1) * length(move.by))
+              : now + length(move.delay);
+    if (at > DUE_MAX) return null;
+    return { at, body: 'by' in move ? { at_ms: at } : move };
+}
+
+/** A due time in a field, so that the same instant is read from it. @param {number} ms @param {string} zone */
+export function dueText(ms, zone) {
+    const here = wall(ms, zone);
+    const text = `${here.date} ${here.time}${here.millis === '000' ? '' : `.${here.millis}`}`;
+    return parseInstant(text, zone) === ms ? text : rfc3339(ms, zone);
 }
 
 /**
@@ -120,6 +147,6 @@ export function withZone(text, zone) {
 
 /** The fields of a search for what is due in a bar. A bar ends before its end, and `due_to` is inclusive. @param {number} from @param {number} to */
 export const dueBetween = (from, to) => ({
-    due_from: new Date(from).toISOString(),
-    due_to: new Date(Math.max(from, Math.ceil(to) - 1)).toISOString(),
+    due_from: rfc3339(from, 'UTC'),
+    due_to: rfc3339(Math.max(from, Math.ceil(to) - 1), 'UTC'),
 });

@@ -28,7 +28,7 @@ const GroupCard = ({ queue, group, onRedrive, onCancel }) => html`
                 ${group.failure ? html`<pre class="reason">${group.failure}</pre>` : group.how && html`<p class="dim">${t('dead.no_text')}</p>`}
             </div>
         </div>
-        <p class="dim">${t('dead.first')} <${Time} ms=${Date.parse(group.first)} />, ${t('dead.last')} <${Time} ms=${Date.parse(group.last)} /></p>
+        <p>${t('dead.first')} <${Time} ms=${Date.parse(group.first)} both /><br />${t('dead.last')} <${Time} ms=${Date.parse(group.last)} both /></p>
         <ul class="examples">${group.examples.map((/** @type {any} */ example) => html`<li><${TaskLink} queue=${queue} key_=${example.key} />${example.text && html` <span class="dim cut">${example.text}</span>`}</li>`)}</ul>
         <div class="buttons">
             <a class="button" href=${href('dead', { queue }, { view: 'list', group_id: group.id })}>${t('dead.list_group')}</a>
@@ -47,7 +47,11 @@ const DeadTable = ({ queue, tasks, onRedrive }) => html`
             head: true,
             cell: (/** @type {any} */ task) => html`<${TaskLink} queue=${queue} key_=${task.key} />`,
         },
-        { key: 'dead_at', label: t('task.dead_at'), cell: (/** @type {any} */ task) => html`<${Time} ms=${Date.parse(task.dead_at)} />` },
+        {
+            key: 'dead_at',
+            label: t('task.dead_at'),
+            cell: (/** @type {any} */ task) => html`<${Time} ms=${Date.parse(task.dead_at)} both />`,
+        },
         { key: 'reason', label: t('task.reason'), cell: (/** @type {any} */ task) => t(`reason.${task.reason}`) },
         {
             key: 'failure',
@@ -151,9 +155,11 @@ export function Dead({ queue, query }) {
             const { groups, page } = data;
             return html`
                 <div class="actions">
-                    <a class="button" aria-current=${list ? undefined : 'page'} href=${href('dead', { queue })}>${t('dead.groups')}</a>
-                    <a class="button" aria-current=${list ? 'page' : undefined} href=${href('dead', { queue }, { view: 'list' })}>${t('dead.list')}</a>
-                    ${may('admin') && html`<button type="button" class="primary" onClick=${() => ask('redrive', filter)}>${t(some ? 'dead.redrive_these' : 'dead.redrive_all')}</button>`}
+                    <nav class="switch" aria-label=${t('dead.view')}>
+                        <a class="button" aria-current=${list ? undefined : 'page'} href=${href('dead', { queue })}>${t('dead.groups')}</a>
+                        <a class="button" aria-current=${list ? 'page' : undefined} href=${href('dead', { queue }, { view: 'list' })}>${t('dead.list')}</a>
+                    </nav>
+                    ${may('admin') && html`<button type="button" onClick=${() => ask('redrive', filter)}>${t(some ? 'dead.redrive_these' : 'dead.redrive_all')}</button>`}
                     ${may('produce') && html`<button type="button" class="danger" onClick=${() => ask('cancel', filter)}>${t(some ? 'bulk.cancel' : 'dead.cancel_all')}</button>`}
                     <button type="button" class="quiet" onClick=${live.reload}>${t('action.reload')}</button>
                 </div>
@@ -165,7 +171,7 @@ export function Dead({ queue, query }) {
                         ${(query.cursor || page.next_cursor) && html`<${Pager} first=${!query.cursor} more=${page.next_cursor !== null} onFirst=${() => setQuery({ cursor: '' }, false)} onNext=${() => setQuery({ cursor: page.next_cursor }, false)}
                             next=${page.tasks.length < LIMIT ? t('search.on') : undefined} text=${t('page.tasks', { n: page.tasks.length })} />`}`
                         : html`
-                        <p class="dim">${groups.window === 'all' ? t('dead.window_all', { n: groups.looked_at }) : t(`dead.window_${groups.window}`, { n: groups.looked_at, all: data.dead })}</p>
+                        <p class="dim">${groups.window === 'all' ? t('dead.window_all', { n: groups.looked_at }) : t(`dead.window_${groups.window}`, { n: groups.looked_at, all: data.dead })} ${t('dead.hash')}</p>
                         <div class="groups">${groups.groups.map(
                             (/** @type {any} */ group) => html`
                         <${GroupCard} key=${group.id} queue=${queue} group=${group} onRedrive=${() => ask('redrive', { group_id: group.id })} onCancel=${() => ask('cancel', { group_id: group.id })} />`,

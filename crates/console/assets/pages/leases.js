@@ -1,7 +1,7 @@
 /** Leases: which worker has which task, and until when. */
 
 import { html, useState } from '../vendor/preact.js';
-import { number, t } from '../i18n/index.js';
+import { instant, length, number, t } from '../i18n/index.js';
 import * as routes from '../api/routes.js';
 import { setQuery } from '../state/location.js';
 import { useLive } from '../state/live.js';
@@ -16,6 +16,12 @@ async function take(lease) {
     if (task.state !== 'leased' || task.attempt !== lease.attempt) throw { status: 0, title: t('leases.ended'), detail: '', hint: '' };
     return routes.releaseTask(lease.queue, lease.key, task.version);
 }
+
+/** Asks before a task is taken from its worker. @param {{lease: any, onClose: () => void, onDone: () => void}} props */
+export const Take = ({ lease, onClose, onDone }) => html`
+    <${Confirm} title=${lease.worker ? t('leases.take_from', { key: lease.key, worker: lease.worker }) : t('leases.take_one', { key: lease.key })}
+        text=${t('leases.take_text')} action=${t('action.take')} queue=${lease.queue} onClose=${onClose} run=${() => take(lease)} onDone=${onDone} />
+`;
 
 /** @param {{query: Record<string, string>}} props */
 export function Leases({ query }) {
@@ -36,16 +42,19 @@ export function Leases({ query }) {
         { key: 'worker', label: t('leases.worker'), cell: (/** @type {any} */ lease) => lease.worker ?? '–' },
         { key: 'attempt', label: t('task.attempt'), numeric: true, cell: (/** @type {any} */ lease) => number(lease.attempt) },
         {
-            key: 'since',
-            label: t('leases.since'),
-            cell: (/** @type {any} */ lease) => (lease.since ? html`<${Time} ms=${Date.parse(lease.since)} />` : '–'),
+            key: 'held',
+            label: t('leases.held'),
+            cell: (/** @type {any} */ lease) =>
+                lease.since
+                    ? html`<span title=${instant(Date.parse(lease.since))}>${length(Math.max(0, now() - Date.parse(lease.since)))}</span>`
+                    : '–',
         },
         {
             key: 'until',
             label: t('leases.until'),
             cell: (/** @type {any} */ lease) => {
                 const [since, until] = [Date.parse(lease.since ?? lease.until), Date.parse(lease.until)];
-                return html`<div class="progress"><progress max="100" value=${Math.max(0, Math.min(100, ((now() - since) / Math.max(1, until - since)) * 100))} aria-label=${t('leases.until')}></progress><small><${Time} ms=${until} /></small></div>`;
+                return html`<div class="progress"><progress max="100" value=${Math.max(0, Math.min(100, ((now() - since) / Math.max(1, until - since)) * 100))} aria-label=${t('leases.until')}></progress><small><${Time} ms=${until} both /></small></div>`;
             },
         },
         ...(may('produce')
@@ -54,7 +63,7 @@ export function Leases({ query }) {
                       key: 'do',
                       label: t('task.do'),
                       cell: (/** @type {any} */ lease) =>
-                          html`<button type="button" aria-label=${t('leases.take_one', { key: lease.key })} onClick=${() => setTaken(lease)}>${t('leases.take')}</button>`,
+                          html`<button type="button" aria-label=${`${t('action.take_ask')} ${lease.key}`} onClick=${() => setTaken(lease)}>${t('action.take_ask')}</button>`,
                   },
               ]
             : []),
@@ -77,10 +86,6 @@ export function Leases({ query }) {
             }
             ${(query.cursor || data.next_cursor) && html`<${Pager} first=${!query.cursor} more=${data.next_cursor !== null} onFirst=${() => setQuery({ cursor: '' }, false)} onNext=${() => setQuery({ cursor: data.next_cursor }, false)} text="" />`}
         `}<//>
-        ${
-            taken &&
-            html`<${Confirm} title=${t('leases.take_one', { key: taken.key })} text=${t('leases.take_text')} action=${t('leases.take')} queue=${taken.queue} onClose=${() => setTaken(null)}
-            run=${() => take(taken)} onDone=${live.reload} />`
-        }
+        ${taken && html`<${Take} lease=${taken} onClose=${() => setTaken(null)} onDone=${live.reload} />`}
     `;
 }

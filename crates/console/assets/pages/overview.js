@@ -105,9 +105,10 @@ function useServer(prefix) {
     return { live, stats };
 }
 
-/** @param {{rows: any[], stats: import('../logic/events.js').Stats | null, more: boolean}} props */
-function Tiles({ rows, stats, more }) {
+/** @param {{rows: any[], stats: import('../logic/events.js').Stats | null, more: boolean, prefix: string}} props */
+function Tiles({ rows, stats, more, prefix }) {
     const state = useStore(server);
+    const by = (/** @type {string} */ sort) => href('overview', {}, { prefix, sort });
     const totals = stats?.totals;
     const sum = (/** @type {string} */ name) => totals?.[name] ?? rows.reduce((all, row) => all + row[name], 0);
     const note = more && !totals ? t('overview.of_first', { n: rows.length }) : '';
@@ -125,14 +126,14 @@ function Tiles({ rows, stats, more }) {
     };
     return html`
         <dl class="tiles">
-            <${Tile} label=${t('state.ready')} value=${compact(sum('ready'))} note=${note} />
-            <${Tile} label=${t('state.scheduled')} value=${compact(sum('scheduled'))} note=${note} />
-            <${Tile} label=${t('state.leased')} value=${compact(sum('leased'))} note=${note} />
-            <${Tile} label=${t('state.dead')} value=${compact(sum('dead'))} note=${note} tone=${sum('dead') > 0 ? 'bad' : ''} />
+            <${Tile} label=${t('state.ready')} value=${compact(sum('ready'))} note=${note} link=${by('ready')} />
+            <${Tile} label=${t('state.scheduled')} value=${compact(sum('scheduled'))} note=${note} link=${href('horizon')} />
+            <${Tile} label=${t('state.leased')} value=${compact(sum('leased'))} note=${note} link=${href('leases')} />
+            <${Tile} label=${t('state.dead')} value=${compact(sum('dead'))} note=${note} link=${by('dead')} tone=${sum('dead') > 0 ? 'bad' : ''} />
             ${
                 stats &&
                 html`
-                <${Tile} label=${t('overview.oldest')} value=${stats.oldestDueMs ? length(stats.oldestDueMs) : '–'} tone=${(stats.oldestDueMs ?? 0) > 60_000 ? 'warn' : ''} />
+                <${Tile} label=${t('overview.oldest')} value=${stats.oldestDueMs ? length(stats.oldestDueMs) : '–'} link=${by('age')} tone=${(stats.oldestDueMs ?? 0) > 60_000 ? 'warn' : ''} />
                 <${Tile} label=${t('overview.lateness')} value=${bound('lateness', 0.5)} note=${t('overview.p99', { value: bound('lateness', 0.99) })} />
                 ${stats.commit && html`<${Tile} label=${t('overview.commit')} value=${bound('commit', 0.99)} note=${state ? t(`durability.${state.durability}`) : ''} />`}
                 ${stats.roomBytes !== null && html`<${Tile} label=${t('overview.room')} value=${size(stats.roomBytes)} />`}
@@ -243,7 +244,7 @@ function Found({ wanted }) {
                           {
                               key: 'due',
                               label: t('task.due'),
-                              cell: (/** @type {any} */ task) => html`<${Time} ms=${Date.parse(task.due_at)} />`,
+                              cell: (/** @type {any} */ task) => html`<${Time} ms=${Date.parse(task.due_at)} both />`,
                           },
                       ]} />`
             }
@@ -340,7 +341,7 @@ export function Overview({ query }) {
             const pages = Math.max(1, Math.ceil(rows.length / PAGE));
             const page = Math.min(pages, Math.max(1, Number(query.page) || 1));
             return html`
-                ${(prefix !== '' || rows.length > 0) && html`<${Tiles} rows=${rows} stats=${stats} more=${data.more} />`}
+                ${(prefix !== '' || rows.length > 0) && html`<${Tiles} rows=${rows} stats=${stats} more=${data.more} prefix=${prefix} />`}
                 ${rows.length > 0 && html`<${Rates} />`}
                 <div class="bar-of-fields">
                     <h2>${t('overview.queues')} <small class="dim">${data.more ? t('overview.first', { n: rows.length }) : t('overview.count', { n: rows.length })}</small></h2>

@@ -88,7 +88,7 @@ const SEARCH_MS = 5000;
 /** The field for the new due time of many tasks. @param {{value: string, wrong: boolean, onChange: (text: string) => void}} props */
 const MoveField = ({ value, wrong, onChange }) => html`
     <${Field} id="move-to" label=${t('move.many_to')} note=${t('move.many_note')} wrong=${wrong ? t('move.wrong') : null}>
-        <input id="move-to" autocomplete="off" value=${value} placeholder="by 1h" onInput=${(/** @type {any} */ e) => onChange(e.target.value)} />
+        <input id="move-to" data-first autocomplete="off" value=${value} placeholder="+1h" onInput=${(/** @type {any} */ e) => onChange(e.target.value)} />
     <//>`;
 
 /** @param {{queue: string, query: Record<string, string>}} props */
@@ -141,16 +141,26 @@ export function Search({ queue, query }) {
     const bulk = bulkFilter(filter, routes.FILTER_MEMBERS);
     const close = () => setOpen(null);
     const move = moveOf(target, now(), zone.get());
-    const columns = [
+    const columns = (/** @type {any[]} */ tasks) => [
         {
             key: 'key',
             label: t('task.key'),
             head: true,
             cell: (/** @type {any} */ task) => html`<${TaskLink} queue=${queue} key_=${task.key} />`,
         },
-        { key: 'due', label: t('task.due'), cell: (/** @type {any} */ task) => html`<${Time} ms=${Date.parse(task.due_at)} />` },
+        { key: 'due', label: t('task.due'), cell: (/** @type {any} */ task) => html`<${Time} ms=${Date.parse(task.due_at)} both />` },
         { key: 'state', label: t('task.state'), cell: (/** @type {any} */ task) => html`<${StateChip} state=${task.state} />` },
         { key: 'attempt', label: t('task.attempt'), numeric: true, cell: (/** @type {any} */ task) => number(task.attempt) },
+        ...(tasks.some((task) => task.group)
+            ? [
+                  {
+                      key: 'group',
+                      label: t('task.group'),
+                      cell: (/** @type {any} */ task) =>
+                          task.group && html`<a class="name" href=${href('search', { queue }, { group: task.group })}>${task.group}</a>`,
+                  },
+              ]
+            : []),
         {
             key: 'tags',
             label: t('task.tags'),
@@ -207,7 +217,7 @@ export function Search({ queue, query }) {
                     <button type="button" class="quiet" onClick=${live.reload}>${t('action.reload')}</button>
                     <label class="limit">${t('page.size')} <select value=${limit} onChange=${(/** @type {any} */ e) => setQuery({ limit: e.target.value, cursor: '', looked: '' })}>${LIMITS.map((n) => html`<option value=${n} selected=${n === limit}>${n}</option>`)}</select></label>
                 </div>
-                <${Table} caption=${t('search.title')} columns=${columns} rows=${data.tasks} rowKey=${(/** @type {any} */ task) => task.id} />`
+                <${Table} caption=${t('search.title')} columns=${columns(data.tasks)} rows=${data.tasks} rowKey=${(/** @type {any} */ task) => task.id} />`
             }
             ${
                 !data.going &&

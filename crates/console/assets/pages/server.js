@@ -83,6 +83,7 @@ export function Clock() {
         return html`<h1 tabindex="-1">${t('clock.title')}</h1><${Empty} title=${t('clock.none')} text=${t('clock.none_text')} command="tickwheel serve --memory --virtual-clock" />`;
     return html`
         <h1 tabindex="-1">${t('clock.title')}</h1>
+        <p class="dim">${t('clock.text')}</p>
         ${time !== null && html`<p class="big-time">${instant(time, true)}</p>`}
         ${ahead.error ? html`<${Failure} error=${ahead.error} onRetry=${ahead.reload} />` : time === null && html`<${Loading} />`}
         ${error && html`<${Failure} error=${error} />`}

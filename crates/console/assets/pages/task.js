@@ -1,17 +1,20 @@
 /** A task: its story, why it does not run yet, its payload, and what its owner can do with it. */
 
 import { html, useEffect, useMemo, useState } from '../vendor/preact.js';
-import { instant, length, number, relative, size, t } from '../i18n/index.js';
+import { instant, length, number, relative, size, span, t } from '../i18n/index.js';
 import * as routes from '../api/routes.js';
 import { Problem } from '../api/client.js';
-import { moveTo, parseDue } from '../logic/filter.js';
+import { dueText, moveTask } from '../logic/filter.js';
 import { base64Of, describePayload, pretty, rawMember } from '../logic/payload.js';
 import { eventsOf, whyNot, withInstants } from '../logic/story.js';
 import { href } from '../state/location.js';
 import { useLive } from '../state/live.js';
 import { language, may, now, zone } from '../state/session.js';
-import { Copy, Empty, Failure, Field, Loaded, StateChip, Time, download } from '../ui/parts.js';
+import { Copy, Empty, Failure, Field, Loaded, Marked, StateChip, Time, download } from '../ui/parts.js';
 import { Confirm, Dialog } from '../ui/dialog.js';
+import { Take } from './leases.js';
+
+const HOUR = 3_600_000;
 
 /** @param {any} values */
 const withTimes = (values) => ({
@@ -23,15 +26,14 @@ const withTimes = (values) => ({
 
 /** @param {{told: any}} props */
 function Story({ told }) {
-    const events = eventsOf(told);
+    const all = eventsOf(told);
+    // It is not known when a task was changed, so a change is no point of the line.
+    const events = all.filter(({ what }) => what !== 'changed');
     return html`
         <ol class="story">
             ${events.map((event, i) => {
-                const before = events
-                    .slice(0, i)
-                    .reverse()
-                    .find((e) => e.at !== null);
-                const gap = event.at !== null && before?.at ? event.at - before.at : 0;
+                const above = events[i - 1]?.at ?? null;
+                const gap = event.at !== null && above !== null ? event.at - above : 0;
                 return html`<li class=${event.future ? 'future' : ''}>
                     ${gap > 0 && html`<span class="gap">${t('story.after', { length: length(gap) })}</span>`}
                     <strong>${t(`story.${event.what}`, { n: event.attempt ?? 0 })}</strong>
@@ -41,7 +43,7 @@ function Story({ told }) {
                 </li>`;
             })}
         </ol>
-        ${!told.complete && html`<p class="dim">${t('story.incomplete')}</p>`}
+        ${(events.length < all.length || !told.complete) && html`<p class="dim">${t(events.length < all.length ? 'story.changed' : 'story.incomplete')}</p>`}
     `;
 }
 
@@ -144,19 +146,29 @@ function EditPayload({ loaded, onClose, onDone }) {
     <//>`;
 }
 
+/** The old and the new due time of a move that is typed. @param {{due: number, at: number | null}} props */
+function Preview({ due, at }) {
+    if (at === null || at === due) return html`<p class="moved dim" role="status">${t('task.due')} ${instant(due)}</p>`;
+    const words = t(at < due ? 'move.earlier' : 'move.later', { length: length(Math.abs(at - due)) });
+    return html`<p class=${`moved ${at <= now() ? 'note' : ''}`} role="status"><strong>${span(due, at, '→')}, ${words}</strong><br />${at <= now() ? t('move.at_once') : relative(at)}</p>`;
+}
+
 /** @param {{task: any, onClose: () => void, onDone: () => void}} props */
 function Move({ task, onClose, onDone }) {
-    const [text, setText] = useState('');
+    const [text, setText] = useState(() => dueText(Date.parse(task.due_at), zone.get()));
     const [error, setError] = useState(/** @type {any} */ (null));
     const [changed, setChanged] = useState(/** @type {any} */ (null));
-    const at = parseDue(text, now(), zone.get());
-    const version = changed?.version ?? task.version;
+    const { version, due_at } = changed ?? task;
+    const due = Date.parse(due_at);
+    const move = moveTask(text, due, now(), zone.get());
+    const at = move?.at ?? null;
+    const still = at === null || at === due;
+    const shift = (/** @type {number} */ by) => setText(dueText(Math.max(0, (at ?? due) + by), zone.get()));
     const submit = async (/** @type {Event} */ event) => {
         event.preventDefault();
-        if (at === null) return;
-        const body = moveTo(text, now(), zone.get());
+        if (!move || still) return;
         try {
-            await routes.patchTask(task.queue, task.key, body, { version });
+            await routes.patchTask(task.queue, task.key, move.body, { version });
             onDone();
             onClose();
         } catch (failure) {
@@ -169,17 +181,21 @@ function Move({ task, onClose, onDone }) {
             }
         }
     };
-    return html`<${Dialog} title=${t('move.title')} onClose=${onClose}>
-        <form onSubmit=${submit}>
-            ${changed && html`<div class="box failure" role="alert"><strong>${t('payload.changed')}</strong><p>${t('move.changed', { due: instant(Date.parse(changed.due_at)), version: String(changed.version) })}</p></div>`}
-            <p>${t('move.from', { due: instant(Date.parse((changed ?? task).due_at)) })}</p>
-            <${Field} id="move-at" label=${t('move.to')} note=${at === null ? t('move.note', { zone: zone.get() }) : `${instant(at)} · ${relative(at)}`} wrong=${text !== '' && at === null ? t('search.wrong_due') : null}>
-                <input id="move-at" data-first autocomplete="off" placeholder="+2h" value=${text} onInput=${(/** @type {any} */ e) => setText(e.target.value)} />
+    return html`<${Dialog} title=${t('move.title', { key: task.key })} onClose=${onClose}>
+        <form class="move" onSubmit=${submit}>
+            ${changed && html`<div class="box failure" role="alert"><strong>${t('payload.changed')}</strong><p>${t('move.changed', { due: instant(due), version: String(version) })}</p></div>`}
+            <${Field} id="move-at" label=${t('move.to')} note=${t('move.note', { zone: zone.get() })} wrong=${at === null ? t('move.wrong') : null}>
+                <input id="move-at" data-first autocomplete="off" value=${text} onFocus=${(/** @type {any} */ e) => e.target.select()} onInput=${(/** @type {any} */ e) => setText(e.target.value)} />
             <//>
+            <div class="shifts">
+                <button type="button" class="quiet" onClick=${() => shift(-HOUR)}>${t('move.earlier', { length: length(HOUR) })}</button>
+                <button type="button" class="quiet" onClick=${() => shift(HOUR)}>${t('move.later', { length: length(HOUR) })}</button>
+            </div>
+            <${Preview} due=${due} at=${at} />
             ${error && html`<${Failure} error=${error} />`}
             <div class="buttons">
                 <button type="button" onClick=${onClose}>${t('action.keep')}</button>
-                <button type="submit" class="primary" disabled=${at === null}>${changed ? t('move.anyway') : t('action.move')}</button>
+                <button type="submit" class="primary" disabled=${still}>${changed ? t('move.anyway') : t('action.move')}</button>
             </div>
         </form>
     <//>`;
@@ -203,18 +219,12 @@ function Whole({ queue, task, text, told, reload }) {
     const [error, setError] = useState(/** @type {any} */ (null));
     const close = () => setOpen(null);
     const why = whyNot(task, around.data, now());
-    const act = (/** @type {Promise<any>} */ call) =>
-        call.then(
-            () => {
-                setError(null);
-                reload();
-            },
-            (failure) => {
-                setError(failure);
-                reload();
-            },
-        );
     const isDead = task.state === 'dead';
+    const redrive = () =>
+        routes
+            .redrive(queue, { id: task.id })
+            .then(() => setError(null), setError)
+            .then(reload);
     // A dead task is cancelled by its key among the dead ones, so a dialog about it must not outlive its death.
     useEffect(() => {
         if (!isDead && open?.task.state === 'dead') close();
@@ -228,7 +238,7 @@ function Whole({ queue, task, text, told, reload }) {
         ['task.lease_until', task.lease_until && html`<${Time} ms=${Date.parse(task.lease_until)} both />`],
         ['task.attempt', number(task.attempt)],
         ['task.priority', number(task.priority)],
-        ['task.group', task.group],
+        ['task.group', task.group && html`<a class="name" href=${href('search', { queue }, { group: task.group })}>${task.group}</a>`],
         [
             'task.tags',
             task.tags.length > 0 &&
@@ -243,19 +253,22 @@ function Whole({ queue, task, text, told, reload }) {
         ['task.id', String(task.id)],
     ];
     return html`
-        <p class=${`why why-${task.state}`}>${language.get() === 'en' ? withInstants(told.why, instant) : t(why.key, withTimes(why.values))}</p>
+        <p class=${`why why-${task.state}`}>
+            ${language.get() === 'en' ? html`<${Marked} text=${withInstants(told.why, instant)} whole=${isDead} />` : t(why.key, withTimes(why.values))}
+            ${task.state === 'ready' && told.why.endsWith('(`max_in_flight_per_group`).') && html` <a href=${href('search', { queue }, { group: task.group, state: 'leased' })}>${t('why.group_leased')}</a>`}
+        </p>
         ${error && html`<${Failure} error=${error} />`}
         <div class="actions actions-bottom">
             ${
                 may('produce') &&
                 !isDead &&
                 html`
-                ${task.state === 'scheduled' && html`<button type="button" class="primary" onClick=${() => act(routes.run(queue, task.key, task.version))}>${t('action.run')}</button>`}
+                ${task.state === 'scheduled' && html`<button type="button" onClick=${() => ask('run')}>${t('action.run_ask')}</button>`}
                 ${!isLeased && !hasTimeline && html`<button type="button" onClick=${() => ask('move')}>${t('action.move_to')}</button>`}
                 ${!isLeased && !hasTimeline && payload.kind !== 'binary' && html`<button type="button" onClick=${() => ask('payload')}>${t('payload.edit')}</button>`}
-                ${isLeased && html`<button type="button" onClick=${() => act(routes.releaseTask(queue, task.key, task.version))}>${t('action.release')}</button>`}`
+                ${isLeased && html`<button type="button" onClick=${() => ask('take')}>${t('action.take_ask')}</button>`}`
             }
-            ${isDead && may('admin') && html`<button type="button" class="primary" onClick=${() => act(routes.redrive(queue, { id: task.id }))}>${t('action.redrive')}</button>`}
+            ${isDead && may('admin') && html`<button type="button" class="primary" onClick=${redrive}>${t('action.redrive')}</button>`}
             ${may('produce') && html`<button type="button" class="danger" onClick=${() => ask('cancel')}>${isLeased ? t('action.revoke_task') : t('action.cancel_task')}</button>`}
         </div>
         <div class="halves">
@@ -272,6 +285,12 @@ function Whole({ queue, task, text, told, reload }) {
         <${Payload} task=${task} payload=${payload} />
         ${open?.what === 'move' && html`<${Move} task=${open.task} onClose=${close} onDone=${reload} />`}
         ${open?.what === 'payload' && html`<${EditPayload} loaded=${open} onClose=${close} onDone=${reload} />`}
+        ${
+            open?.what === 'run' &&
+            html`<${Confirm} title=${t('run.title', { key: open.task.key })} text=${t('run.text', { due: instant(Date.parse(open.task.due_at)) })} action=${t('action.run')} queue=${queue} onClose=${close}
+            run=${async () => void (await routes.run(queue, open.task.key, open.task.version))} onDone=${reload} />`
+        }
+        ${open?.what === 'take' && html`<${Take} lease=${{ ...open.task, worker: told.events.findLast((/** @type {any} */ e) => e.what === 'leased')?.by }} onClose=${close} onDone=${reload} />`}
         ${
             open?.what === 'cancel' &&
             html`<${Confirm} title=${open.leased ? t('cancel.title_leased') : t('cancel.title_one')} text=${html`<p class="name">${open.task.key}</p><p>${open.leased ? t('cancel.text_leased') : t('cancel.text_one')}</p>`}

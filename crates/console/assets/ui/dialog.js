@@ -25,7 +25,8 @@ export function Dialog({ title, onClose, children }) {
     }, []);
     useEffect(() => {
         // A button that went with the step before took the focus with it.
-        if (document.activeElement === document.body) /** @type {HTMLElement | null} */ (box.current?.querySelector('[data-first]') ?? null)?.focus();
+        if (document.activeElement === document.body)
+            /** @type {HTMLElement | null} */ (box.current?.querySelector('[data-first]') ?? null)?.focus();
     });
     return html`
         <dialog ref=${box} aria-labelledby="dialog-title" onCancel=${(/** @type {Event} */ e) => {
@@ -116,6 +117,10 @@ export function Confirm({ title, text, action, queue, count, known, offerRevoke,
         };
     }, []);
     const mustType = (matched ?? 0) > TYPED_FROM;
+    useEffect(() => {
+        // The field comes with the number. A reader who is in another field by then stays there.
+        if (mustType && !document.activeElement?.matches('dialog input')) document.getElementById('confirm-name')?.focus();
+    }, [mustType]);
     const go = async (/** @type {Event} */ event) => {
         event.preventDefault();
         setBusy(true);
@@ -167,7 +172,7 @@ export function Confirm({ title, text, action, queue, count, known, offerRevoke,
                 html`
                 <div class="field">
                     <label for="confirm-name">${t('confirm.type', { queue })}</label>
-                    <input id="confirm-name" autocomplete="off" spellcheck=${false} value=${typed} onInput=${(/** @type {any} */ e) => setTyped(e.target.value)} />
+                    <input id="confirm-name" data-first autocomplete="off" spellcheck=${false} value=${typed} onInput=${(/** @type {any} */ e) => setTyped(e.target.value)} />
                 </div>`
             }
             ${error && html`<${Failure} error=${error} />`}

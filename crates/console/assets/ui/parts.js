@@ -43,8 +43,9 @@ export function wordsOf(error) {
     return { title: t('error.page'), detail: String(error?.message ?? error), hint: '' };
 }
 
-/** A text in which the parts between backticks are code. @param {{text: string}} props */
-export const Marked = ({ text }) => html`${text.split('`').map((part, i) => (i % 2 === 1 ? html`<code>${part}</code>` : part))}`;
+/** A text in which the parts between backticks are code; `whole` if there is one such part, which may have backticks. @param {{text: string, whole?: boolean}} props */
+export const Marked = ({ text, whole }) =>
+    html`${text.split(whole ? /`(.*)`/s : '`').map((part, i) => (i % 2 === 1 ? html`<code>${part}</code>` : part))}`;
 
 /** @param {{error: any, onRetry?: () => void}} props */
 export function Failure({ error, onRetry }) {
@@ -127,11 +128,11 @@ export function Loaded({ live, children }) {
     `;
 }
 
-/** A number of a tile with its word. @param {{label: string, value: any, note?: any, tone?: string, link?: string}} props */
+/** A number of a tile with its word. A link takes the whole tile. @param {{label: string, value: any, note?: any, tone?: string, link?: string}} props */
 export const Tile = ({ label, value, note, tone, link }) => html`
     <div class=${`tile ${tone ? `tile-${tone}` : ''}`}>
         <dt>${label}</dt>
-        <dd>${link ? html`<a href=${link}>${value}</a>` : value}${note && html`<small>${note}</small>`}</dd>
+        <dd>${link ? html`<a href=${link} aria-label=${`${label}: ${value}`}>${value}</a>` : value}${note && html`<small>${note}</small>`}</dd>
     </div>
 `;
 

@@ -42,9 +42,8 @@ const NAV = [
     ['clock', 'clock.title'],
 ];
 
-/** The entry of the navigation that a page belongs to. @param {string} page */
-const entryOf = (page) =>
-    page === 'schedule' ? 'schedules' : ['queue', 'search', 'task', 'dead', 'settings'].includes(page) ? 'overview' : page;
+/** The entry of the navigation that a page belongs to. The pages of a queue belong to none. @param {string} page */
+const entryOf = (page) => (page === 'schedule' ? 'schedules' : page);
 
 /** @param {{page: string}} props */
 export function Header({ page }) {
@@ -176,6 +175,15 @@ function focusSoon(turns = 40) {
     if (turns > 0) window.setTimeout(() => focusSearch() || focusSoon(turns - 1), 50);
 }
 
+/** @type {[string, string][]} Words of the pages, and what they mean. */
+const WORDS = [
+    ['word.lease', 'word.lease_text'],
+    ['horizon.title', 'word.horizon_text'],
+    ['state.dead', 'word.dead_text'],
+    ['action.redrive', 'word.redrive_text'],
+    ['setting.max_in_flight', 'word.in_flight_text'],
+];
+
 /** Whether the list of the keys is open. */
 const help = store(false);
 
@@ -223,6 +231,7 @@ export function Keyboard() {
     return html`<${Dialog} title=${t('key.title')} onClose=${() => help.set(false)}>
         <dl class="keys">${keys.map(([key, word]) => html`<div><dt>${key.split(' ').map((k) => html`<kbd>${k}</kbd> `)}</dt><dd>${t(word)}</dd></div>`)}</dl>
         <label class="check"><input type="checkbox" checked=${act} onChange=${(/** @type {any} */ e) => setKeysAct(e.target.checked)} />${t('key.act')}</label>
+        <dl class="keys">${WORDS.map(([label, word]) => html`<div><dt>${t(label)}</dt><dd>${t(word)}</dd></div>`)}</dl>
         <div class="buttons"><button type="button" data-first onClick=${() => help.set(false)}>${t('action.close')}</button></div>
     <//>`;
 }

@@ -31,6 +31,12 @@ story('pause a queue, see the ready tasks rise, and resume it', async ({ open, s
     assert.equal((await server.call('POST', '/v1/queues/mail/lease', { max: 5 })).tasks.length, 5);
     await tile(page, word('state.leased'), '5').waitFor();
     await tile(page, word('state.ready'), '15').waitFor();
+    // A whole tile is the link.
+    await page
+        .locator('.tile')
+        .filter({ hasText: word('state.leased') })
+        .click({ position: { x: 4, y: 4 } });
+    await page.waitForURL(/q\/mail\/tasks\?state=leased$/);
 });
 
 story('a schedule in New York shows both changes of its clocks in 2030', async ({ open, serve }) => {
@@ -100,6 +106,105 @@ story('two tabs edit one task, and the second sees both versions', async ({ open
     await first.locator('.payload').getByText('3').waitFor();
 });
 
+story('a task is moved from its own due time, or from now', async ({ open, serve }) => {
+    const server = await serve();
+    await server.put('prices', 'price:1', { delay: '12h' });
+    const page = await open(server, 'q/prices/t/price:1');
+    const dialog = page.getByRole('dialog', { name: word('move.title', { key: 'price:1' }) });
+    const field = dialog.getByLabel(word('move.to'));
+    const move = dialog.getByRole('button', { name: word('action.move'), exact: true });
+    const preview = dialog.locator('.moved');
+    const begin = async () => {
+        await page.getByRole('button', { name: word('action.move_to') }).click();
+        await dialog.waitFor();
+    };
+    const moved = async (/** @type {string} */ due) => {
+        await move.click();
+        await dialog.waitFor({ state: 'detached' });
+        assert.equal((await server.call('GET', '/v1/queues/prices/tasks/price:1')).due_at, due);
+        // The page loads the task again.
+        await page.locator('.why').getByText(due.slice(14, 19)).waitFor();
+    };
+    await begin();
+    assert.equal(await field.inputValue(), '2030-03-01 21:00:00', 'the old due time in the zone of the reader');
+    assert.ok(await move.isDisabled(), 'nothing is changed');
+    const { height } = await dialog.boundingBox();
+    // What is typed replaces the old due time.
+    await page.keyboard.type('+1h30m');
+    await preview.getByText('2030-03-01 21:00:00 → 22:30:00 +01:00 Europe/Berlin, 1h 30m later').waitFor();
+    assert.equal((await dialog.boundingBox()).height, height, 'the dialog keeps its size');
+    await moved('2030-03-01T21:30:00.000Z');
+    await begin();
+    await field.fill('-1h15m');
+    await preview.getByText('22:30:00 → 21:15:00 +01:00 Europe/Berlin, 1h 15m earlier').waitFor();
+    await moved('2030-03-01T20:15:00.000Z');
+    await begin();
+    const earlier = dialog.getByRole('button', { name: word('move.earlier', { length: '1h' }) });
+    for (let i = 0; i < 3; i += 1) await earlier.click();
+    await dialog.getByRole('button', { name: word('move.later', { length: '1h' }) }).click();
+    assert.equal(await field.inputValue(), '2030-03-01 19:15:00');
+    await preview.getByText('2h earlier').waitFor();
+    // A time that is past is allowed, and said.
+    await field.fill('-13h');
+    await preview.and(page.locator('.note')).getByText(word('move.at_once')).waitFor();
+    await field.fill('soon');
+    await dialog.getByText(word('move.wrong')).waitFor();
+    assert.ok(await move.isDisabled());
+    assert.equal((await dialog.boundingBox()).height, height, 'the dialog keeps its size');
+    await field.fill('in 1h10m');
+    await preview.getByText('21:15:00 → 10:10:00 +01:00 Europe/Berlin').waitFor();
+    await moved('2030-03-01T09:10:00.000Z');
+});
+
+story('a full group leads to its tasks in flight, and a task runs now after a question', async ({ open, serve }) => {
+    const server = await serve();
+    await server.call('PUT', '/v1/queues/mail', { max_in_flight_per_group: 1 });
+    for (const key of ['a', 'b']) await server.put('mail', key, { group: 'user:7' });
+    await server.call('POST', '/v1/queues/mail/lease', { worker: 'w1' });
+    const page = await open(server, 'q/mail/t/b');
+    await page.locator('.why code').getByText('max_in_flight_per_group', { exact: true }).waitFor();
+    await page.getByRole('link', { name: word('why.group_leased') }).click();
+    const rows = page.locator('tbody tr');
+    await rows.getByRole('link', { name: 'user:7' }).waitFor();
+    assert.deepEqual(await page.getByRole('rowheader').allInnerTexts(), ['a']);
+    await page.getByRole('rowheader').getByRole('link', { name: 'a' }).click();
+    await page.getByRole('button', { name: word('action.take_ask') }).click();
+    await page.getByRole('dialog', { name: word('leases.take_from', { key: 'a', worker: 'w1' }) }).waitFor();
+    await page.keyboard.press('Escape');
+    await server.put('mail', 'c', { delay: '1h' });
+    await server.call('PATCH', '/v1/queues/mail/tasks/c', { delay: '19h' });
+    await page.show('q/mail/t/c');
+    // A change has no time, so the gap before the due time is that since the put.
+    await page.getByText(word('story.changed')).waitFor();
+    await page.locator('.story .gap').getByText('19h later').waitFor();
+    assert.equal(await page.locator('.story li').count(), 2);
+    await page.getByRole('button', { name: word('action.run_ask') }).click();
+    const dialog = page.getByRole('dialog', { name: word('run.title', { key: 'c' }) });
+    await dialog.getByText('2030-03-02 04:00:00').waitFor();
+    await dialog.getByRole('button', { name: word('action.run'), exact: true }).click();
+    await dialog.waitFor({ state: 'detached' });
+    assert.equal((await server.call('GET', '/v1/queues/mail/tasks/c')).state, 'ready');
+});
+
+story('the field for the name of the queue has the focus', async ({ open, world }) => {
+    const page = await open(await world(), 'q/orders%2Fclose');
+    await page.getByRole('button', { name: word('action.cancel_all') }).click();
+    const field = page.getByRole('dialog').getByRole('textbox');
+    await field.waitFor();
+    assert.deepEqual(
+        await field.evaluate((/** @type {Element} */ e) => [e === document.activeElement, window.getComputedStyle(e).outlineStyle]),
+        [true, 'solid'],
+    );
+    await page.keyboard.press('Escape');
+    // A click has opened the dialog, and its focus is seen all the same.
+    await page.getByRole('button', { name: word('action.drain') }).click();
+    const keep = page.getByRole('dialog').getByRole('button', { name: word('action.keep') });
+    assert.deepEqual(
+        await keep.evaluate((/** @type {Element} */ e) => [e === document.activeElement, window.getComputedStyle(e).outlineStyle]),
+        [true, 'solid'],
+    );
+});
+
 story('a group of 10,001 dead tasks is counted, redriven by a job, and gone', async ({ open, serve }) => {
     const server = await serve();
     await server.call('PUT', '/v1/queues/mail', { retry: { max_attempts: 1 } });
@@ -124,7 +229,7 @@ story('a group of 10,001 dead tasks is counted, redriven by a job, and gone', as
     assert.ok(await redrive.isDisabled(), 'so many need the name of the queue');
     await dialog.getByRole('textbox').fill('mail');
     await redrive.click();
-    await dialog.getByText(/^10,001 tasks are ready again/).waitFor();
+    await dialog.getByText(/^10,001 of 10,001 tasks are ready again/).waitFor();
     await dialog.getByRole('button', { name: word('action.close') }).click();
     await group('SMTP #').waitFor({ state: 'detached' });
     await group('there is no such user').getByText('5', { exact: true }).waitFor();
@@ -145,8 +250,8 @@ story('a lease that has ended is not taken away from the next worker', async ({ 
     await server.put('orders', 'a', {});
     await server.call('POST', '/v1/queues/orders/lease', {});
     const page = await open(server, 'leases');
-    const take = page.getByRole('button', { name: word('leases.take_one', { key: 'a' }) });
-    const confirm = page.getByRole('dialog').getByRole('button', { name: word('leases.take'), exact: true });
+    const take = page.getByRole('button', { name: word('action.take_ask') });
+    const confirm = page.getByRole('dialog').getByRole('button', { name: word('action.take'), exact: true });
     await take.click();
     await server.call('POST', '/v1/queues/orders/tasks/a/release', {});
     await server.call('POST', '/v1/queues/orders/lease', {});
