@@ -1,15 +1,16 @@
-//! The wheel of the machine, as those see it who draw it.
+//! A picture of the machine's wheel.
 
 use tickwheel_core::Ring;
 
 use crate::time::Timestamp;
 
-/// The wheel in which the tasks wait that are held whole in memory. A tick is a millisecond.
+/// The wheel of the tasks that memory holds whole. A tick is a millisecond.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct WheelView {
-    /// The time of the wheel.
+    /// The time of the machine. After the clock has gone back, the hands stand ahead of it.
     pub now: Timestamp,
-    /// Number of tasks in the wheel, those among them that are due too late for any ring.
+    /// Number of tasks in the wheel, dead ones that wait to be forgotten among them. Those due after the end of the turn of the last ring are
+    /// in no slot.
     pub tasks: u64,
     /// The rings, the finest first.
     pub rings: [Ring; 4],

@@ -129,6 +129,22 @@ mod tests {
     }
 
     #[test]
+    fn an_entry_that_was_rescheduled_is_in_its_old_slot_or_in_the_new_one() {
+        let mut wheel = Wheel::new(0);
+        let handles: Vec<Handle> =
+            (0..300).map(|i| wheel.insert(0x0005_0000 + i, ()).expect("it is ahead")).collect();
+        for handle in handles {
+            wheel.reschedule(handle, 0x0009_0000).expect("it is pending");
+        }
+        let [_, _, third, _] = wheel.rings();
+        let found: Vec<u8> = (0..=255).filter(|&slot| third.is_occupied(slot)).collect();
+        assert!(found == [5] || found == [9] || found == [5, 9], "{found:?}");
+        wheel.advance_with(0x0008_0000, |_, ()| panic!("none is due"));
+        let [_, _, third, _] = wheel.rings();
+        assert!(third.is_occupied(9) && !third.is_occupied(5));
+    }
+
+    #[test]
     fn a_slot_is_found_in_each_word() {
         let mut wheel = Wheel::new(0);
         for deadline in [63, 64, 200, 255] {

@@ -1,4 +1,4 @@
-//! The wheel, as those see it who draw it.
+//! The picture of the wheel.
 
 use tickwheel_engine::*;
 
