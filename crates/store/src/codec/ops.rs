@@ -146,7 +146,7 @@ pub(crate) fn read_ops<E: From<DecodeError>>(
     Ok(())
 }
 
-/// The head of the stored task whose record these bytes are; `None` if they are another record, or none.
+/// The head of the stored task whose record these bytes are. `None`: they are no stored task.
 pub(crate) fn stored_head(bytes: &[u8]) -> Option<TaskHead<'_>> {
     let (head, content) = bytes.split_first_chunk::<OP_HEAD_BYTES>()?;
     (head[0] == tag::STORED).then(|| read_head(&mut Reader::new(content)).ok()).flatten()

@@ -38,33 +38,6 @@ pub(super) struct Merge {
     wanted: Option<QueueName>,
 }
 
-/// A record that was read.
-#[derive(Clone, Debug)]
-enum Found {
-    Task(Arc<Task>),
-    /// A task of a queue that is not wanted.
-    Other {
-        id: u64,
-        place: Place,
-    },
-}
-
-impl Found {
-    fn id(&self) -> u64 {
-        match self {
-            Self::Task(task) => task.id,
-            Self::Other { id, .. } => *id,
-        }
-    }
-
-    fn place(&self) -> Place {
-        match self {
-            Self::Task(task) => Place::of(task),
-            Self::Other { place, .. } => *place,
-        }
-    }
-}
-
 /// What stands at a place of the line. Nothing of it comes before that place.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Stands {
@@ -86,7 +59,7 @@ struct Cursor {
     /// Those that are being read.
     reading: Range<usize>,
     /// Read and not passed yet.
-    ahead: VecDeque<(Spot, Found)>,
+    ahead: VecDeque<(Spot, Skimmed)>,
 }
 
 /// A place of a cursor, and how many records of it are surely not behind that.
@@ -120,8 +93,8 @@ impl Merge {
         merge
     }
 
-    /// The same for a filter: of the dead alone, or of all but the dead, as far as segments tell; the records of other queues are read no
-    /// further than to their places.
+    /// The runs of the segments that a filter needs: those of the dead, or the others. The records of other queues are read up to their
+    /// places.
     pub(super) fn of_filter(
         after: Place,
         end: Place,
@@ -247,8 +220,8 @@ impl Merge {
                 }
                 Stands::Unread(_) => return First::Reads(self.read(end, wanted, catalog)),
                 Stands::Read(index) => match self.cursors[index].live_head(catalog) {
-                    Some(Found::Task(task)) => return First::Task(task),
-                    Some(Found::Other { place, .. }) => return First::Other(place),
+                    Some(Skimmed::Task(task)) => return First::Task(task),
+                    Some(Skimmed::Other { place, .. }) => return First::Other(place),
                     // It ended, or moved, since it was read.
                     None => {
                         self.line.pop();
@@ -334,7 +307,7 @@ impl Cursor {
     }
 
     /// The first task that was read; `None`, and it is passed over, if it is not there any more.
-    fn live_head(&mut self, catalog: &Catalog) -> Option<Found> {
+    fn live_head(&mut self, catalog: &Catalog) -> Option<Skimmed> {
         let (spot, found) = self.ahead.front()?;
         if catalog.is_live(found.id(), *spot) {
             return Some(found.clone());
@@ -376,11 +349,7 @@ impl Cursor {
     ) -> Result<(), String> {
         let segment = catalog.segments.get(self.segment);
         let place = segment.runs[self.run].range_of(self.reading.clone());
-        read_blocks(segment, place, bytes, wanted, seeds, names, |offset, skimmed| {
-            let found = match skimmed {
-                Skimmed::Task(task) => Found::Task(Arc::new(task)),
-                Skimmed::Other { id, place } => Found::Other { id, place },
-            };
+        read_blocks(segment, place, bytes, wanted, seeds, names, |offset, found| {
             if found.place() > after {
                 self.ahead.push_back((Spot { segment: self.segment, offset }, found));
             }

@@ -101,7 +101,7 @@ impl Moving {
                         return Moved::Calls;
                     }
                 }
-                First::Other(_) => unreachable!("tasks of all queues are wanted"),
+                First::Other(_) => unreachable!("a merge of one segment wants the tasks of all queues"),
                 First::Nobody => {
                     output.close(room, calls);
                     self.merge = None;

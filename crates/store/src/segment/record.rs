@@ -1,5 +1,7 @@
 //! One task in a segment.
 
+use std::sync::Arc;
+
 use tickwheel_engine::{Place, QueueName, Task};
 
 use crate::checksum::crc;
@@ -51,7 +53,7 @@ pub(crate) fn read_record(
 /// A record of a task, read as far as the task is wanted.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Skimmed {
-    Task(Task),
+    Task(Arc<Task>),
     /// A task of another queue.
     Other {
         id: u64,
@@ -59,7 +61,24 @@ pub(crate) enum Skimmed {
     },
 }
 
-/// The same for the tasks of one queue, if one is wanted: of the others it reads the head only, which takes no memory.
+impl Skimmed {
+    pub(crate) fn id(&self) -> u64 {
+        match self {
+            Self::Task(task) => task.id,
+            Self::Other { id, .. } => *id,
+        }
+    }
+
+    pub(crate) fn place(&self) -> Place {
+        match self {
+            Self::Task(task) => Place::of(task),
+            Self::Other { place, .. } => *place,
+        }
+    }
+}
+
+/// Reads the whole record if its task is in the queue `wanted`, or if no queue is given. Otherwise it reads the head only, without
+/// allocation.
 pub(crate) fn skim_record(
     bytes: &[u8],
     offset: u64,
@@ -73,7 +92,7 @@ pub(crate) fn skim_record(
         Some((TaskHead { id, place, queue }, wanted)) if queue != wanted.as_str() => {
             Skimmed::Other { id, place }
         }
-        _ => Skimmed::Task(decode(whole, names)?),
+        _ => Skimmed::Task(Arc::new(decode(whole, names)?)),
     };
     Ok((skimmed, whole.len()))
 }
@@ -137,7 +156,7 @@ mod tests {
         let mut skim = |bytes: &[u8], wanted: &str| {
             skim_record(bytes, 4_711, 9, &mut names, Some(&QueueName::new(wanted).expect("a name")))
         };
-        assert_eq!(skim(&bytes, "shop/close"), Ok((Skimmed::Task(task.clone()), bytes.len())));
+        assert_eq!(skim(&bytes, "shop/close"), Ok((Skimmed::Task(Arc::new(task.clone())), bytes.len())));
         let other = Skimmed::Other { id: task.id, place: Place::of(&task) };
         assert_eq!(skim(&bytes, "shop/closed"), Ok((other, bytes.len())));
         for bit in 0..bytes.len() * 8 {
