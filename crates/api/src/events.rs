@@ -191,7 +191,7 @@ body! {
     pub struct WheelEvent: answer "WheelEvent" {
         /// The time of the wheel.
         now_ms as "now": i64 = has(instant());
-        /// Number of tasks in the wheel. Those due in more than 49 days may be in no slot of the levels.
+        /// Number of tasks in the wheel. Those due after the end of the turn of the last level are in no slot.
         tasks: u64 = has(count());
         /// The levels, the finest first.
         levels: Vec<WheelLevel> = has(list(object(), ""));

@@ -107,7 +107,7 @@ mod tests {
             ("no row \"a 'b' c\" in `t`", "no row # in #"),
             ("can't open 'my file', don't retry", "can't open #, don't retry"),
             ("an unclosed \"quote 7", "an unclosed \"quote #"),
-            ("\"a 'b \"c 'd' `e", "# d' `e"),
+            ("\"a 'b \"c 'd' `e", "\"a # `e"),
             ("'a' \"b 'c d' \"e", "# \"b # \"e"),
             ("trace 0xdeadbeef01 and cafebabe12", "trace # and #"),
             ("the facade deadbeef stays", "the facade deadbeef stays"),

@@ -210,7 +210,7 @@ body! {
     pub struct TasksOfKey: answer "TasksOfKey" {
         /// The tasks, live or dead, in the order of the names of their queues.
         tasks: Vec<TaskBody> = has(list(object(), ""));
-        /// Whether there may be more tasks: a call looks into 10,000 queues and shows 1,000 tasks or 16 MiB of payloads, about.
+        /// Whether there may be more tasks: a call looks into 10,000 queues and shows 1,000 tasks, and looks no further after 16 MiB of payloads.
         truncated: bool = has(flag());
     }
 }

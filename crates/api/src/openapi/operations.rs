@@ -91,7 +91,7 @@ operations! {
         200 Json("TasksPage"), "The page.";
     }
 
-    /// Finds the live or dead tasks with one key in all queues that the token may see. It looks into 10,000 queues at most, and into no more after 1,000 tasks or 16 MiB of payloads.
+    /// Finds the live or dead tasks with one key in all queues that the token may see. It looks into 10,000 queues at most, 16 at a time, and into no more after 1,000 tasks or 16 MiB of payloads.
     TasksOfKey: GET "/v1/tasks", Somewhere(Read), query_required {
         query: "key";
         200 Json("TasksOfKey"), "The tasks.";

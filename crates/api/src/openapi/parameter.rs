@@ -88,7 +88,7 @@ parameters! {
     "count": Query = integer(1, PREVIEW_MAX as u64);
     /// The queue to which the answer is limited. Default: all queues; for them a forecast needs a token without a scope.
     "queue": Query = queue_name();
-    /// The topics of the events, with commas between them: `stats`, `queues`, `jobs`, `wheel`. Default: all but `wheel`.
+    /// The topics of the events, with commas between them: `stats`, `queues`, `jobs`, `wheel`. Default: all but `wheel`, which comes four times a second; a token with a scope does not get it.
     "topics": Query = json!({ "type": "string", "pattern": "^(stats|queues|jobs|wheel)(,(stats|queues|jobs|wheel))*$" });
     /// The name of the worker that has the tasks, as its lease calls give it; for a client of beanstalkd its address. Default: all workers.
     "worker": Query = word(WORKER_BYTES_MAX);

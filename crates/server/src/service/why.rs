@@ -100,9 +100,7 @@ fn why_ready(now: Timestamp, task: &TaskView, queue: &QueueView) -> String {
             format!("The task has been due for {since}, and no worker asks for tasks of its queue.")
         }
         (Some(ahead), 0) => {
-            format!(
-                "The task has been due for {since}: {ahead}, and no worker asks for tasks of its queue."
-            )
+            format!("The task has been due for {since}: {ahead}, and no worker asks for tasks of its queue.")
         }
         (None, _) => "The task is ready, and the next worker in line gets it.".to_owned(),
         (Some(ahead), _) => format!("The task has been due for {since}: {ahead}."),

@@ -121,6 +121,8 @@ fn topics_and_rows_are_chosen() {
     assert_eq!((&*topic, names(&rows)), ("queues", vec!["shop/a", "shop/b"]));
     assert_eq!(names(&first("?topics=queues&queue=shop").2), ["shop"]);
     assert_eq!(first("?topics=jobs").0, "jobs");
+    let (topic, _, wheel) = first("?topics=wheel");
+    assert_eq!((&*topic, wheel["levels"].as_array().map(Vec::len)), ("wheel", Some(4)), "{wheel}");
     for (query, what) in [
         ("?topics=odd", "`topics`: `odd` is not known"),
         ("?topic=stats", "did you mean `topics`?"),

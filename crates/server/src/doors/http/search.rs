@@ -1,5 +1,6 @@
 //! `GET /v1/queues/{q}/tasks`, `GET /v1/queues/{q}/dead` and `GET /v1/tasks`: tasks that are searched for.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::response::Response;
@@ -15,6 +16,7 @@ use crate::doors::http::routes::handlers;
 use crate::doors::http::stream;
 use crate::service::caller::Caller;
 use crate::service::lookup::by_key;
+use crate::service::shares::Permit;
 use crate::service::sieve::Sieve;
 use crate::translate;
 use crate::translate::cursor::Cursor;
@@ -27,7 +29,7 @@ handlers! {
 
 /// The number of tasks that the queue may look at for one page. Then the page ends with a cursor, full or not.
 const LOOKED_AT_MAX: usize = 100_000;
-/// The same for a page of tasks with a text.
+/// The number of tasks that are looked at for a page with a text.
 const SCANNED_MAX: usize = 20_000;
 /// The time after which a page ends, full or not. The queue goes through the tasks of all queues.
 const TIME_MAX: Duration = Duration::from_millis(200);
@@ -39,7 +41,7 @@ const ROUNDS_MAX: usize = 200;
 
 /// The largest number of queues in which one call looks for a key, and the number of look-ups that are sent together.
 const QUEUES_MAX: usize = 10_000;
-const QUEUES_TOGETHER: usize = 100;
+const QUEUES_TOGETHER: usize = 16;
 /// The payloads (bytes) after which such a call looks into no more queues.
 const PAYLOADS_MAX: usize = 16 << 20;
 
@@ -127,11 +129,11 @@ async fn of_key(call: Call) -> Result<Response, Refusal> {
     let query = TasksQuery::parse(call.query())?;
     let key = Key::new(&query.key).map_err(|error| translate::name_refused(&error))?;
     let caller = &call.caller;
-    let _permit = caller.app.slots.searches.enter(caller.producer()).await?;
+    // It is held until the client has taken the tasks.
+    let permit = Arc::new(caller.app.slots.searches.enter(caller.producer()).await?);
     let (queues, mut truncated) = queues_of(caller).await?;
-    let (mut tasks, mut steps) = (Vec::new(), Steps::default());
+    let (mut tasks, mut payloads, mut steps) = (Vec::new(), 0, Steps::default());
     for together in queues.chunks(QUEUES_TOGETHER) {
-        let payloads: usize = tasks.iter().map(|task: &TaskView| task.body.payload_bytes()).sum();
         if tasks.len() >= LIST_LIMIT_MAX || payloads > PAYLOADS_MAX {
             truncated = true;
             break;
@@ -144,7 +146,10 @@ async fn of_key(call: Call) -> Result<Response, Refusal> {
         }
         for pending in asked {
             match pending.await {
-                Ok(task) => tasks.push(task),
+                Ok(task) => {
+                    payloads += task.body.payload_bytes();
+                    tasks.push((task, Arc::clone(&permit)));
+                }
                 Err(GetError::Unavailable(why)) => return Err(translate::unavailable(&why).into()),
                 Err(_) => {}
             }
@@ -154,8 +159,12 @@ async fn of_key(call: Call) -> Result<Response, Refusal> {
     truncated |= tasks.len() > LIST_LIMIT_MAX;
     tasks.truncate(LIST_LIMIT_MAX);
     let rest = format!(",\"truncated\":{truncated}");
-    Ok(stream::tasks(tasks, |task| task.body.payload_bytes(), translate::task_body, rest).await)
+    let bytes = |(task, _): &Held| task.body.payload_bytes();
+    Ok(stream::tasks(tasks, bytes, |(task, _)| translate::task_body(task), rest).await)
 }
+
+/// A task of a search, with the permit of the search.
+type Held = (TaskView, Arc<Permit>);
 
 /// The queues that the caller may see, by name, and whether there are more than one call looks into.
 async fn queues_of(caller: &Caller) -> Result<(Vec<QueueName>, bool), Refusal> {

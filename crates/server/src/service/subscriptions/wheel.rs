@@ -7,16 +7,14 @@ use axum::body::Bytes;
 use tickwheel_api::{WheelEvent, WheelLevel};
 use tickwheel_queue::{Ring, WheelView};
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep};
+use tokio::time::sleep;
 
 use super::moment::json;
 use crate::events;
 use crate::service::app::App;
 
-/// The time between two looks.
+/// The time between two looks. A look takes some microseconds of the queue, whatever is in the wheel.
 const PERIOD: Duration = Duration::from_millis(250);
-/// Looks take at most one part in this of the time of the channel.
-const SHARE: u32 = 50;
 
 /// The wheel at one moment.
 #[derive(Clone, Debug, Default)]
@@ -71,7 +69,6 @@ impl WheelChannel {
 /// Looks again and again, until the last subscriber has left or the queue cannot be read.
 async fn look_on(app: Arc<App>, sender: Arc<watch::Sender<Turn>>) {
     while !app.subscriptions.wheel.is_left(&sender) {
-        let begun = Instant::now();
         let wheel = match app.queue.wheel().await {
             Ok(wheel) => wheel,
             Err(why) => {
@@ -84,7 +81,7 @@ async fn look_on(app: Arc<App>, sender: Arc<watch::Sender<Turn>>) {
         sender.send_replace(Turn { number, data: json(&event(&wheel)) });
         tokio::select! {
             () = app.stopping.wait() => return,
-            () = sleep((begun.elapsed() * SHARE).max(PERIOD)) => {}
+            () = sleep(PERIOD) => {}
         }
     }
 }
