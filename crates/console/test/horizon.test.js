@@ -36,21 +36,29 @@ test('a logarithmic forecast fills its ranges', () => {
 
 test('a backlog is found minute by minute, with its end', () => {
     const rate = { count: 50, periodMs: 1000 };
+    const end = NOW + 7 * 86_400_000;
     const minutes = (/** @type {number} */ first, /** @type {number[]} */ counts) =>
         counts.map((tasks, i) => ({ at: new Date(NOW + (first + i) * 60_000).toISOString(), tasks }));
     // 6,000 in each of 20 minutes, of which a minute carries 3,000: a coarse range hides it.
-    const found = backlogOf(minutes(480, Array(20).fill(6_000)), rate, 0, 0, NOW);
+    const found = backlogOf(minutes(480, Array(20).fill(6_000)), rate, 0, 0, NOW, end);
     assert.deepEqual(found, { from: NOW + 480 * 60_000, until: NOW + 520 * 60_000, peak: 60_000, lateMs: 1_200_000, needed: '100/s' });
-    assert.equal(backlogOf(minutes(1, [3_000, 3_000, 2_000]), rate, 0, 0, NOW), null);
-    assert.equal(backlogOf(minutes(1, [3_040]), rate, 50, 0, NOW), null, 'the burst goes out at once');
-    assert.equal(backlogOf(minutes(1, [3_040]), rate, 0, 0, NOW)?.peak, 40);
-    assert.equal(backlogOf([], rate, 50, 3_000, NOW), null, 'a minute carries what is due');
-    assert.deepEqual(backlogOf([], rate, 50, 6_000, NOW), { from: NOW, until: NOW + 120_000, peak: 6_000, lateMs: 120_000, needed: '1/m' });
+    assert.equal(backlogOf(minutes(1, [3_000, 3_000, 2_000]), rate, 0, 0, NOW, end), null);
+    assert.equal(backlogOf(minutes(1, [3_040]), rate, 50, 0, NOW, end), null, 'the burst goes out at once');
+    assert.equal(backlogOf(minutes(1, [3_040]), rate, 0, 0, NOW, end)?.peak, 40);
+    assert.equal(backlogOf([], rate, 50, 3_000, NOW, end), null, 'a minute carries what is due');
+    const behind = { from: NOW, until: NOW + 120_000, peak: 3_000, lateMs: 60_000, needed: null };
+    assert.deepEqual(backlogOf([], rate, 50, 6_000, NOW, end), behind, 'no other rate is named for what is due already');
     // The first time ends before the second begins.
-    const first = backlogOf([...minutes(1, [6_000]), ...minutes(60, [90_000])], rate, 0, 0, NOW);
+    const first = backlogOf([...minutes(1, [6_000]), ...minutes(60, [90_000])], rate, 0, 0, NOW, end);
     assert.deepEqual([first?.until, first?.peak], [NOW + 180_000, 3_000]);
-    const slow = backlogOf(minutes(1, [5]), { count: 1, periodMs: 60_000 }, 1, 0, NOW);
+    const slow = backlogOf(minutes(1, [5]), { count: 1, periodMs: 60_000 }, 1, 0, NOW, end);
     assert.deepEqual([slow?.peak, slow?.needed, slow?.until], [3, '5/m', NOW + 300_000]);
+    const hourly = { count: 1, periodMs: 3_600_000 };
+    assert.equal(backlogOf(minutes(1, [2]), hourly, 1, 0, NOW, end)?.lateMs, 3_600_000, 'the second waits an hour');
+    assert.equal(backlogOf(minutes(1, [1]), hourly, 1, 0, NOW, end), null);
+    // Nothing is said of the time after the end.
+    assert.equal(backlogOf(minutes(1, [6_000]), rate, 0, 0, NOW, NOW + 60_000), null);
+    assert.equal(backlogOf(minutes(1, [60_000]), rate, 0, 0, NOW, NOW + 120_000)?.until, null);
 });
 
 test('a linear view has at most the buckets that fit', () => {

@@ -118,8 +118,7 @@ export function bucketFor(lengthMs, most = 120) {
 /** The number of tasks that a queue's rate can deliver in each bar. @param {Bar[]} bars @param {{count: number, periodMs: number}} rate */
 export const capacityOf = (bars, rate) => bars.map((bar) => ((bar.to - bar.from) / rate.periodMs) * rate.count);
 
-/** The length of the buckets in which a backlog is reckoned, and how far ahead it is looked for. */
-export const STEP = MINUTE;
+/** How far ahead a backlog is looked for. */
 export const REACH = 7 * DAY;
 
 /**
@@ -128,34 +127,43 @@ export const REACH = 7 * DAY;
  * @param {{count: number, periodMs: number}} rate
  * @param {number} burst
  * @param {number} due Tasks that are due already.
- * @param {number} at Now.
- * @returns {{from: number, until: number, peak: number, lateMs: number, needed: string} | null} `peak` tasks wait at its worst minute,
- * and the last of them `lateMs`; `needed` is a rate that would do.
+ * @param {number} from Now.
+ * @param {number} end The buckets are known up to here.
+ * @returns {{from: number, until: number | null, peak: number, lateMs: number, needed: string | null} | null} `until`: none waits any more;
+ * `null`: some wait at the end. `peak`: the number that waits at the end of the worst minute, and `lateMs` how long the last of them does.
+ * `needed`: a rate that would do; `null`: only what is due already waits.
  */
-export function backlogOf(buckets, rate, burst, due, at) {
+export function backlogOf(buckets, rate, burst, due, from, end) {
     const perMs = rate.count / rate.periodMs;
+    // A thousandth of a task is an error of rounding.
+    const left = (/** @type {number} */ waiting) => Math.ceil(waiting - perMs * MINUTE - 0.001);
     // Tasks that wait; below 0 it is what the burst still lets through at once.
     let waiting = due > 0 ? due : -burst;
-    let now = at;
+    let now = from;
     let most = 0;
-    let found = waiting - perMs * STEP >= 1 ? { from: at, peak: Math.floor(waiting) } : null;
+    let found = left(waiting) > 0 ? { from, peak: left(waiting) } : null;
+    let open = true;
     for (const bucket of buckets) {
         const begin = Math.max(now, Date.parse(bucket.at));
-        const left = waiting - perMs * (begin - now);
-        if (found && left <= 0) break;
+        if (begin >= end) break;
+        const rest = waiting - perMs * (begin - now);
+        if (found && rest <= 0) {
+            open = false;
+            break;
+        }
         const come = bucket.tasks + (bucket.expected ?? 0);
-        waiting = Math.max(-burst, left) + come;
+        waiting = Math.max(-burst, rest) + come;
         now = begin;
-        const behind = Math.floor(waiting - perMs * STEP);
-        if (behind >= 1) {
+        if (left(waiting) > 0) {
             found ??= { from: begin, peak: 0 };
-            found.peak = Math.max(found.peak, behind);
+            found.peak = Math.max(found.peak, left(waiting));
         }
         if (found) most = Math.max(most, come);
     }
     if (!found) return null;
-    const needed = most >= 60 ? `${Math.ceil(most / 60)}/s` : `${Math.max(1, most)}/m`;
-    return { ...found, until: now + Math.max(0, waiting) / perMs, lateMs: found.peak / perMs, needed };
+    const until = now + Math.round(Math.max(0, waiting) / perMs);
+    const needed = most <= perMs * MINUTE ? null : most >= 60 ? `${Math.ceil(most / 60)}/s` : `${most}/m`;
+    return { ...found, until: open && until > end ? null : until, lateMs: Math.round(found.peak / perMs), needed };
 }
 
 /**

@@ -48,18 +48,28 @@ async function dueNow(signal, queue) {
  */
 export function Backlog({ queue: { queue, rate, burst, ready } }) {
     const live = useLive(
-        async (signal) => {
-            const answer = await routes.forecast({ queue, bucket: '1m', span: `${REACH}ms`, schedules: 'true' }, signal);
-            const parsed = parseRate(rate);
-            return parsed && { found: backlogOf(answer.buckets, parsed, burst ?? parsed.count, ready, Date.parse(answer.from)) };
-        },
-        [queue, rate, burst, ready > 0],
+        (signal) => routes.forecast({ queue, bucket: '1m', span: `${REACH}ms`, schedules: 'true' }, signal),
+        [queue],
         60_000,
     );
-    return html`<${Loaded} live=${live}>${(/** @type {any} */ { found }) => {
-        if (!found) return html`<p class="ok">${t('horizon.no_backlog', { rate, length: length(REACH) })}</p>`;
+    return html`<${Loaded} live=${live}>${(/** @type {any} */ forecast) => {
+        const parsed = parseRate(rate);
+        if (!parsed) return null;
+        const begin = Math.max(now(), Date.parse(forecast.from));
+        const end = untilOf(forecast) ?? begin + REACH;
+        const found = backlogOf(forecast.buckets, parsed, burst ?? parsed.count, ready, begin, end);
+        if (!found) return html`<p class="ok">${t('horizon.no_backlog', { rate, end: instant(end) })}</p>`;
         const { from, until, peak, lateMs, needed } = found;
-        return html`<p class="note wall-note">${t('horizon.backlog', { rate, n: peak, from: instant(from), until: instant(until), late: length(lateMs), needed })}</p>`;
+        const words = {
+            rate,
+            n: peak,
+            from: instant(from),
+            until: instant(until ?? end),
+            late: length(lateMs),
+            needed: needed ?? '',
+        };
+        if (needed === null) return html`<p class="note">${t('horizon.behind', { ...words, n: ready })}</p>`;
+        return html`<p class="note wall-note">${t(until === null ? 'horizon.backlog_open' : 'horizon.backlog', words)} ${t('horizon.needed', { rate: needed })}</p>`;
     }}<//>`;
 }
 

@@ -180,8 +180,8 @@ export function Wheel() {
     return html`
         <h1 tabindex="-1">${t('wheel.title')}</h1>
         <p class="dim">${t('wheel.text')}</p>
-        ${!streams && !wheel && problem && html`<${Failure} error=${problem} />`}
-        ${streams && !wheel && html`<${Loading} />`}
+        ${!streams && problem && html`<${Failure} error=${problem} />`}
+        ${!wheel && (streams || !problem) && html`<${Loading} />`}
         ${
             wheel &&
             html`

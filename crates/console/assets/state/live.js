@@ -118,12 +118,12 @@ export function useLive(load, deps, intervalMs = 0) {
         let never = true;
         let failures = 0;
         let refused = false;
-        // A call that takes long is made rarely, so that a page costs the server a twentieth of its time at most.
+        // A call that takes long is made rarely, so that a page costs the server little.
         let took = 0;
         const next = () => {
             if (stop.signal.aborted) return;
             // A page that has failed asks again by itself, at least every 3 s. A refused one asks less often, since it stays refused.
-            const wait = failures > 0 ? Math.min(3000, 1000 * 2 ** (failures - 1)) : refused ? Math.max(10_000, each) : each && Math.max(each, 20 * took);
+            const wait = failures > 0 ? Math.min(3000, 1000 * 2 ** (failures - 1)) : refused ? Math.max(10_000, each) : each && Math.max(each, Math.min(20 * took, 60_000));
             if (wait > 0) timer = window.setTimeout(turn, wait);
         };
         const turn = async () => {

@@ -36,9 +36,9 @@ const NAV = [
     ['schedules', 'schedules.title'],
     ['jobs', 'jobs.title'],
     ['leases', 'leases.title'],
-    ['wheel', 'wheel.title'],
     ['about', 'about.title'],
-    // Only some servers have it, which is known late: no other entry moves then.
+    // Some callers and some servers have these, which is known late: no other entry moves then.
+    ['wheel', 'wheel.title'],
     ['clock', 'clock.title'],
 ];
 

@@ -173,8 +173,13 @@ async function growth(browser, server) {
     };
     const [stats] = await events(server, 'stats', 1);
     let played = 0;
+    /** @type {() => void} */
+    let play = () => {};
+    const allowed = new Promise((done) => (play = () => done(undefined)));
     await page.route('**/v1/events?*', async (/** @type {any} */ route) => {
-        if (played >= EVENTS) return route.abort();
+        await allowed;
+        // The last stream stays open and says nothing more.
+        if (played >= EVENTS) return new Promise(() => {});
         const one = (/** @type {number} */ n) => stats.replace(/id: \d+/, `id: ${n}`).replace(/"dead":\d+/, `"dead":${n}`);
         const body = Array.from({ length: 3_000 }, (_, i) => one(played + i + 1)).join('\n\n');
         played += 3_000;
@@ -183,10 +188,12 @@ async function growth(browser, server) {
     await page.reload();
     await page.waitForTimeout(2_000);
     const before = await heap();
+    play();
     const begun = performance.now();
     while (played < EVENTS && performance.now() - begun < 120_000) await page.waitForTimeout(200);
     await page.locator('.tile dd').getByText('30,000', { exact: true }).waitFor();
-    console.log(`${'heap after 30,000 events'.padEnd(30)} ${'50 MB more'.padEnd(14)} ${((await heap()) - before) / 1e6} MB more, ${played} played`);
+    const grown = (await heap()) - before;
+    console.log(`${'heap after 30,000 events'.padEnd(30)} ${'50 MB more'.padEnd(14)} ${(grown / 1e6).toFixed(1)} MB more`);
     await context.close();
 }
 
