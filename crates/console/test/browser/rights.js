@@ -50,6 +50,30 @@ const CHANGES = [
     ['POST', 'clock/advance', { by: '1s' }],
 ];
 
+/** @param {any} page @param {import('./sights.js').Sight[]} sights */
+async function drawsNoChange(page, sights) {
+    for (const { path, shows, name } of sights) {
+        await page.show(path);
+        await page.locator('main').getByText(shows).first().waitFor();
+        const buttons = await page.locator('main button:visible:not(.sort)').all();
+        for (const button of buttons) {
+            const words = (await button.innerText()).trim();
+            assert.ok(HARMLESS.includes(words) || /^Next \S+$/.test(words), `${name} has the button “${words}”`);
+        }
+        for (const field of await page.locator('main form:not([role="search"]) :is(input, textarea, select)').all()) {
+            assert.ok(await field.isDisabled(), `${name} has a form that can be filled in`);
+        }
+    }
+}
+
+story('a read-only console draws nothing that changes, whatever the caller may do', async ({ open, serve }) => {
+    const server = await serve([...VIRTUAL, '--console', 'read-only']);
+    await fill(server);
+    const page = await open(server, '', { refused: [404] });
+    await page.getByText(word('shell.read_only'), { exact: true }).waitFor();
+    await drawsNoChange(page, SIGHTS);
+});
+
 for (const who of /** @type {const} */ (['reader', 'scoped'])) {
     story(`a token that may look only finds no button: ${who}`, async ({ open, serve }) => {
         const secrets = tokens();
@@ -59,18 +83,7 @@ for (const who of /** @type {const} */ (['reader', 'scoped'])) {
         const page = await open(server, '', { token: secrets[who], refused: [403, 404] });
         const sights = who === 'reader' ? SIGHTS : SIGHTS.filter(({ scoped }) => scoped);
         assert.ok(sights.length > 3);
-        for (const { path, shows, name } of sights) {
-            await page.show(path);
-            await page.locator('main').getByText(shows).first().waitFor();
-            const buttons = await page.locator('main button:visible:not(.sort)').all();
-            for (const button of buttons) {
-                const words = (await button.innerText()).trim();
-                assert.ok(HARMLESS.includes(words) || /^Next \S+$/.test(words), `${name} has the button “${words}”`);
-            }
-            for (const field of await page.locator('main form:not([role="search"]) :is(input, textarea, select)').all()) {
-                assert.ok(await field.isDisabled(), `${name} has a form that can be filled in`);
-            }
-        }
+        await drawsNoChange(page, sights);
         for (const [method, path, body] of CHANGES) {
             const status = await page.evaluate(
                 async (/** @type {any[]} */ [method, url, body, token]) =>
