@@ -7,7 +7,6 @@ import {
     bucketFor,
     gridLines,
     height,
-    leftAt,
     linearBars,
     logBarsOf,
     clockWithin,
@@ -89,16 +88,4 @@ test('a clock that is known is kept while it is in the bucket of now', () => {
     assert.equal(clockWithin(5000, 1000, 6000), 5000);
     assert.equal(clockWithin(5000, 1000, 4999), 5000);
     assert.equal(clockWithin(5000, 1000, null), 5000);
-});
-
-test('a far range begins with what is left over by then, and not with what is due today', () => {
-    const rate = { count: 1, periodMs: 1000 };
-    const bar = (/** @type {number} */ from, /** @type {number} */ to, /** @type {number} */ tasks) => ({ from, to, tasks, expected: 0 });
-    const bars = [bar(0, 10_000, 0), bar(10_000, 20_000, 30), bar(20_000, 120_000, 0)];
-    assert.equal(leftAt(bars, rate, 5, 0), 5);
-    assert.equal(leftAt(bars, rate, 5, 2000), 3);
-    assert.equal(leftAt(bars, rate, 5, 10_000), 0);
-    assert.equal(leftAt(bars, rate, 5, 15_000), 10);
-    assert.equal(leftAt(bars, rate, 5, 30_000), 10);
-    assert.equal(leftAt(bars, rate, 5, 120_000), 0);
 });

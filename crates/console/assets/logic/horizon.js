@@ -166,24 +166,6 @@ export function backlogOf(buckets, rate, burst, due, from, end) {
     return { ...found, until: open && until > end ? null : until, lateMs: Math.round(found.peak / perMs), needed };
 }
 
-/**
- * The tasks that a queue's rate has not delivered at an instant. What falls due in a bar is spread evenly over it.
- * @param {Bar[]} bars From now on.
- * @param {{count: number, periodMs: number}} rate
- * @param {number} due Tasks that are due already.
- * @param {number} at
- */
-export function leftAt(bars, rate, due, at) {
-    let left = due;
-    for (const { from, to, tasks, expected } of bars) {
-        if (from >= at) break;
-        const end = Math.min(to, at);
-        const come = ((tasks + expected) * (end - from)) / (to - from);
-        left = Math.max(0, left + come - ((end - from) / rate.periodMs) * rate.count);
-    }
-    return Math.floor(left);
-}
-
 /** The height of a count, from 0 to 1, on a logarithmic axis that shows a single task, too. @param {number} count @param {number} most */
 export const height = (count, most) => (count <= 0 ? 0 : Math.log10(1 + count) / Math.log10(1 + Math.max(most, 9)));
 

@@ -4,12 +4,12 @@ import { html, useEffect, useRef, useState } from '../vendor/preact.js';
 import { instant, length, number, span, t } from '../i18n/index.js';
 import * as routes from '../api/routes.js';
 import { parseRate } from '../logic/duration.js';
-import { LABELS, ENDS, REACH, backlogOf, bucketFor, capacityOf, leftAt, linearBars, logBarsOf } from '../logic/horizon.js';
+import { LABELS, ENDS, REACH, backlogOf, bucketFor, capacityOf, linearBars, logBarsOf } from '../logic/horizon.js';
 import { dueBetween } from '../logic/filter.js';
 import { go, href, setQuery } from '../state/location.js';
 import { useLive } from '../state/live.js';
 import { keysAct, now } from '../state/session.js';
-import { Empty, Loaded } from '../ui/parts.js';
+import { Empty, Loaded, QueueTabs } from '../ui/parts.js';
 import { Table } from '../ui/table.js';
 import { BarChart } from '../ui/chart.js';
 
@@ -44,34 +44,31 @@ async function dueNow(signal, queue) {
 
 /**
  * Whether a queue's rate delivers what falls due in the next days, minute by minute.
- * @param {{queue: any}} props `queue` has a rate.
+ * @param {any} row The queue; nothing is asked for one without a rate, or without a queue.
  */
-export function Backlog({ queue: { queue, rate, burst, ready } }) {
+export function useBacklog(row) {
+    const rate = row?.rate ? parseRate(row.rate) : null;
     const live = useLive(
-        (signal) => routes.forecast({ queue, bucket: '1m', span: `${REACH}ms`, schedules: 'true' }, signal),
-        [queue],
-        60_000,
+        (signal) => routes.forecast({ queue: row.queue, bucket: '1m', span: `${REACH}ms`, schedules: 'true' }, signal),
+        [row?.queue],
+        rate ? 60_000 : null,
     );
-    return html`<${Loaded} live=${live}>${(/** @type {any} */ forecast) => {
-        const parsed = parseRate(rate);
-        if (!parsed) return null;
-        const begin = Math.max(now(), Date.parse(forecast.from));
-        const end = untilOf(forecast) ?? begin + REACH;
-        const found = backlogOf(forecast.buckets, parsed, burst ?? parsed.count, ready, begin, end);
+    if (!rate || !live.data) return { live, found: null, end: 0 };
+    const begin = Math.max(now(), Date.parse(live.data.from));
+    const end = untilOf(live.data) ?? begin + REACH;
+    return { live, found: backlogOf(live.data.buckets, rate, row.burst ?? rate.count, row.ready, begin, end), end };
+}
+
+/** @param {{row: any, backlog: ReturnType<typeof useBacklog>}} props */
+export const Backlog = ({ row: { rate, ready }, backlog: { live, found, end } }) => html`
+    <${Loaded} live=${live}>${() => {
         if (!found) return html`<p class="ok">${t('horizon.no_backlog', { rate, end: instant(end) })}</p>`;
         const { from, until, peak, lateMs, needed } = found;
-        const words = {
-            rate,
-            n: peak,
-            from: instant(from),
-            until: instant(until ?? end),
-            late: length(lateMs),
-            needed: needed ?? '',
-        };
+        const words = { rate, n: peak, from: instant(from), until: instant(until ?? end), late: length(lateMs) };
         if (needed === null) return html`<p class="note">${t('horizon.behind', { ...words, n: ready })}</p>`;
         return html`<p class="note wall-note">${t(until === null ? 'horizon.backlog_open' : 'horizon.backlog', words)} ${t('horizon.needed', { rate: needed })}</p>`;
-    }}<//>`;
-}
+    }}<//>
+`;
 
 /** @param {{queue: string}} props */
 function QueueChoice({ queue }) {
@@ -111,15 +108,12 @@ export function Horizon({ query }) {
                 zoomed ? zoomBars(signal, queue, from, to) : logBars(signal, queue),
                 dueNow(signal, queue),
             ]);
-            const rate = due.rate ? parseRate(due.rate) : null;
-            // A range that begins later begins with what the rate has left over by then.
-            const begin = zoomed && bars.length > 0 ? bars[0].from : 0;
-            const left = rate && begin > now() ? leftAt((await logBars(signal, queue)).bars, rate, due.due, begin) : due.due;
-            return { bars, until, ...due, left, later: begin > now() };
+            return { bars, until, ...due };
         },
         [queue, from, to],
         10_000,
     );
+    const backlog = useBacklog(live.data?.row);
     const table = query.view === 'table';
     const tableNow = useRef(table);
     tableNow.current = table;
@@ -148,9 +142,10 @@ export function Horizon({ query }) {
             <h1 tabindex="-1">${queue ? t('horizon.of', { queue }) : t('horizon.title')}</h1>
             <${QueueChoice} queue=${queue} />
         </div>
+        ${queue && html`<${QueueTabs} queue=${queue} page="horizon" />`}
         <div class="actions">
-            ${zoomed && html`<button type="button" class="primary" onClick=${() => setQuery({ from: '', to: '' }, false)}>${t('horizon.all')}</button>`}
-            ${ZOOMS.map(([word, ms]) => html`<button type="button" onClick=${() => zoom(now(), now() + ms)}>${t('horizon.next', { length: length(ms) })}</button>`)}
+            <button type="button" aria-pressed=${!zoomed} onClick=${() => setQuery({ from: '', to: '' }, false)}>${t('horizon.all')}</button>
+            ${ZOOMS.map(([word, ms]) => html`<button type="button" aria-pressed=${zoomed && Math.abs(to - from - ms) < 2000} onClick=${() => zoom(now(), now() + ms)}>${t('horizon.next', { length: length(ms) })}</button>`)}
             <button type="button" aria-pressed=${table} onClick=${() => setQuery({ view: table ? '' : 'table' }, false)}>${t('horizon.table')}</button>
         </div>
         ${!queue && live.error && /** @type {any} */ (live.error).status === 403 && html`<p class="note">${t('horizon.choose')}</p>`}
@@ -161,6 +156,9 @@ export function Horizon({ query }) {
             const expected = bars.reduce((all, bar) => all + bar.expected, 0);
             const rate = data.rate ? parseRate(data.rate) : null;
             const capacity = rate ? capacityOf(bars, rate) : null;
+            const { found } = backlog;
+            const isBehind = (/** @type {import('../logic/horizon.js').Bar} */ bar) =>
+                found?.needed && bar.tasks + bar.expected > 0 && bar.from < (found.until ?? Infinity) && bar.to > found.from;
             const at = now();
             const range = (/** @type {import('../logic/horizon.js').Bar} */ bar) =>
                 zoomed
@@ -174,7 +172,7 @@ export function Horizon({ query }) {
                 tasks: bar.tasks,
                 expected: bar.expected,
                 title: words(bar),
-                tone: /** @type {any} */ (capacity && bar.tasks + bar.expected > capacity[i] ? 'wall' : ''),
+                tone: /** @type {any} */ (isBehind(bar) ? 'wall' : ''),
                 label: zoomed ? (i % every === 0 ? label(bar.from, to - from) : '') : (LABELS.get(ENDS[i]) ?? ''),
             }));
             if (!zoomed)
@@ -233,8 +231,7 @@ export function Horizon({ query }) {
             ];
             return html`
                 <p>${summary}${zoomed ? html` <span class="dim">${span(from, to)}</span>` : ''}</p>
-                ${rate && data.later && data.left > 0 && html`<p class="dim">${t('horizon.left', { n: data.left })}</p>`}
-                ${rate && html`<${Backlog} queue=${data.row} />`}
+                ${rate && html`<${Backlog} row=${data.row} backlog=${backlog} />`}
                 ${
                     tasks + expected + data.due === 0
                         ? html`<${Empty} title=${t('horizon.none')} text=${t('horizon.none_text')} command=${routes.curl('PUT', ['v1', 'queues', queue || 'orders', 'tasks', 'order:1'], '{"delay":"15d"}')} />`

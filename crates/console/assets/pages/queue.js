@@ -11,10 +11,10 @@ import { dueBetween } from '../logic/filter.js';
 import { go, href } from '../state/location.js';
 import { useLive, useStream } from '../state/live.js';
 import { language, may } from '../state/session.js';
-import { Failure, Field, Gauge, Loaded, QueueChips, QueueTabs, Tile } from '../ui/parts.js';
+import { Failure, Field, Gauge, Loaded, Marked, QueueChips, QueueTabs, Tile } from '../ui/parts.js';
 import { Confirm, Dialog } from '../ui/dialog.js';
 import { BarChart } from '../ui/chart.js';
-import { Backlog, logBars } from './horizon.js';
+import { Backlog, logBars, useBacklog } from './horizon.js';
 import { settingWord } from './settings.js';
 
 /** @param {{queue: string, onClose: () => void, onDone: (queue: any) => void}} props */
@@ -53,6 +53,9 @@ const HoldUps = ({ queue }) => {
     return html`<ul class="holds">${found.map(({ key, values }) => html`<li>${t(key, { ...values, until: values.until ? instant(values.until) : '', n: values.ready ?? 0 })}</li>`)}</ul>`;
 };
 
+/** @param {{row: any}} props */
+const QueueBacklog = ({ row }) => html`<${Backlog} row=${row} backlog=${useBacklog(row)} />`;
+
 /** The first ready task, and why no worker has it. @param {{queue: string}} props */
 function FirstReady({ queue }) {
     const live = useLive(
@@ -66,7 +69,7 @@ function FirstReady({ queue }) {
     const first = live.data;
     return (
         first &&
-        html`<p>${t('hold.first')}: <a class="name" href=${href('task', { queue, key: first.key })}>${first.key}</a>${language.get() === 'en' ? html`. ${withInstants(first.why, instant)}` : ''}</p>`
+        html`<p>${t('hold.first')}: <a class="name" href=${href('task', { queue, key: first.key })}>${first.key}</a>${language.get() === 'en' ? html`. <${Marked} text=${withInstants(first.why, instant)} />` : ''}</p>`
     );
 }
 
@@ -128,7 +131,7 @@ export function Queue({ queue }) {
                 <h2>${t('hold.title')}</h2>
                 <${HoldUps} queue=${data} />
                 ${data.ready > 0 && html`<${FirstReady} queue=${queue} />`}
-                ${data.rate && html`<${Backlog} queue=${data} />`}
+                ${data.rate && html`<${QueueBacklog} row=${data} />`}
                 ${
                     (data.max_in_flight || data.max_backlog) &&
                     html`

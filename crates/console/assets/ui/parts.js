@@ -157,7 +157,7 @@ export const QueueTabs = ({ queue, page }) => html`
             <a href=${href(name, { queue })} aria-current=${name === page ? 'page' : undefined}>${t(word)}</a>
         `,
         )}
-        <a href=${href('horizon', {}, { queue })}>${t('horizon.title')}</a>
+        <a href=${href('horizon', {}, { queue })} aria-current=${page === 'horizon' ? 'page' : undefined}>${t('horizon.title')}</a>
     </nav>
 `;
 
