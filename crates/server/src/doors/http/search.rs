@@ -129,7 +129,7 @@ async fn of_key(call: Call) -> Result<Response, Refusal> {
     let query = TasksQuery::parse(call.query())?;
     let key = Key::new(&query.key).map_err(|error| translate::name_refused(&error))?;
     let caller = &call.caller;
-    // It is held until the client has taken the tasks.
+    // The permit is held until the client has taken the tasks.
     let permit = Arc::new(caller.app.slots.searches.enter(caller.producer()).await?);
     let (queues, mut truncated) = queues_of(caller).await?;
     let (mut tasks, mut payloads, mut steps) = (Vec::new(), 0, Steps::default());

@@ -1,4 +1,4 @@
-//! The channel of the wheel: one for all subscribers, and none while nobody looks.
+//! The channel of the wheel: one for all subscribers, and none without a subscriber.
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
