@@ -497,11 +497,12 @@ impl Queue {
     /// The wheel of the tasks in memory, to draw it. Cost: it looks at the sets of occupied slots, whatever is in the wheel.
     ///
     /// ```
-    /// use tickwheel_queue::{Put, Queue, QueueName, Timestamp};
+    /// use std::time::Duration;
+    ///
+    /// use tickwheel_queue::{Put, Queue, QueueName};
     ///
     /// let queue = Queue::options().open_memory()?;
-    /// let due_at = queue.now().saturating_plus_ms(60_000);
-    /// queue.put(Put { due_at, ..Put::without_key(&QueueName::new("mail")?) }).wait()?;
+    /// queue.put(Put::without_key(&QueueName::new("mail")?).after(Duration::from_secs(60))).wait()?;
     /// let wheel = queue.wheel().wait()?;
     /// assert_eq!(wheel.tasks, 1);
     /// assert_eq!(wheel.rings.map(|ring| ring.slot_ticks), [1, 256, 65_536, 16_777_216]);

@@ -56,7 +56,7 @@ fn the_story_follows_the_task_from_its_put_to_its_end() {
 fn a_ready_task_says_what_holds_it_up() {
     let served = Served::memory();
     served.call("PUT", TASK, r#"{"group":"g"}"#);
-    assert!(why(&served).contains("no worker is waiting"), "{}", why(&served));
+    assert!(why(&served).contains("no worker asks"), "{}", why(&served));
     served.expect(200, "POST", "/v1/queues/close/pause", "");
     assert!(why(&served).contains("its queue is paused until it is resumed"), "{}", why(&served));
     served.expect(200, "POST", "/v1/queues/close/pause", r#"{"for":"1h"}"#);
