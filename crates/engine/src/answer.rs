@@ -298,7 +298,7 @@ pub struct Stats {
     pub gone: BTreeMap<String, QueueTotals>,
     /// What happened in queues that are forgotten, together.
     pub forgotten: QueueFigures,
-    /// How many queues have appeared; no queue's [`appeared`](QueueCounts::appeared) is higher.
+    /// How many queues have appeared; no queue's [`appeared`](crate::QueueCounts::appeared) is higher.
     pub queues_appeared: u64,
     /// Puts and patches taken.
     pub scheduled_total: u64,
