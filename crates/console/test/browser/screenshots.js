@@ -13,7 +13,7 @@ const FOLDER = `${ROOT}docs/assets/console/`;
  * @type {{file: string, path: string, until: string, height: number, theme?: 'dark', language?: 'zh'}[]}
  */
 const PICTURES = [
-    { file: 'horizon.png', path: 'horizon?queue=orders%2Fclose', until: '.wall-note', height: 560 },
+    { file: 'horizon.png', path: 'horizon?queue=orders%2Fclose', until: '.wall-note', height: 690 },
     { file: 'overview-dark.png', path: '', until: 'tbody tr', height: 760, theme: 'dark' },
     { file: 'task.png', path: 'q/orders%2Fconfirm/t/order:123', until: '.payload', height: 640 },
     { file: 'dead.png', path: 'q/mail%2Fsend/dead', until: '.group', height: 640 },
