@@ -30,6 +30,9 @@ pub struct Guard {
 ///
 /// The calls of one owner, in order: `Acquire`, then any mix of `Commit` (at most one in flight) and reads, then
 /// `Release`. Replies to reads may come in any order; the reply to a commit says that it is durable as the store promises.
+///
+/// A commit has a known outcome when its reply comes. A store that loses the answer of its medium finds out first whether the commit
+/// happened, and replies later.
 pub trait ShardStore {
     /// Hands over a request. Never blocks on the disk for long; the reply comes from [`ShardStore::poll`].
     fn submit(&mut self, id: RequestId, request: Request);
@@ -61,11 +64,6 @@ pub enum Request {
         wall: Timestamp,
         /// The effects.
         batch: Batch,
-    },
-    /// After [`Reply::Unknown`]: did the commit that ends at `seq` happen?
-    Resolve {
-        /// The commit's `seq`.
-        seq: Seq,
     },
     /// Look up tasks by key or by id. Answered by [`Reply::Found`], one entry for each, in order.
     GetMany(Vec<Wanted>),
@@ -111,18 +109,11 @@ pub enum Reply {
     },
     /// A newer epoch owns the shard; nothing was written.
     Fenced,
-    /// It may be durable or not; ask with [`Request::Resolve`].
-    Unknown,
     /// To a commit: it is not acknowledged and nothing will be any more: the store is read-only from now on. Reads go on.
     /// To a read: it cannot be answered. The machine commits nothing any more; it may go on to read.
     Failed {
         /// What failed, as a sentence fragment with file and cause.
         why: String,
-    },
-    /// The answer to `Resolve`: whether that commit is durable.
-    Resolved {
-        /// Whether it is.
-        durable: bool,
     },
     /// The answer to `GetMany`.
     Found(Vec<Found>),

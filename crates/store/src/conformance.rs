@@ -705,10 +705,6 @@ fn written_leases_are_handed_on<S: ShardStore>(mut owner: Owner<S>) {
 
 fn a_released_shard_takes_no_commit<S: ShardStore>(mut owner: Owner<S>) {
     let task = owner.put(1, "q", "a", 50);
-    let reply = owner.ask(Request::Resolve { seq: Seq(1) });
-    assert!(matches!(reply, Reply::Resolved { durable: true }), "change 1 was resolved {reply:?}");
-    let reply = owner.ask(Request::Resolve { seq: Seq(2) });
-    assert!(matches!(reply, Reply::Resolved { durable: false }), "change 2 was resolved {reply:?}");
     let reply = owner.ask(Request::Release { guard: owner.acquired.guard });
     assert!(matches!(reply, Reply::Released), "Release was answered {reply:?}");
     let task = TaskEffect::Stored { task, body_known: false };

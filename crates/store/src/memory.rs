@@ -89,7 +89,6 @@ impl MemoryStore {
                 self.table.forget_until(wall);
                 Reply::Done { room: self.room }
             }
-            Request::Resolve { seq } => Reply::Resolved { durable: seq <= self.last_seq },
             Request::GetMany(wanted) => Reply::Found(wanted.iter().map(|w| self.table.find(w)).collect()),
             Request::ScanDue { after, until, max } => Reply::Page(self.table.scan_due(after, until, max)),
             Request::ScanFilter { filter, after, max } => {

@@ -21,8 +21,6 @@ pub(super) struct InFlight {
     request: RequestId,
     seq: Seq,
     slots: Vec<Slot>,
-    /// A `Resolve` is on its way: the store could not say whether the commit happened.
-    resolving: bool,
 }
 
 impl Engine {
@@ -49,7 +47,7 @@ impl Engine {
             Request::Commit { guard: self.guard, seq: sealed.seq, wall: now.wall, batch: sealed.batch };
         self.room = self.room.saturating_sub(sealed.growth);
         let request = self.request(request, out);
-        self.in_flight = Some(InFlight { request, seq: sealed.seq, slots: sealed.slots, resolving: false });
+        self.in_flight = Some(InFlight { request, seq: sealed.seq, slots: sealed.slots });
     }
 
     pub(super) fn store_replied(
@@ -71,10 +69,7 @@ impl Engine {
                 self.scanned(now, page, out);
             }
             Reply::Counts { counts, counted } => self.counted(request, counts, counted, out),
-            Reply::Done { room } => self.committed(now, request, Some(room), out),
-            Reply::Resolved { durable: true } => self.committed(now, request, None, out),
-            Reply::Resolved { durable: false } => self.fail("a commit was lost by the store"),
-            Reply::Unknown => self.resolve(request, out),
+            Reply::Done { room } => self.committed(now, request, room, out),
             Reply::Fenced => self.fail("another owner has taken the shard"),
             Reply::Failed { why } => self.request_failed(now, request, &why),
             Reply::Acquired(_) | Reply::Held | Reply::Released => {
@@ -83,12 +78,12 @@ impl Engine {
         }
     }
 
-    fn committed(&mut self, now: Now, request: RequestId, room: Option<u64>, out: &mut Vec<Effect>) {
+    fn committed(&mut self, now: Now, request: RequestId, room: u64, out: &mut Vec<Effect>) {
         let done = self.in_flight.take().expect("only a commit in flight is answered");
         assert_eq!(done.request, request, "commits are answered one by one");
         assert!(done.seq >= self.durable, "commit {} comes after {}", done.seq, self.durable);
         self.durable = done.seq;
-        self.room = room.unwrap_or(self.room);
+        self.room = room;
         self.shortage.told(self.room_left(), now);
         for slot in done.slots {
             self.settle(slot, now);
@@ -144,15 +139,6 @@ impl Engine {
         } else {
             self.fail(why);
         }
-    }
-
-    fn resolve(&mut self, request: RequestId, out: &mut Vec<Effect>) {
-        let Some(mut in_flight) = self.in_flight.take() else { return };
-        assert_eq!(in_flight.request, request, "commits are answered one by one");
-        assert!(!in_flight.resolving, "a store that answers Unknown can resolve");
-        in_flight.resolving = true;
-        in_flight.request = self.request(Request::Resolve { seq: in_flight.seq }, out);
-        self.in_flight = Some(in_flight);
     }
 
     /// The store takes no commit any more. What waits for one has an unknown outcome, and nothing is changed from now on.

@@ -269,27 +269,24 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
 
 impl<D: Disk, I: Io<D>> ShardStore for DiskStore<D, I> {
     fn submit(&mut self, id: RequestId, request: Request) {
-        let reply = match request {
+        match request {
             Request::Acquire { .. } | Request::Commit { .. } | Request::Release { .. } => {
                 self.waiting.push_back((id, request));
                 self.start_write();
-                return;
             }
-            Request::Resolve { seq } => Reply::Resolved { durable: seq <= self.end.seq },
             Request::GetMany(wanted) => {
                 let look = Look::new(wanted, &self.catalog, &self.seeds, &self.options.bounds);
-                return self.begin_read(id, What::Look(look));
+                self.begin_read(id, What::Look(look));
             }
             Request::ScanDue { .. } | Request::ScanFilter { .. } | Request::Count(_)
                 if self.parks_scans() =>
             {
-                return self.reading.parked.push_back((id, request));
+                self.reading.parked.push_back((id, request));
             }
             Request::ScanDue { .. } | Request::ScanFilter { .. } | Request::Count(_) => {
-                return self.begin_scan(id, request);
+                self.begin_scan(id, request);
             }
-        };
-        self.replies.push((id, reply));
+        }
     }
 
     fn poll(&mut self, replies: &mut Vec<(RequestId, Reply)>) {

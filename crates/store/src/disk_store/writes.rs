@@ -140,8 +140,7 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
                 // A frame without records: it says that the one before it was synced, so that a recovery will miss it.
                 pending.what = What::Release;
             }
-            Request::Resolve { .. }
-            | Request::GetMany(_)
+            Request::GetMany(_)
             | Request::Count(_)
             | Request::ScanDue { .. }
             | Request::ScanFilter { .. } => unreachable!("reads are answered at once"),
