@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
 use tickwheel_engine::{
-    Batch, Counters, Ended, Found, Guard, Key, LeaseNo, Outcome, Place, QueueName, Reply, Request, RequestId,
-    Seq, ShardStore, Task, TaskEffect, Timestamp, Wanted,
+    Batch, Counters, Ended, Found, Key, LeaseNo, Outcome, Ownership, Place, QueueName, Reply, Request,
+    RequestId, Seq, ShardStore, Task, TaskEffect, Timestamp, Wanted,
 };
 use tickwheel_store::{DiskStore, FsDisk, StoreOptions, ThreadIo};
 
@@ -20,7 +20,7 @@ use super::subject::{End, Keeper, Pending};
 pub(crate) struct Ours {
     store: DiskStore<FsDisk, ThreadIo>,
     woken: Receiver<()>,
-    guard: Guard,
+    ownership: Ownership,
     queue: QueueName,
     /// The last change.
     seq: Seq,
@@ -88,7 +88,7 @@ impl Ours {
             self.ids_reserved = (id_max + 1).next_multiple_of(ID_BLOCK);
             batch.counters = Some(Counters { ids_reserved: self.ids_reserved, ..Counters::default() });
         }
-        Ok(self.submit(Request::Commit { guard: self.guard, seq: self.seq, wall, batch }))
+        Ok(self.submit(Request::Commit { ownership: self.ownership, seq: self.seq, wall, batch }))
     }
 
     fn committed(&mut self, id: RequestId) -> anyhow::Result<()> {
@@ -109,11 +109,11 @@ impl Keeper for Ours {
             let _ = wake.send(());
         });
         let store = DiskStore::open_dir(dir, StoreOptions::new([7; 16]), notify)?;
-        let guard = Guard { shard: 0, epoch: tickwheel_engine::Epoch(0), last_seq: Seq::ZERO };
+        let ownership = Ownership { shard: 0, epoch: tickwheel_engine::Epoch(0), last_seq: Seq::ZERO };
         let mut ours = Self {
             store,
             woken,
-            guard,
+            ownership,
             queue: QueueName::new(QUEUE)?,
             seq: Seq::ZERO,
             ids_reserved: 0,
@@ -122,8 +122,8 @@ impl Keeper for Ours {
         };
         match ours.ask(Request::Acquire { shard: 0, wall })? {
             Reply::Acquired(acquired) => {
-                ours.guard = acquired.guard;
-                ours.seq = acquired.guard.last_seq;
+                ours.ownership = acquired.ownership;
+                ours.seq = acquired.ownership.last_seq;
                 ours.ids_reserved = acquired.counters.ids_reserved;
                 Ok(ours)
             }
@@ -204,7 +204,7 @@ impl Keeper for Ours {
     }
 
     fn close(mut self) -> anyhow::Result<()> {
-        match self.ask(Request::Release { guard: self.guard })? {
+        match self.ask(Request::Release { ownership: self.ownership })? {
             Reply::Released => Ok(()),
             other => bail!("a release was answered with {other:?}"),
         }

@@ -56,7 +56,7 @@ pub use schedule::{
     Which, occurrence_key,
 };
 pub use seam::{
-    Acquired, Batch, Census, Counters, Filter, Found, Grid, Guard, OwnNumbers, Page, Place, Population,
+    Acquired, Batch, Census, Counters, Filter, Found, Grid, OwnNumbers, Ownership, Page, Place, Population,
     Reply, Request, RequestId, ShardStore, TaskEffect, Wanted,
 };
 pub use settings::{QueueRecord, QueueSettings, Rate, Retention, Rule, RuleEffect, RuleName};

@@ -60,7 +60,7 @@ use crate::command::{Act, ById, Command, ListQueues};
 use crate::figures::Event;
 use crate::input::{CallId, Effect, Input, NextWake};
 use crate::name::{Key, QueueName};
-use crate::seam::{Acquired, Counters, Guard, Population, Request, RequestId, TaskEffect};
+use crate::seam::{Acquired, Counters, Ownership, Population, Request, RequestId, TaskEffect};
 use crate::settings::{Rule, RuleEffect, RuleName};
 use crate::task::{Ended, LeaseNo, Outcome, Task};
 use crate::time::{Now, Seq, Timestamp};
@@ -125,7 +125,7 @@ impl Default for EngineConfig {
 #[derive(Debug)]
 pub struct Engine {
     config: EngineConfig,
-    guard: Guard,
+    ownership: Ownership,
     secret: [u8; 16],
     entries: Entries,
     queues: Queues,
@@ -229,10 +229,10 @@ impl Engine {
                 (name, rule) => unreachable!("{name:?} is the name of another rule than {rule:?}"),
             }
         }
-        let guard = acquired.guard;
+        let ownership = acquired.ownership;
         let mut engine = Self {
             config,
-            guard,
+            ownership,
             secret: acquired.secret,
             entries: Entries::new(acquired.secret),
             queues,
@@ -249,14 +249,14 @@ impl Engine {
             overdue: VecDeque::new(),
             together: false,
             leases: BTreeMap::new(),
-            next_lease: LeaseNo::first_of(guard.epoch).next(),
+            next_lease: LeaseNo::first_of(ownership.epoch).next(),
             next_id: acquired.counters.ids_reserved.max(1),
             ids_aside: Some(acquired.counters.ids_reserved).filter(|ids| ids % IDS_ASIDE == 0).unwrap_or(0),
             importing: BTreeMap::new(),
             counters: acquired.counters,
-            applied: guard.last_seq,
+            applied: ownership.last_seq,
             ready_before: acquired.last_wall,
-            durable: guard.last_seq,
+            durable: ownership.last_seq,
             filling: Filling::default(),
             in_flight: None,
             room: acquired.room,
@@ -376,8 +376,8 @@ impl Engine {
 
     /// The right to commit that this machine holds.
     #[must_use]
-    pub fn guard(&self) -> Guard {
-        self.guard
+    pub fn ownership(&self) -> Ownership {
+        self.ownership
     }
 
     /// Tasks that have become ready because their instant came, since the start.

@@ -17,7 +17,7 @@ pub struct RequestId(pub u64);
 
 /// The right to commit to a shard, and the state it was left in.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub struct Guard {
+pub struct Ownership {
     /// Which shard.
     pub shard: u32,
     /// This ownership; commits of an older one are [`Reply::Fenced`].
@@ -57,7 +57,7 @@ pub enum Request {
     /// Make these effects durable, all or none.
     Commit {
         /// From `Acquire`.
-        guard: Guard,
+        ownership: Ownership,
         /// The last change in the batch; the previous commit's is the change before its first.
         seq: Seq,
         /// The wall clock now, for the record.
@@ -91,7 +91,7 @@ pub enum Request {
     /// Give the shard up: everything is durable and closed when the reply comes.
     Release {
         /// From `Acquire`.
-        guard: Guard,
+        ownership: Ownership,
     },
 }
 
@@ -134,7 +134,7 @@ pub enum Reply {
 #[derive(Clone, Debug)]
 pub struct Acquired {
     /// The right to commit.
-    pub guard: Guard,
+    pub ownership: Ownership,
     /// The latest wall instant in the records; [`Timestamp::EPOCH`] in a new shard.
     pub last_wall: Timestamp,
     /// The durable counters.

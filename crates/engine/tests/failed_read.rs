@@ -1,16 +1,16 @@
 //! A store that cannot read what it has.
 
 use tickwheel_engine::{
-    Acquired, Answer, CallId, Command, Counters, Due, Effect, Engine, EngineConfig, Epoch, Get, Guard, Input,
-    Key, List, Now, Page, Put, QueueName, Reply, Request, RequestId, Seq, Timestamp,
+    Acquired, Answer, CallId, Command, Counters, Due, Effect, Engine, EngineConfig, Epoch, Get, Input, Key,
+    List, Now, Ownership, Page, Put, QueueName, Reply, Request, RequestId, Seq, Timestamp,
 };
 
 const NOW: Now = Now { mono_ns: 0, wall: Timestamp::EPOCH, wall_sub_ns: 0 };
 
 fn engine() -> Engine {
-    let guard = Guard { shard: 0, epoch: Epoch(1), last_seq: Seq::ZERO };
+    let ownership = Ownership { shard: 0, epoch: Epoch(1), last_seq: Seq::ZERO };
     let acquired = Acquired {
-        guard,
+        ownership,
         last_wall: Timestamp::EPOCH,
         counters: Counters::default(),
         secret: [7; 16],

@@ -2,8 +2,8 @@
 
 use tickwheel_engine::{
     Acquired, Answer, CallId, ChangeJob, Command, Counters, Due, Effect, Engine, EngineConfig, Epoch, Found,
-    Guard, Input, JobError, Key, Now, Page, Put, PutError, QueueName, Reply, Request, RequestId, RoomPace,
-    Seq, Timestamp, Unavailable,
+    Input, JobError, Key, Now, Ownership, Page, Put, PutError, QueueName, Reply, Request, RequestId,
+    RoomPace, Seq, Timestamp, Unavailable,
 };
 
 const NOW: Now = Now { mono_ns: 0, wall: Timestamp::EPOCH, wall_sub_ns: 0 };
@@ -19,7 +19,7 @@ struct World {
 impl World {
     fn new(room: u64) -> Self {
         let acquired = Acquired {
-            guard: Guard { shard: 0, epoch: Epoch(1), last_seq: Seq::ZERO },
+            ownership: Ownership { shard: 0, epoch: Epoch(1), last_seq: Seq::ZERO },
             last_wall: Timestamp::EPOCH,
             counters: Counters::default(),
             secret: [7; 16],

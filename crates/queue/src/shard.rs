@@ -120,7 +120,7 @@ impl<S: ShardStore> Shard<S> {
                     let Phase::Running(engine) = phase else {
                         unreachable!("only a running machine stops, not one that is {}", phase.name())
                     };
-                    self.store.submit(OWN_REQUEST, Request::Release { guard: engine.guard() });
+                    self.store.submit(OWN_REQUEST, Request::Release { ownership: engine.ownership() });
                     self.phase = Phase::Releasing(engine);
                 }
             }

@@ -7,8 +7,8 @@ use crate::disk_store::DiskStore;
 use crate::io::Io;
 use crate::table::Table;
 use tickwheel_engine::{
-    Acquired, Batch, Body, Census, Counters, Dead, Death, Ended, Epoch, Filter, Found, Grid, Guard, Key,
-    LeaseNo, Outcome, OwnNumbers, PRIORITY_DEFAULT, Page, Place, Population, QueueName, QueueRecord,
+    Acquired, Batch, Body, Census, Counters, Dead, Death, Ended, Epoch, Filter, Found, Grid, Key, LeaseNo,
+    Outcome, OwnNumbers, Ownership, PRIORITY_DEFAULT, Page, Place, Population, QueueName, QueueRecord,
     QueueSettings, Reply, Request, RequestId, Rule, RuleEffect, RuleName, Seq, ShardStore, StoredLease, Task,
     TaskEffect, Timestamp, Wanted,
 };
@@ -241,7 +241,7 @@ impl<S: ShardStore> Owner<S> {
     pub fn acquire(mut store: S) -> Self {
         let reply = ask(&mut store, 0, Request::Acquire { shard: 0, wall: at(1_000) });
         let Reply::Acquired(acquired) = reply else { panic!("Acquire was answered {reply:?}") };
-        let seq = acquired.guard.last_seq;
+        let seq = acquired.ownership.last_seq;
         Self { store, acquired, seq, asked: 0 }
     }
 
@@ -269,15 +269,15 @@ impl<S: ShardStore> Owner<S> {
         counted(&mut self.store, census)
     }
 
-    /// Commits effects under the guard.
+    /// Commits effects under the ownership.
     pub fn commit(&mut self, effects: Vec<TaskEffect>) -> Reply {
-        self.commit_batch(self.acquired.guard, Batch { effects, ..Batch::default() })
+        self.commit_batch(self.acquired.ownership, Batch { effects, ..Batch::default() })
     }
 
-    fn commit_batch(&mut self, guard: Guard, batch: Batch) -> Reply {
+    fn commit_batch(&mut self, ownership: Ownership, batch: Batch) -> Reply {
         let seq = batch.effects.iter().map(TaskEffect::seq).max().unwrap_or(self.seq).max(self.seq);
         self.seq = seq;
-        self.ask(Request::Commit { guard, seq, wall: at(2_000), batch })
+        self.ask(Request::Commit { ownership, seq, wall: at(2_000), batch })
     }
 
     fn done(&mut self, effects: Vec<TaskEffect>) {
@@ -354,7 +354,7 @@ pub fn ask<S: ShardStore>(store: &mut S, id: u64, request: Request) -> Reply {
 fn a_new_shard_is_empty<S: ShardStore>(mut owner: Owner<S>) {
     let acquired = &owner.acquired;
     assert_eq!(acquired.secret, Setup::default().secret);
-    assert_eq!(acquired.guard.last_seq, Seq::ZERO);
+    assert_eq!(acquired.ownership.last_seq, Seq::ZERO);
     assert_eq!(acquired.last_wall, Timestamp::EPOCH);
     assert_eq!(acquired.counters, Counters::default());
     assert_eq!(acquired.queues, Vec::new());
@@ -608,11 +608,11 @@ fn a_commit_applied_twice_changes_nothing<S: ShardStore>(mut owner: Owner<S>) {
 
 fn an_older_epoch_is_fenced<S: ShardStore>(mut owner: Owner<S>) {
     owner.put(1, "q", "a", 50);
-    let old = owner.acquired.guard;
+    let old = owner.acquired.ownership;
     let reply = owner.ask(Request::Acquire { shard: 0, wall: at(5_000) });
     let Reply::Acquired(acquired) = reply else { panic!("a second Acquire was answered {reply:?}") };
-    assert!(acquired.guard.epoch > old.epoch, "{} is not after {}", acquired.guard.epoch, old.epoch);
-    assert_eq!(acquired.guard.last_seq, Seq(1));
+    assert!(acquired.ownership.epoch > old.epoch, "{} is not after {}", acquired.ownership.epoch, old.epoch);
+    assert_eq!(acquired.ownership.last_seq, Seq(1));
     assert_eq!(acquired.queues, [(queue_name("q"), Population { live: 1, dead: 0 })]);
     let task = Arc::new(sample_task(2, 2, "q", "b", 1));
     let effects = vec![TaskEffect::Stored { task, body_known: false }];
@@ -620,20 +620,20 @@ fn an_older_epoch_is_fenced<S: ShardStore>(mut owner: Owner<S>) {
     let reply = owner.commit_batch(old, batch.clone());
     assert!(matches!(reply, Reply::Fenced), "an old epoch was answered {reply:?}");
     assert_eq!(owner.find(vec![Wanted::Id(2)]), [Found::Absent]);
-    let reply = owner.ask(Request::Release { guard: old });
+    let reply = owner.ask(Request::Release { ownership: old });
     assert!(matches!(reply, Reply::Fenced), "an old epoch was answered {reply:?}");
-    let reply = owner.commit_batch(acquired.guard, batch);
+    let reply = owner.commit_batch(acquired.ownership, batch);
     assert!(matches!(reply, Reply::Done { .. }), "the new epoch was answered {reply:?}");
 }
 
 fn counters_only_rise<S: ShardStore>(mut owner: Owner<S>) {
-    let guard = owner.acquired.guard;
+    let ownership = owner.acquired.ownership;
     for (ids_reserved, number) in [(100, 7), (50, 4_500), (60, 5)] {
         let batch = Batch {
             counters: Some(Counters { ids_reserved, own_numbers: [number].into_iter().collect() }),
             ..Batch::default()
         };
-        let reply = owner.commit_batch(guard, batch);
+        let reply = owner.commit_batch(ownership, batch);
         assert!(matches!(reply, Reply::Done { .. }), "counters alone were answered {reply:?}");
     }
     let again = Owner::acquire(owner.into_store());
@@ -668,7 +668,7 @@ fn standing(effects: &[RuleEffect]) -> Vec<(RuleName, Arc<Rule>)> {
 }
 
 fn the_last_rule_of_a_name_stands<S: ShardStore>(mut owner: Owner<S>) {
-    let guard = owner.acquired.guard;
+    let ownership = owner.acquired.ownership;
     assert_eq!(owner.acquired.rules, []);
     let gone = (RuleName::Queue(queue_name("b")), None);
     let (a, b, c) = (sample_rule("a", 1), sample_rule("b", 2), sample_rule("c/d", 3));
@@ -677,7 +677,7 @@ fn the_last_rule_of_a_name_stands<S: ShardStore>(mut owner: Owner<S>) {
     for rules in
         [first, vec![sample_rule("a", 9), gone, job.clone()], vec![a.clone(), (RuleName::Job(7), None)]]
     {
-        let reply = owner.commit_batch(guard, Batch { rules, ..Batch::default() });
+        let reply = owner.commit_batch(ownership, Batch { rules, ..Batch::default() });
         assert!(matches!(reply, Reply::Done { .. }), "rules alone were answered {reply:?}");
     }
     let again = Owner::acquire(owner.into_store());
@@ -705,7 +705,7 @@ fn written_leases_are_handed_on<S: ShardStore>(mut owner: Owner<S>) {
 
 fn a_released_shard_takes_no_commit<S: ShardStore>(mut owner: Owner<S>) {
     let task = owner.put(1, "q", "a", 50);
-    let reply = owner.ask(Request::Release { guard: owner.acquired.guard });
+    let reply = owner.ask(Request::Release { ownership: owner.acquired.ownership });
     assert!(matches!(reply, Reply::Released), "Release was answered {reply:?}");
     let task = TaskEffect::Stored { task, body_known: false };
     let reply = owner.commit(vec![task]);
@@ -715,7 +715,7 @@ fn a_released_shard_takes_no_commit<S: ShardStore>(mut owner: Owner<S>) {
 fn survives<M: Maker>(maker: &mut M, release: bool) {
     let setup = Setup::default();
     let mut owner = Owner::acquire(maker.create(&setup));
-    let epoch = owner.acquired.guard.epoch;
+    let epoch = owner.acquired.ownership.epoch;
     let kept = owner.put(1, "q", "kept", 50);
     let gone = owner.put(2, "q", "gone", 60);
     let gone = owner.end(&gone, Outcome::Done(LeaseNo(9)));
@@ -727,20 +727,20 @@ fn survives<M: Maker>(maker: &mut M, release: bool) {
     patched.due_at = at(70);
     let patched = Arc::new(patched);
     owner.done(vec![TaskEffect::Stored { task: Arc::clone(&patched), body_known: true }]);
-    let guard = owner.acquired.guard;
+    let ownership = owner.acquired.ownership;
     let counters = Counters { ids_reserved: 77, own_numbers: OwnNumbers::ALL };
     let rules = [sample_rule("held", 3), sample_job(5, &[0, 255, 10])];
     let batch = Batch { counters: Some(counters), rules: rules.to_vec(), ..Batch::default() };
-    owner.commit_batch(guard, batch);
+    owner.commit_batch(ownership, batch);
     if release {
-        let reply = owner.ask(Request::Release { guard });
+        let reply = owner.ask(Request::Release { ownership });
         assert!(matches!(reply, Reply::Released), "Release was answered {reply:?}");
     }
 
     for times in 1..4 {
         owner = Owner::acquire(maker.reopen(&setup, owner.into_store()));
-        assert!(owner.acquired.guard.epoch.0 >= epoch.0 + times, "the epoch does not rise");
-        assert_eq!(owner.acquired.guard.last_seq, patched.seq);
+        assert!(owner.acquired.ownership.epoch.0 >= epoch.0 + times, "the epoch does not rise");
+        assert_eq!(owner.acquired.ownership.last_seq, patched.seq);
         assert_eq!(owner.acquired.counters, counters);
         assert_eq!(owner.acquired.rules, standing(&rules));
         assert_eq!(owner.acquired.secret, setup.secret);

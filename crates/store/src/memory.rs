@@ -1,6 +1,6 @@
 //! The store that forgets.
 
-use tickwheel_engine::{Acquired, Epoch, Guard, Reply, Request, RequestId, Seq, ShardStore, Timestamp};
+use tickwheel_engine::{Acquired, Epoch, Ownership, Reply, Request, RequestId, Seq, ShardStore, Timestamp};
 
 use crate::history::HistoryLimits;
 use crate::table::Table;
@@ -70,8 +70,8 @@ impl MemoryStore {
     fn answer(&mut self, request: Request) -> Reply {
         match request {
             Request::Acquire { shard, wall } => self.acquire(shard, wall),
-            Request::Commit { guard, seq, wall, batch } => {
-                if !self.owns(guard) {
+            Request::Commit { ownership, seq, wall, batch } => {
+                if !self.owns(ownership) {
                     return Reply::Fenced;
                 }
                 assert!(
@@ -98,8 +98,8 @@ impl MemoryStore {
                 let (counts, counted) = self.table.count(&census);
                 Reply::Counts { counts, counted }
             }
-            Request::Release { guard } => {
-                if !self.owns(guard) {
+            Request::Release { ownership } => {
+                if !self.owns(ownership) {
                     return Reply::Fenced;
                 }
                 self.owned = false;
@@ -117,7 +117,7 @@ impl MemoryStore {
         let last_wall = self.last_wall;
         self.last_wall = last_wall.max(wall);
         Reply::Acquired(Acquired {
-            guard: Guard { shard, epoch: self.epoch, last_seq: self.last_seq },
+            ownership: Ownership { shard, epoch: self.epoch, last_seq: self.last_seq },
             last_wall,
             counters: self.table.counters(),
             secret: self.secret,
@@ -128,8 +128,8 @@ impl MemoryStore {
         })
     }
 
-    fn owns(&self, guard: Guard) -> bool {
-        self.owned && guard.shard == 0 && guard.epoch == self.epoch
+    fn owns(&self, ownership: Ownership) -> bool {
+        self.owned && ownership.shard == 0 && ownership.epoch == self.epoch
     }
 }
 

@@ -26,13 +26,14 @@ impl Life {
         options.bounds = bounds;
         let disk = FsDisk::new(dir).expect("a directory");
         let owner = Owner::acquire(DiskStore::open(disk, InlineIo::new(), options).expect("it opens"));
-        Self { seq: owner.acquired.guard.last_seq.0, owner, due: Vec::new() }
+        Self { seq: owner.acquired.ownership.last_seq.0, owner, due: Vec::new() }
     }
 
     fn commit(&mut self, effects: Vec<TaskEffect>) {
-        let guard = self.owner.acquired.guard;
+        let ownership = self.owner.acquired.ownership;
         let batch = Batch { effects, ..Batch::default() };
-        let reply = self.owner.ask(Request::Commit { guard, seq: Seq(self.seq), wall: at(START_MS), batch });
+        let reply =
+            self.owner.ask(Request::Commit { ownership, seq: Seq(self.seq), wall: at(START_MS), batch });
         assert!(matches!(reply, Reply::Done { .. }), "{reply:?}");
     }
 

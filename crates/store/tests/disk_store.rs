@@ -169,8 +169,8 @@ fn what_a_queue_remembers_by_its_own_rule_survives_a_checkpoint() {
     let rules = vec![(name, Some(Arc::new(Rule::Queue(record))))];
     let commit = |owner: &mut Owner<DiskStore<FsDisk, InlineIo<FsDisk>>>, seq: u64, batch: Batch| {
         let wall = Timestamp::from_ms(2_000).expect("after 1970");
-        let guard = owner.acquired.guard;
-        let reply = owner.ask(Request::Commit { guard, seq: Seq(seq), wall, batch });
+        let ownership = owner.acquired.ownership;
+        let reply = owner.ask(Request::Commit { ownership, seq: Seq(seq), wall, batch });
         assert!(matches!(reply, Reply::Done { .. }), "{reply:?}");
     };
     commit(&mut owner, 0, Batch { rules, ..Batch::default() });

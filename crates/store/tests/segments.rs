@@ -46,7 +46,7 @@ impl Life {
 
     fn of(store: Store, wall_ms: i64) -> Self {
         let owner = Owner::acquire(store);
-        let seq = owner.acquired.guard.last_seq.0;
+        let seq = owner.acquired.ownership.last_seq.0;
         Self { owner, wall_ms, seq }
     }
 
@@ -55,10 +55,10 @@ impl Life {
     }
 
     fn commit(&mut self, effects: Vec<TaskEffect>) {
-        let guard = self.owner.acquired.guard;
+        let ownership = self.owner.acquired.ownership;
         let wall = Timestamp::from_ms(self.wall_ms).expect("after 1970");
         let batch = Batch { effects, ..Batch::default() };
-        let reply = self.owner.ask(Request::Commit { guard, seq: Seq(self.seq), wall, batch });
+        let reply = self.owner.ask(Request::Commit { ownership, seq: Seq(self.seq), wall, batch });
         assert!(matches!(reply, Reply::Done { .. }), "{reply:?}");
     }
 

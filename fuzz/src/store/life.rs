@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use tickwheel_engine::{
-    Batch, Body, Counters, Ended, Epoch, Extra, Found, Group, Guard, Key, LeaseNo, Outcome, Place, QueueName,
-    Reply, Request, RequestId, Seq, ShardStore, StoredLease, Tag, Task, TaskEffect, Timestamp, Wanted,
+    Batch, Body, Counters, Ended, Epoch, Extra, Found, Group, Key, LeaseNo, Outcome, Ownership, Place,
+    QueueName, Reply, Request, RequestId, Seq, ShardStore, StoredLease, Tag, Task, TaskEffect, Timestamp,
+    Wanted,
 };
 use tickwheel_store::salvage::{Report, read, write_as};
 use tickwheel_store::{DiskStore, HistoryLimits, InlineIo, OpenError, RecoveryReport, StoreOptions, Table};
@@ -44,7 +45,7 @@ fn options() -> StoreOptions {
 /// A store that is open.
 pub(super) struct Life {
     store: DiskStore<MemDisk, InlineIo<MemDisk>>,
-    guard: Option<Guard>,
+    ownership: Option<Ownership>,
     /// The last change.
     pub(super) seq: u64,
     pub(super) wall: Timestamp,
@@ -54,7 +55,7 @@ impl Life {
     pub(super) fn open(disk: &MemDisk) -> Result<Self, OpenError> {
         let store = DiskStore::open(disk.clone(), InlineIo::new(), options())?;
         let start = Timestamp::from_ms(START_MS).expect("after 1970");
-        Ok(Self { wall: store.last_wall().max(start), store, guard: None, seq: 0 })
+        Ok(Self { wall: store.last_wall().max(start), store, ownership: None, seq: 0 })
     }
 
     /// A new directory of what can be read of a damaged one.
@@ -79,8 +80,8 @@ impl Life {
     pub(super) fn acquire(&mut self) -> Result<(), String> {
         match self.ask(Request::Acquire { shard: 0, wall: self.wall }) {
             Reply::Acquired(acquired) => {
-                self.seq = acquired.guard.last_seq.0;
-                self.guard = Some(acquired.guard);
+                self.seq = acquired.ownership.last_seq.0;
+                self.ownership = Some(acquired.ownership);
                 Ok(())
             }
             Reply::Failed { why } => Err(why),
@@ -89,8 +90,8 @@ impl Life {
     }
 
     pub(super) fn release(&mut self) {
-        let guard = self.guard.take().expect("it was acquired");
-        let reply = self.ask(Request::Release { guard });
+        let ownership = self.ownership.take().expect("it was acquired");
+        let reply = self.ask(Request::Release { ownership });
         assert!(matches!(reply, Reply::Released), "Release was answered {reply:?}");
     }
 
@@ -103,9 +104,9 @@ impl Life {
         effects: Vec<TaskEffect>,
         counters: Option<Counters>,
     ) -> Result<(), String> {
-        let guard = self.guard.expect("it was acquired");
+        let ownership = self.ownership.expect("it was acquired");
         let batch = Batch { effects, counters, ..Batch::default() };
-        match self.ask(Request::Commit { guard, seq: Seq(self.seq), wall: self.wall, batch }) {
+        match self.ask(Request::Commit { ownership, seq: Seq(self.seq), wall: self.wall, batch }) {
             Reply::Done { .. } => Ok(()),
             Reply::Failed { why } => Err(why),
             other => panic!("a commit was answered {other:?}"),

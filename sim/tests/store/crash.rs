@@ -30,17 +30,17 @@ impl Life {
 /// Acquires the shard, commits `batches` random batches and lets the background work between them.
 fn live(store: &mut Store, start: &Model, batches: usize, rng: &mut Rng) -> Life {
     let mut done = start.clone();
-    let Ok(guard) = acquire(store) else {
+    let Ok(ownership) = acquire(store) else {
         return Life { acquired: false, ..Life::ended(&done, None) };
     };
-    assert_eq!(guard.last_seq.0, done.seq, "the next change would not follow the last");
+    assert_eq!(ownership.last_seq.0, done.seq, "the next change would not follow the last");
     for _ in 0..batches {
         let (next, batch) = done.batch(rng);
-        match commit(store, guard, next.seq, batch.clone()) {
+        match commit(store, ownership, next.seq, batch.clone()) {
             Came::Reply(Reply::Done { .. }) => done = next,
             Came::Reply(Reply::Failed { .. }) => {
                 // All later commits must fail too, even if the disk works again.
-                let again = commit(store, guard, next.seq, batch);
+                let again = commit(store, ownership, next.seq, batch);
                 assert!(
                     matches!(again, Came::Reply(Reply::Failed { .. })),
                     "a failed store answered {again:?}"
@@ -58,7 +58,7 @@ fn live(store: &mut Store, start: &Model, batches: usize, rng: &mut Rng) -> Life
     assert_eq!(done.difference(&contents(store)), None);
     // If the disk was full for one call, the store has asked for the free bytes again since. An empty commit returns them.
     rest(store, 100);
-    match commit(store, guard, done.seq, Batch::default()) {
+    match commit(store, ownership, done.seq, Batch::default()) {
         Came::Reply(Reply::Done { room }) => assert!(room > 0, "no room on an empty disk"),
         Came::Reply(Reply::Failed { .. }) => return Life::ended(&done, None),
         other => panic!("a commit of nothing was answered {other:?}"),
@@ -171,9 +171,9 @@ fn crashes_in_lives_and_in_recoveries() {
                 life = next;
             }
             if rng.chance(30) && life.whole {
-                let guard = acquire(&mut store).ok();
-                if let Some(guard) = guard {
-                    drop(ask(&mut store, Request::Release { guard }));
+                let ownership = acquire(&mut store).ok();
+                if let Some(ownership) = ownership {
+                    drop(ask(&mut store, Request::Release { ownership }));
                 }
             }
             drop(store);
@@ -295,15 +295,15 @@ fn a_release_always_comes_to_its_end() {
         let mut rng = Rng::new(seed);
         let commits = rng.below(20);
         let mut store = open(&disk).expect("a new disk opens");
-        let guard = acquire(&mut store).expect("it can be had");
+        let ownership = acquire(&mut store).expect("it can be had");
         let mut model = Model::default();
         for _ in 0..commits {
             let (next, batch) = model.batch(&mut rng);
-            let reply = commit(&mut store, guard, next.seq, batch);
+            let reply = commit(&mut store, ownership, next.seq, batch);
             assert!(matches!(reply, Came::Reply(Reply::Done { .. })), "after {commits} commits: {reply:?}");
             model = next;
         }
-        let reply = ask(&mut store, Request::Release { guard });
+        let reply = ask(&mut store, Request::Release { ownership });
         assert!(matches!(reply, Came::Reply(Reply::Released)), "after {commits} commits: {reply:?}");
         drop(store);
         disk.crash(&mut rng);

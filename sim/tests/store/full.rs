@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use tickwheel_engine::{Batch, Ended, Guard, LeaseNo, Outcome, Reply, Seq, Task, TaskEffect, Timestamp};
+use tickwheel_engine::{Batch, Ended, LeaseNo, Outcome, Ownership, Reply, Seq, Task, TaskEffect, Timestamp};
 use tickwheel_sim::disk::SimDisk;
 use tickwheel_store::conformance::sample_task;
 use tickwheel_store::salvage::{Report, WriteError, read, write_as};
@@ -12,7 +12,7 @@ use crate::world::{Came, Store, acquire, commit, contents, open, options, rest};
 
 struct Owner {
     store: Store,
-    guard: Guard,
+    ownership: Ownership,
     seq: u64,
     live: Vec<Arc<Task>>,
     room: u64,
@@ -24,14 +24,14 @@ const GROWTH: u64 = 700;
 impl Owner {
     fn new(disk: &SimDisk) -> Self {
         let mut store = open(disk).expect("it opens");
-        let guard = acquire(&mut store).expect("it can be had");
-        let mut owner = Self { store, guard, seq: guard.last_seq.0, live: Vec::new(), room: 0 };
+        let ownership = acquire(&mut store).expect("it can be had");
+        let mut owner = Self { store, ownership, seq: ownership.last_seq.0, live: Vec::new(), room: 0 };
         owner.look();
         owner
     }
 
     fn commit(&mut self, effects: Vec<TaskEffect>) {
-        match commit(&mut self.store, self.guard, self.seq, Batch { effects, ..Batch::default() }) {
+        match commit(&mut self.store, self.ownership, self.seq, Batch { effects, ..Batch::default() }) {
             Came::Reply(Reply::Done { room }) => self.room = room,
             other => panic!("a commit with {} live tasks was answered {other:?}", self.live.len()),
         }

@@ -18,11 +18,11 @@ fn open(disk: &SimDisk, level: AckLevel, story: &str) -> Store {
 
 /// Commits random batches. Returns the state before them and the state after each of them.
 fn live(store: &mut Store, start: &Model, rng: &mut Rng) -> Vec<Model> {
-    let guard = acquire(store).expect("it can be had");
+    let ownership = acquire(store).expect("it can be had");
     let mut states = vec![start.clone()];
     for _ in 0..rng.between(1, 40) {
         let (next, batch) = states[states.len() - 1].batch(rng);
-        let reply = commit(store, guard, next.seq, batch);
+        let reply = commit(store, ownership, next.seq, batch);
         assert!(matches!(reply, Came::Reply(Reply::Done { .. })), "{reply:?}");
         states.push(next);
         if rng.chance(40) {

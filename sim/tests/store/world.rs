@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tickwheel_engine::{
-    Batch, Body, Counters, Ended, Guard, LeaseNo, Outcome, Reply, Request, RequestId, Rule, RuleName, Seq,
-    ShardStore, Task, TaskEffect, Timestamp,
+    Batch, Body, Counters, Ended, LeaseNo, Outcome, Ownership, Reply, Request, RequestId, Rule, RuleName,
+    Seq, ShardStore, Task, TaskEffect, Timestamp,
 };
 use tickwheel_sim::disk::SimDisk;
 use tickwheel_sim::rng::Rng;
@@ -235,18 +235,18 @@ pub(crate) fn ask(store: &mut Store, request: Request) -> Came {
     Came::Nothing
 }
 
-pub(crate) fn acquire(store: &mut Store) -> Result<Guard, String> {
+pub(crate) fn acquire(store: &mut Store) -> Result<Ownership, String> {
     let wall = Timestamp::from_ms(1_000).expect("not negative");
     match ask(store, Request::Acquire { shard: 0, wall }) {
-        Came::Reply(Reply::Acquired(acquired)) => Ok(acquired.guard),
+        Came::Reply(Reply::Acquired(acquired)) => Ok(acquired.ownership),
         Came::Reply(Reply::Failed { why }) => Err(why),
         other => panic!("Acquire was answered {other:?}"),
     }
 }
 
-pub(crate) fn commit(store: &mut Store, guard: Guard, seq: u64, batch: Batch) -> Came {
+pub(crate) fn commit(store: &mut Store, ownership: Ownership, seq: u64, batch: Batch) -> Came {
     let wall = Timestamp::from_ms(wall_ms(seq)).expect("not negative");
-    ask(store, Request::Commit { guard, seq: Seq(seq), wall, batch })
+    ask(store, Request::Commit { ownership, seq: Seq(seq), wall, batch })
 }
 
 /// Polls the store `polls` times, so that the background work goes on. No answer may come.

@@ -43,8 +43,12 @@ impl Engine {
         let asks = core::mem::take(&mut self.ask_room);
         let sealed = self.filling.next_sealed().or_else(|| asks.then(|| Sealed::nothing(self.durable)));
         let Some(sealed) = sealed else { return };
-        let request =
-            Request::Commit { guard: self.guard, seq: sealed.seq, wall: now.wall, batch: sealed.batch };
+        let request = Request::Commit {
+            ownership: self.ownership,
+            seq: sealed.seq,
+            wall: now.wall,
+            batch: sealed.batch,
+        };
         self.room = self.room.saturating_sub(sealed.growth);
         let request = self.request(request, out);
         self.in_flight = Some(InFlight { request, seq: sealed.seq, slots: sealed.slots });

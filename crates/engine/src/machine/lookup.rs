@@ -357,6 +357,6 @@ impl Engine {
 
     /// Whether a stop of the life just before this one wrote a lease of the task down.
     pub(super) fn goes_on(&self, task: &Task) -> bool {
-        task.lease.is_some_and(|lease| lease.written_in.0 + 1 == self.guard.epoch.0)
+        task.lease.is_some_and(|lease| lease.written_in.0 + 1 == self.ownership.epoch.0)
     }
 }

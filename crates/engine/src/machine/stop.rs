@@ -35,7 +35,7 @@ impl Engine {
         let At::Leased(held) = &self.entries.get(slot).at else {
             unreachable!("only a leased task has a lease")
         };
-        let lease = StoredLease { no: held.no, until: held.until, written_in: self.guard.epoch };
+        let lease = StoredLease { no: held.no, until: held.until, written_in: self.ownership.epoch };
         // The fence must let this very token pass.
         self.record(slot, |task| {
             task.lease = Some(lease);

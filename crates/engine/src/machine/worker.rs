@@ -222,8 +222,8 @@ impl Engine {
         self.leave_line(slot);
         let no = self.next_lease;
         self.next_lease = no.next();
-        assert_eq!(self.next_lease.epoch(), self.guard.epoch, "an epoch has fewer than 2^40 leases");
-        if self.entries.get(slot).task.lease_fence.epoch() != self.guard.epoch {
+        assert_eq!(self.next_lease.epoch(), self.ownership.epoch, "an epoch has fewer than 2^40 leases");
+        if self.entries.get(slot).task.lease_fence.epoch() != self.ownership.epoch {
             // A worker of an earlier life may hold a token of this task. From the moment somebody else gets it that token
             // is void, so this is written down, and the delivery waits for it.
             self.record(slot, |task| {
@@ -414,7 +414,7 @@ impl Engine {
             // and its owner left it as it was: either would have raised the fence.
             At::Far | At::Waiting(_) | At::Rewound if entry.is_dead() => false,
             At::Far | At::Waiting(_) | At::Rewound | At::Ready { .. } => {
-                no >= entry.task.lease_fence && no.epoch() < self.guard.epoch
+                no >= entry.task.lease_fence && no.epoch() < self.ownership.epoch
             }
         };
         if !speaks {

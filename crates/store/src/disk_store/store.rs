@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use tickwheel_engine::{
-    Counters, Ended, Epoch, Guard, Population, QueueName, Reply, Request, RequestId, Rule, RuleName, Seq,
+    Counters, Ended, Epoch, Ownership, Population, QueueName, Reply, Request, RequestId, Rule, RuleName, Seq,
     ShardStore, Timestamp,
 };
 
@@ -184,8 +184,8 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
         self.active.is_some() || reads || self.upkeep.is_working() || !self.replies.is_empty()
     }
 
-    pub(super) fn owns(&self, guard: Guard) -> bool {
-        self.owned && guard.shard == 0 && guard.epoch == self.epoch
+    pub(super) fn owns(&self, ownership: Ownership) -> bool {
+        self.owned && ownership.shard == 0 && ownership.epoch == self.epoch
     }
 
     pub(super) fn send(&mut self, lane: Lane, mut calls: Vec<Call>) -> JobId {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tickwheel_engine::{
-    Acquired, Batch, Epoch, Found, Guard, Reply, Request, RequestId, Seq, TaskEffect, Timestamp, Wanted,
+    Acquired, Batch, Epoch, Found, Ownership, Reply, Request, RequestId, Seq, TaskEffect, Timestamp, Wanted,
 };
 
 use super::look::Look;
@@ -119,8 +119,8 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
                     pending.bytes.extend_from_slice(ops);
                 }
             }
-            Request::Commit { guard, seq, wall, batch } => {
-                if !self.owns(guard) {
+            Request::Commit { ownership, seq, wall, batch } => {
+                if !self.owns(ownership) {
                     return Err(Box::new(Reply::Fenced));
                 }
                 let last = self.end.seq;
@@ -133,8 +133,8 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
                 pending.what = What::Commit(batch);
                 self.encode(&mut pending);
             }
-            Request::Release { guard } => {
-                if !self.owns(guard) {
+            Request::Release { ownership } => {
+                if !self.owns(ownership) {
                     return Err(Box::new(Reply::Fenced));
                 }
                 // A frame without records: it says that the one before it was synced, so that a recovery will miss it.
@@ -288,7 +288,7 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
             Found::Ended(_) | Found::Absent => None,
         });
         let acquired = Acquired {
-            guard: Guard { shard: 0, epoch: self.epoch, last_seq: self.end.seq },
+            ownership: Ownership { shard: 0, epoch: self.epoch, last_seq: self.end.seq },
             last_wall,
             counters: self.catalog.counters(),
             secret: self.secret,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tickwheel_engine::{
-    Batch, Cadence, Dead, Epoch, Guard, Reply, Request, RequestId, Rule, RuleEffect, RuleName,
+    Batch, Cadence, Dead, Epoch, Ownership, Reply, Request, RequestId, Rule, RuleEffect, RuleName,
     ScheduleRecord, Seq, ShardStore, Task, TaskEffect, Timestamp,
 };
 
@@ -203,7 +203,7 @@ fn freed(record: &ScheduleRecord, wall: Timestamp) -> ScheduleRecord {
 /// Commits one after the other.
 struct Writer<T: Disk> {
     store: DiskStore<T, InlineIo<T>>,
-    guard: Guard,
+    ownership: Ownership,
     seq: Seq,
     wall: Timestamp,
     effects: Vec<TaskEffect>,
@@ -229,11 +229,11 @@ impl<T: Disk> Writer<T> {
                 "a record is of change {seq}, and no store counts that far"
             )));
         }
-        let guard = Guard { shard: 0, epoch: Epoch(epoch + 1), last_seq: Seq::ZERO };
+        let ownership = Ownership { shard: 0, epoch: Epoch(epoch + 1), last_seq: Seq::ZERO };
         let wall = found.wall;
-        let mut writer = Self { store, guard, seq, wall, effects: Vec::new(), bytes: 0, asked: 0 };
+        let mut writer = Self { store, ownership, seq, wall, effects: Vec::new(), bytes: 0, asked: 0 };
         match writer.ask(Request::Acquire { shard: 0, wall })? {
-            Reply::Acquired(acquired) => writer.guard = acquired.guard,
+            Reply::Acquired(acquired) => writer.ownership = acquired.ownership,
             other => return Err(WriteError::Failed(format!("the new directory answered {other:?}"))),
         }
         Ok(writer)
@@ -256,8 +256,8 @@ impl<T: Disk> Writer<T> {
 
     fn commit(&mut self, batch: Batch) -> Result<(), WriteError> {
         // All changes are numbered already, so the first commit brings the last number.
-        let Self { guard, seq, wall, .. } = *self;
-        match self.ask(Request::Commit { guard, seq, wall, batch })? {
+        let Self { ownership, seq, wall, .. } = *self;
+        match self.ask(Request::Commit { ownership, seq, wall, batch })? {
             Reply::Done { .. } => Ok(()),
             Reply::Failed { why } => Err(WriteError::Failed(why)),
             other => Err(WriteError::Failed(format!("the new directory answered {other:?}"))),
@@ -292,8 +292,8 @@ impl<T: Disk> Writer<T> {
             self.store.poll(&mut Vec::new());
             full += u32::from(self.store.is_full());
         }
-        let guard = self.guard;
-        match self.ask(Request::Release { guard })? {
+        let ownership = self.ownership;
+        match self.ask(Request::Release { ownership })? {
             Reply::Released => {}
             Reply::Failed { why } => return Err(WriteError::Failed(why)),
             other => return Err(WriteError::Failed(format!("the new directory answered {other:?}"))),

@@ -38,16 +38,16 @@ pub(crate) struct Life {
 impl Life {
     pub(crate) fn begin(dir: &Path) -> Self {
         let owner = Owner::acquire(open(FsDisk::new(dir).expect("a directory")).expect("it opens"));
-        let seq = owner.acquired.guard.last_seq.0;
+        let seq = owner.acquired.ownership.last_seq.0;
         Self { owner, seq, wall_ms: START_MS }
     }
 
     fn commit(&mut self, effects: Vec<TaskEffect>) {
         self.wall_ms += 1_000;
         let wall = Timestamp::from_ms(self.wall_ms).expect("after 1970");
-        let (guard, seq) = (self.owner.acquired.guard, Seq(self.seq));
+        let (ownership, seq) = (self.owner.acquired.ownership, Seq(self.seq));
         let batch = Batch { effects, ..Batch::default() };
-        let reply = self.owner.ask(Request::Commit { guard, seq, wall, batch });
+        let reply = self.owner.ask(Request::Commit { ownership, seq, wall, batch });
         assert!(matches!(reply, Reply::Done { .. }), "{reply:?}");
     }
 

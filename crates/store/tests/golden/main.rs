@@ -87,7 +87,7 @@ fn go_on_with(format: &str) {
     for round in 0..4_u64 {
         let tasks = listing::tasks(&mut store);
         let mut owner = Owner::acquire(store);
-        seq = owner.acquired.guard.last_seq.0.max(seq);
+        seq = owner.acquired.ownership.last_seq.0.max(seq);
         let with_lease: BTreeSet<u64> =
             tasks.iter().filter(|task| task.lease.is_some()).map(|task| task.id).collect();
         let leased: BTreeSet<u64> = owner.acquired.leased.iter().map(|task| task.id).collect();

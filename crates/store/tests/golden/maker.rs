@@ -138,8 +138,12 @@ impl Life {
     }
 
     fn commit_batch(&mut self, batch: Batch) {
-        let request =
-            Request::Commit { guard: self.owner.acquired.guard, seq: Seq(self.seq), wall: self.at(0), batch };
+        let request = Request::Commit {
+            ownership: self.owner.acquired.ownership,
+            seq: Seq(self.seq),
+            wall: self.at(0),
+            batch,
+        };
         let reply = self.owner.ask(request);
         assert!(matches!(reply, Reply::Done { .. }), "{reply:?}");
     }
@@ -154,7 +158,7 @@ impl Life {
     }
 
     fn stopped_and_started(mut self, dir: &Path) -> Self {
-        let reply = self.owner.ask(Request::Release { guard: self.owner.acquired.guard });
+        let reply = self.owner.ask(Request::Release { ownership: self.owner.acquired.ownership });
         assert!(matches!(reply, Reply::Released), "{reply:?}");
         drop(self.owner);
         Self { owner: Owner::acquire(open(dir)), ..self }

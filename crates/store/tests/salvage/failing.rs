@@ -169,7 +169,7 @@ fn large() -> Image {
     let effects = vec![TaskEffect::Stored { task: task.into(), body_known: false }];
     let batch = Batch { effects, ..Batch::default() };
     let wall = Timestamp::from_ms(1_700_000_000_000).expect("after 1970");
-    let reply = owner.ask(Request::Commit { guard: owner.acquired.guard, seq: Seq(1), wall, batch });
+    let reply = owner.ask(Request::Commit { ownership: owner.acquired.ownership, seq: Seq(1), wall, batch });
     assert!(matches!(reply, Reply::Done { .. }), "{reply:?}");
     drop(owner);
     shared.image()

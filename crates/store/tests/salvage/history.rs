@@ -99,13 +99,13 @@ impl Life {
 
     fn commit(&mut self, batch: Batch) {
         self.wall_ms += 60_000;
-        let (guard, seq, wall) = (self.owner.acquired.guard, Seq(self.seq), self.at(0));
-        let reply = self.owner.ask(Request::Commit { guard, seq, wall, batch });
+        let (ownership, seq, wall) = (self.owner.acquired.ownership, Seq(self.seq), self.at(0));
+        let reply = self.owner.ask(Request::Commit { ownership, seq, wall, batch });
         assert!(matches!(reply, Reply::Done { .. }), "{reply:?}");
     }
 
     fn release(&mut self) {
-        let reply = self.owner.ask(Request::Release { guard: self.owner.acquired.guard });
+        let reply = self.owner.ask(Request::Release { ownership: self.owner.acquired.ownership });
         assert!(matches!(reply, Reply::Released), "{reply:?}");
     }
 

@@ -37,9 +37,9 @@ impl Life {
     fn commit(&mut self, batch: Batch) -> usize {
         let bytes = self.disk.image().files[LOG].clone();
         self.commits.push(bytes.iter().rposition(|byte| *byte != 0).expect("a header") + 1);
-        let (guard, seq) = (self.owner.acquired.guard, Seq(self.seq));
+        let (ownership, seq) = (self.owner.acquired.ownership, Seq(self.seq));
         let wall = Timestamp::from_ms(DUE_MS - 1_000).expect("after 1970");
-        let reply = self.owner.ask(Request::Commit { guard, seq, wall, batch });
+        let reply = self.owner.ask(Request::Commit { ownership, seq, wall, batch });
         assert!(matches!(reply, Reply::Done { .. }), "{reply:?}");
         self.commits.len() - 1
     }

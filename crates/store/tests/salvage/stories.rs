@@ -284,7 +284,7 @@ fn numbers_go_on_where_they_ended() {
     assert_eq!(now.counters(), whole.counters());
     let owner = |image: &Image| Owner::acquire(open(Shared::of(image.clone()))).acquired;
     let (before, after) = (owner(&image), owner(&outcome.image));
-    assert_eq!(after.guard, before.guard, "the next owner is the same, so its leases go on");
+    assert_eq!(after.ownership, before.ownership, "the next owner is the same, so its leases go on");
     assert_eq!((after.last_wall, after.secret), (before.last_wall, before.secret));
     assert!(!after.leased.is_empty() && after.leased == before.leased);
     let (log, frames) = newest_log(&image);
@@ -302,7 +302,7 @@ fn numbers_go_on_where_they_ended() {
 fn where_the_end_of_the_log_is_lost_changes_and_owners_are_passed_over() {
     let image = directory(7);
     let whole = contents(&image);
-    let owner = |image: &Image| Owner::acquire(open(Shared::of(image.clone()))).acquired.guard;
+    let owner = |image: &Image| Owner::acquire(open(Shared::of(image.clone()))).acquired.ownership;
     let before = owner(&image);
     let mut damaged = image.clone();
     for (log, frames) in logs(&image).into_iter().filter(|(_, frames)| !frames.is_empty()) {
