@@ -1,6 +1,6 @@
 //! The content of a store on a disk, read by the requests that an engine makes.
 
-use tickwheel_engine::{Place, Reply, Request, RequestId, ShardStore, Timestamp, Wanted};
+use tickwheel_engine::{Place, Reply, Request, RequestId, ShardId, ShardStore, Timestamp, Wanted};
 use tickwheel_store::{DiskStore, InlineIo, StoreOptions};
 
 use crate::disk::SimDisk;
@@ -26,7 +26,7 @@ pub(crate) fn dump(disk: &SimDisk, options: StoreOptions) -> Result<Dump, String
     let damaged = report.damaged_checkpoint.clone();
     let reported = [torn, damaged].into_iter().flatten().reduce(|one, other| format!("{one}, {other}"));
     let wall = Timestamp::from_ms(1_000).unwrap_or(Timestamp::EPOCH);
-    let Reply::Acquired(acquired) = ask(&mut store, Request::Acquire { shard: 0, wall })? else {
+    let Reply::Acquired(acquired) = ask(&mut store, Request::Acquire { shard: ShardId::ONLY, wall })? else {
         return Err("the shard is not to be had".to_owned());
     };
     let mut state = format!("{:?} {:?} {:?}", acquired.queues, acquired.leased, acquired.ownership.last_seq);

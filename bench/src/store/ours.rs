@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail, ensure};
 use tickwheel_engine::{
     Batch, Counters, Ended, Found, Key, LeaseNo, Outcome, Ownership, Place, QueueName, Reply, Request,
-    RequestId, Seq, ShardStore, Task, TaskEffect, Timestamp, Wanted,
+    RequestId, Seq, ShardId, ShardStore, Task, TaskEffect, Timestamp, Wanted,
 };
 use tickwheel_store::{DiskStore, FsDisk, StoreOptions, ThreadIo};
 
@@ -109,7 +109,8 @@ impl Keeper for Ours {
             let _ = wake.send(());
         });
         let store = DiskStore::open_dir(dir, StoreOptions::new([7; 16]), notify)?;
-        let ownership = Ownership { shard: 0, epoch: tickwheel_engine::Epoch(0), last_seq: Seq::ZERO };
+        let ownership =
+            Ownership { shard: ShardId::ONLY, epoch: tickwheel_engine::Epoch(0), last_seq: Seq::ZERO };
         let mut ours = Self {
             store,
             woken,
@@ -120,7 +121,7 @@ impl Keeper for Ours {
             requests: 0,
             replies: Vec::new(),
         };
-        match ours.ask(Request::Acquire { shard: 0, wall })? {
+        match ours.ask(Request::Acquire { shard: ShardId::ONLY, wall })? {
             Reply::Acquired(acquired) => {
                 ours.ownership = acquired.ownership;
                 ours.seq = acquired.ownership.last_seq;

@@ -21,6 +21,7 @@ mod queue_view;
 mod schedule;
 mod seam;
 mod settings;
+mod shard;
 mod task;
 mod time;
 mod token;
@@ -60,6 +61,7 @@ pub use seam::{
     Reply, Request, RequestId, ShardStore, TaskEffect, Wanted,
 };
 pub use settings::{QueueRecord, QueueSettings, Rate, Retention, Rule, RuleEffect, RuleName};
+pub use shard::{SHARDS_MAX, ShardId};
 pub use task::{
     Backoff, Body, Dead, Death, Ended, Extra, Failed, Failure, LeaseNo, Moment, Outcome, PRIORITY_DEFAULT,
     Retry, StoredLease, Tally, Task,

@@ -250,7 +250,7 @@ impl Engine {
             together: false,
             leases: BTreeMap::new(),
             next_lease: LeaseNo::first_of(ownership.epoch).next(),
-            next_id: acquired.counters.ids_reserved.max(1),
+            next_id: ownership.shard.first_id(acquired.counters.ids_reserved.max(1)),
             ids_aside: Some(acquired.counters.ids_reserved).filter(|ids| ids % IDS_ASIDE == 0).unwrap_or(0),
             importing: BTreeMap::new(),
             counters: acquired.counters,

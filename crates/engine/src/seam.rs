@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use crate::name::{Key, QueueName};
 use crate::settings::{Rule, RuleEffect, RuleName};
+use crate::shard::ShardId;
 use crate::task::{Ended, Task};
 use crate::time::{Epoch, Seq, Timestamp};
 
@@ -19,7 +20,7 @@ pub struct RequestId(pub u64);
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Ownership {
     /// Which shard.
-    pub shard: u32,
+    pub shard: ShardId,
     /// This ownership; commits of an older one are [`Reply::Fenced`].
     pub epoch: Epoch,
     /// The last change in the store.
@@ -50,7 +51,7 @@ pub enum Request {
     /// Take the shard. `wall` is for the record only.
     Acquire {
         /// Which shard.
-        shard: u32,
+        shard: ShardId,
         /// The wall clock now.
         wall: Timestamp,
     },

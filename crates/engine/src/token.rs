@@ -39,6 +39,13 @@ impl Token {
         (self.mac == sign(secret, self.id, self.no)).then_some((self.id, self.no))
     }
 
+    /// The id of the task that it claims to be of. It names the shard to ask, see [`ShardId::of_id`](crate::ShardId::of_id); only that shard
+    /// can say whether the token is genuine.
+    #[must_use]
+    pub fn task_id(self) -> u64 {
+        self.id
+    }
+
     /// Reads a token's text.
     ///
     /// # Errors

@@ -2,13 +2,13 @@
 
 use tickwheel_engine::{
     Acquired, Answer, CallId, Command, Counters, Due, Effect, Engine, EngineConfig, Epoch, Get, Input, Key,
-    List, Now, Ownership, Page, Put, QueueName, Reply, Request, RequestId, Seq, Timestamp,
+    List, Now, Ownership, Page, Put, QueueName, Reply, Request, RequestId, Seq, ShardId, Timestamp,
 };
 
 const NOW: Now = Now { mono_ns: 0, wall: Timestamp::EPOCH, wall_sub_ns: 0 };
 
 fn engine() -> Engine {
-    let ownership = Ownership { shard: 0, epoch: Epoch(1), last_seq: Seq::ZERO };
+    let ownership = Ownership { shard: ShardId::ONLY, epoch: Epoch(1), last_seq: Seq::ZERO };
     let acquired = Acquired {
         ownership,
         last_wall: Timestamp::EPOCH,

@@ -3,7 +3,7 @@
 use tickwheel_engine::{
     Acquired, Answer, CallId, ChangeJob, Command, Counters, Due, Effect, Engine, EngineConfig, Epoch, Found,
     Input, JobError, Key, Now, Ownership, Page, Put, PutError, QueueName, Reply, Request, RequestId,
-    RoomPace, Seq, Timestamp, Unavailable,
+    RoomPace, Seq, ShardId, Timestamp, Unavailable,
 };
 
 const NOW: Now = Now { mono_ns: 0, wall: Timestamp::EPOCH, wall_sub_ns: 0 };
@@ -19,7 +19,7 @@ struct World {
 impl World {
     fn new(room: u64) -> Self {
         let acquired = Acquired {
-            ownership: Ownership { shard: 0, epoch: Epoch(1), last_seq: Seq::ZERO },
+            ownership: Ownership { shard: ShardId::ONLY, epoch: Epoch(1), last_seq: Seq::ZERO },
             last_wall: Timestamp::EPOCH,
             counters: Counters::default(),
             secret: [7; 16],

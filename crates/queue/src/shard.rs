@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tickwheel_engine::{
     Acquired, Answer, CallId, Effect, Engine, EngineConfig, Input, NextWake, Now, Reply, Request, RequestId,
-    RoomPace, ShardStore,
+    RoomPace, ShardId, ShardStore,
 };
 
 use crate::calendar::Calendar;
@@ -49,7 +49,7 @@ impl<S: ShardStore> Shard<S> {
     /// Asks the store for shard 0. The machine runs once the store has answered, see [`is_loaded`](Self::is_loaded).
     #[must_use]
     pub fn new(mut store: S, config: EngineConfig, now: Now) -> Self {
-        store.submit(OWN_REQUEST, Request::Acquire { shard: 0, wall: now.wall });
+        store.submit(OWN_REQUEST, Request::Acquire { shard: ShardId::ONLY, wall: now.wall });
         Self {
             store,
             phase: Phase::Acquiring,

@@ -9,8 +9,8 @@ use crate::table::Table;
 use tickwheel_engine::{
     Acquired, Batch, Body, Census, Counters, Dead, Death, Ended, Epoch, Filter, Found, Grid, Key, LeaseNo,
     Outcome, OwnNumbers, Ownership, PRIORITY_DEFAULT, Page, Place, Population, QueueName, QueueRecord,
-    QueueSettings, Reply, Request, RequestId, Rule, RuleEffect, RuleName, Seq, ShardStore, StoredLease, Task,
-    TaskEffect, Timestamp, Wanted,
+    QueueSettings, Reply, Request, RequestId, Rule, RuleEffect, RuleName, Seq, ShardId, ShardStore,
+    StoredLease, Task, TaskEffect, Timestamp, Wanted,
 };
 
 /// How a store under test is to be set up.
@@ -239,7 +239,7 @@ impl<S: ShardStore> Owner<S> {
     /// If it is not to be had.
     #[must_use]
     pub fn acquire(mut store: S) -> Self {
-        let reply = ask(&mut store, 0, Request::Acquire { shard: 0, wall: at(1_000) });
+        let reply = ask(&mut store, 0, Request::Acquire { shard: ShardId::ONLY, wall: at(1_000) });
         let Reply::Acquired(acquired) = reply else { panic!("Acquire was answered {reply:?}") };
         let seq = acquired.ownership.last_seq;
         Self { store, acquired, seq, asked: 0 }
@@ -362,8 +362,11 @@ fn a_new_shard_is_empty<S: ShardStore>(mut owner: Owner<S>) {
     assert_eq!(owner.find(vec![by_key("q", "a"), Wanted::Id(1)]), [Found::Absent, Found::Absent]);
     let page = owner.page(Request::ScanDue { after: Place::START, until: Timestamp::MAX, max: 10 });
     assert_eq!(page, Page::default());
-    let reply = owner.ask(Request::Acquire { shard: 1, wall: at(1) });
-    assert!(matches!(reply, Reply::Failed { .. }), "shard 1 was answered {reply:?}");
+    for (number, count) in [(1, 2), (0, 2)] {
+        let shard = ShardId::new(number, count).expect("it is one");
+        let reply = owner.ask(Request::Acquire { shard, wall: at(1) });
+        assert!(matches!(reply, Reply::Failed { .. }), "{shard} was answered {reply:?}");
+    }
 }
 
 fn what_was_put_is_found_by_key_and_id<S: ShardStore>(mut owner: Owner<S>) {
@@ -609,7 +612,7 @@ fn a_commit_applied_twice_changes_nothing<S: ShardStore>(mut owner: Owner<S>) {
 fn an_older_epoch_is_fenced<S: ShardStore>(mut owner: Owner<S>) {
     owner.put(1, "q", "a", 50);
     let old = owner.acquired.ownership;
-    let reply = owner.ask(Request::Acquire { shard: 0, wall: at(5_000) });
+    let reply = owner.ask(Request::Acquire { shard: ShardId::ONLY, wall: at(5_000) });
     let Reply::Acquired(acquired) = reply else { panic!("a second Acquire was answered {reply:?}") };
     assert!(acquired.ownership.epoch > old.epoch, "{} is not after {}", acquired.ownership.epoch, old.epoch);
     assert_eq!(acquired.ownership.last_seq, Seq(1));

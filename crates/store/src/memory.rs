@@ -1,6 +1,8 @@
 //! The store that forgets.
 
-use tickwheel_engine::{Acquired, Epoch, Ownership, Reply, Request, RequestId, Seq, ShardStore, Timestamp};
+use tickwheel_engine::{
+    Acquired, Epoch, Ownership, Reply, Request, RequestId, Seq, ShardId, ShardStore, Timestamp,
+};
 
 use crate::history::HistoryLimits;
 use crate::table::Table;
@@ -10,17 +12,18 @@ use crate::table::Table;
 /// For tests, for `--memory`, and as the plain reading of what a store has to do: it answers as `DiskStore` does.
 ///
 /// ```
-/// use tickwheel_engine::{Reply, Request, RequestId, ShardStore, Timestamp};
+/// use tickwheel_engine::{Reply, Request, RequestId, ShardId, ShardStore, Timestamp};
 /// use tickwheel_store::MemoryStore;
 ///
 /// let mut store = MemoryStore::new([7; 16]);
-/// store.submit(RequestId(1), Request::Acquire { shard: 0, wall: Timestamp::EPOCH });
+/// store.submit(RequestId(1), Request::Acquire { shard: ShardId::ONLY, wall: Timestamp::EPOCH });
 /// let mut replies = Vec::new();
 /// store.poll(&mut replies);
 /// assert!(matches!(replies[..], [(RequestId(1), Reply::Acquired(_))]));
 /// ```
 #[derive(Clone, Debug)]
 pub struct MemoryStore {
+    shard: ShardId,
     table: Table,
     secret: [u8; 16],
     room: u64,
@@ -36,6 +39,7 @@ impl MemoryStore {
     #[must_use]
     pub fn new(secret: [u8; 16]) -> Self {
         Self {
+            shard: ShardId::ONLY,
             table: Table::with_history(secret, HistoryLimits::default()),
             secret,
             room: u64::MAX,
@@ -45,6 +49,13 @@ impl MemoryStore {
             last_wall: Timestamp::EPOCH,
             replies: Vec::new(),
         }
+    }
+
+    /// Keeps this shard of a data set that has several, instead of the only one.
+    #[must_use]
+    pub fn with_shard(mut self, shard: ShardId) -> Self {
+        self.shard = shard;
+        self
     }
 
     /// Reports this `room`, bytes, with each commit, whatever is stored. Unset it is without bound.
@@ -108,9 +119,9 @@ impl MemoryStore {
         }
     }
 
-    fn acquire(&mut self, shard: u32, wall: Timestamp) -> Reply {
-        if shard != 0 {
-            return Reply::Failed { why: format!("take shard {shard}: this store has shard 0 only") };
+    fn acquire(&mut self, shard: ShardId, wall: Timestamp) -> Reply {
+        if shard != self.shard {
+            return Reply::Failed { why: format!("take {shard}: this store has {} only", self.shard) };
         }
         self.epoch = Epoch(self.epoch.0 + 1);
         self.owned = true;
@@ -129,7 +140,7 @@ impl MemoryStore {
     }
 
     fn owns(&self, ownership: Ownership) -> bool {
-        self.owned && ownership.shard == 0 && ownership.epoch == self.epoch
+        self.owned && ownership.shard == self.shard && ownership.epoch == self.epoch
     }
 }
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use tickwheel_engine::{
     Batch, Body, Counters, Ended, Epoch, Extra, Found, Group, Key, LeaseNo, Outcome, Ownership, Place,
-    QueueName, Reply, Request, RequestId, Seq, ShardStore, StoredLease, Tag, Task, TaskEffect, Timestamp,
-    Wanted,
+    QueueName, Reply, Request, RequestId, Seq, ShardId, ShardStore, StoredLease, Tag, Task, TaskEffect,
+    Timestamp, Wanted,
 };
 use tickwheel_store::salvage::{Report, read, write_as};
 use tickwheel_store::{DiskStore, HistoryLimits, InlineIo, OpenError, RecoveryReport, StoreOptions, Table};
@@ -78,7 +78,7 @@ impl Life {
     /// # Errors
     /// Why it is not to be had.
     pub(super) fn acquire(&mut self) -> Result<(), String> {
-        match self.ask(Request::Acquire { shard: 0, wall: self.wall }) {
+        match self.ask(Request::Acquire { shard: ShardId::ONLY, wall: self.wall }) {
             Reply::Acquired(acquired) => {
                 self.seq = acquired.ownership.last_seq.0;
                 self.ownership = Some(acquired.ownership);

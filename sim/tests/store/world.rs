@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tickwheel_engine::{
     Batch, Body, Counters, Ended, LeaseNo, Outcome, Ownership, Reply, Request, RequestId, Rule, RuleName,
-    Seq, ShardStore, Task, TaskEffect, Timestamp,
+    Seq, ShardId, ShardStore, Task, TaskEffect, Timestamp,
 };
 use tickwheel_sim::disk::SimDisk;
 use tickwheel_sim::rng::Rng;
@@ -237,7 +237,7 @@ pub(crate) fn ask(store: &mut Store, request: Request) -> Came {
 
 pub(crate) fn acquire(store: &mut Store) -> Result<Ownership, String> {
     let wall = Timestamp::from_ms(1_000).expect("not negative");
-    match ask(store, Request::Acquire { shard: 0, wall }) {
+    match ask(store, Request::Acquire { shard: ShardId::ONLY, wall }) {
         Came::Reply(Reply::Acquired(acquired)) => Ok(acquired.ownership),
         Came::Reply(Reply::Failed { why }) => Err(why),
         other => panic!("Acquire was answered {other:?}"),

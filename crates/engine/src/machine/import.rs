@@ -93,7 +93,7 @@ impl Engine {
             return false;
         }
         let aside = below.max(1).next_multiple_of(IDS_ASIDE);
-        (self.ids_aside, self.next_id) = (aside, aside);
+        (self.ids_aside, self.next_id) = (aside, self.ownership.shard.first_id(aside));
         self.counters.ids_reserved = aside;
         self.filling.set_counters(self.counters);
         true
@@ -142,7 +142,8 @@ impl Engine {
         for (task, ended) in import.tasks.into_iter().zip(ended) {
             let known = ids.next().map_or(Found::Absent, |found| found);
             let id = Some(task.id).filter(|&id| {
-                let is_aside = keeps_ids && (1..self.ids_aside).contains(&id);
+                let is_aside =
+                    keeps_ids && (1..self.ids_aside).contains(&id) && self.ownership.shard.has_id(id);
                 is_aside && matches!(known, Found::Absent) && self.entries.by_id(id).is_none()
             });
             let known = if keeps_ids { self.same_by_id(&task, known) } else { None };

@@ -451,9 +451,10 @@ impl Engine {
 
     fn take_id(&mut self) -> u64 {
         let id = self.next_id;
-        self.next_id += 1;
+        self.next_id = self.ownership.shard.id_after(id);
         if self.next_id > self.counters.ids_reserved {
-            let reserved = self.next_id + self.config.bounds.ids_block;
+            let block = self.config.bounds.ids_block * u64::from(self.ownership.shard.count());
+            let reserved = self.next_id + block;
             // A multiple would say that none of these was given out.
             self.counters.ids_reserved = reserved + u64::from(reserved.is_multiple_of(IDS_ASIDE));
             self.filling.set_counters(self.counters);

@@ -16,6 +16,7 @@ mod near;
 mod rules;
 mod schedules;
 mod several;
+mod shards;
 mod states;
 mod terms;
 mod timeline;

@@ -43,6 +43,10 @@ pub(crate) fn ms(ms: i64) -> Timestamp {
     Timestamp::from_ms(START_MS + ms).expect("after 1970")
 }
 
+fn empty_store() -> MemoryStore {
+    MemoryStore::new(*b"a secret of ours")
+}
+
 impl World {
     pub(crate) fn new() -> Self {
         Self::with(EngineConfig::default())
@@ -50,16 +54,24 @@ impl World {
 
     pub(crate) fn with(config: EngineConfig) -> Self {
         let now = Now { mono_ns: 0, wall: ms(0), wall_sub_ns: 0 };
-        Self::over(MemoryStore::new(*b"a secret of ours"), config, now, |_| unreachable!("nobody asks"))
+        Self::over(empty_store(), ShardId::ONLY, config, now, |_| unreachable!("nobody asks"))
+    }
+
+    /// One shard of a data set with several.
+    pub(crate) fn of_shard(shard: ShardId) -> Self {
+        let now = Now { mono_ns: 0, wall: ms(0), wall_sub_ns: 0 };
+        let store = empty_store().with_shard(shard);
+        Self::over(store, shard, EngineConfig::default(), now, |_| unreachable!("nobody asks"))
     }
 
     fn over(
         mut store: MemoryStore,
+        shard: ShardId,
         config: EngineConfig,
         now: Now,
         tell: fn(&InstantWanted) -> InstantFound,
     ) -> Self {
-        store.submit(RequestId(0), Request::Acquire { shard: 0, wall: now.wall });
+        store.submit(RequestId(0), Request::Acquire { shard, wall: now.wall });
         let mut replies = Vec::new();
         store.poll(&mut replies);
         let Some((_, Reply::Acquired(acquired))) = replies.pop() else { panic!("not acquired: {replies:?}") };
@@ -88,7 +100,7 @@ impl World {
     /// The process dies and another one takes the store over.
     pub(crate) fn crash(mut self) -> Self {
         let store = self.store.take().expect("there");
-        let mut next = Self::over(store, self.config, self.now, self.tell);
+        let mut next = Self::over(store, self.engine.ownership().shard, self.config, self.now, self.tell);
         next.next_call = self.next_call;
         next.stepped_back = self.stepped_back;
         next

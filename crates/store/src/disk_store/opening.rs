@@ -88,14 +88,14 @@ impl DiskStore<FsDisk, ThreadIo> {
     /// whenever a [`poll`](tickwheel_engine::ShardStore::poll) will bring something; it must not block.
     ///
     /// ```
-    /// use tickwheel_engine::{Reply, Request, RequestId, ShardStore, Timestamp};
+    /// use tickwheel_engine::{Reply, Request, RequestId, ShardId, ShardStore, Timestamp};
     /// use tickwheel_store::{DiskStore, StoreOptions};
     ///
     /// # let dir = std::env::temp_dir().join(format!("tickwheel-doc-{}", std::process::id()));
     /// let (wake, woken) = std::sync::mpsc::channel();
     /// let notify = Box::new(move || drop(wake.send(())));
     /// let mut store = DiskStore::open_dir(&dir, StoreOptions::new([7; 16]), notify)?;
-    /// store.submit(RequestId(1), Request::Acquire { shard: 0, wall: Timestamp::EPOCH });
+    /// store.submit(RequestId(1), Request::Acquire { shard: ShardId::ONLY, wall: Timestamp::EPOCH });
     /// let mut replies = Vec::new();
     /// while replies.is_empty() {
     ///     woken.recv()?;

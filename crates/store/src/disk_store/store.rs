@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tickwheel_engine::{
     Counters, Ended, Epoch, Ownership, Population, QueueName, Reply, Request, RequestId, Rule, RuleName, Seq,
-    ShardStore, Timestamp,
+    ShardId, ShardStore, Timestamp,
 };
 
 use super::checkpointing::Checkpoint;
@@ -185,7 +185,7 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
     }
 
     pub(super) fn owns(&self, ownership: Ownership) -> bool {
-        self.owned && ownership.shard == 0 && ownership.epoch == self.epoch
+        self.owned && ownership.shard == ShardId::ONLY && ownership.epoch == self.epoch
     }
 
     pub(super) fn send(&mut self, lane: Lane, mut calls: Vec<Call>) -> JobId {

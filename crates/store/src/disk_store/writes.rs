@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use tickwheel_engine::{
-    Acquired, Batch, Epoch, Found, Ownership, Reply, Request, RequestId, Seq, TaskEffect, Timestamp, Wanted,
+    Acquired, Batch, Epoch, Found, Ownership, Reply, Request, RequestId, Seq, ShardId, TaskEffect, Timestamp,
+    Wanted,
 };
 
 use super::look::Look;
@@ -107,8 +108,8 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
         };
         match request {
             Request::Acquire { shard, wall } => {
-                if shard != 0 {
-                    let why = format!("take shard {shard}: this store has shard 0 only");
+                if shard != ShardId::ONLY {
+                    let why = format!("take {shard}: this store has {} only", ShardId::ONLY);
                     return Err(Box::new(Reply::Failed { why }));
                 }
                 pending.epoch = Epoch(self.epoch.0 + 1);
@@ -288,7 +289,7 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
             Found::Ended(_) | Found::Absent => None,
         });
         let acquired = Acquired {
-            ownership: Ownership { shard: 0, epoch: self.epoch, last_seq: self.end.seq },
+            ownership: Ownership { shard: ShardId::ONLY, epoch: self.epoch, last_seq: self.end.seq },
             last_wall,
             counters: self.catalog.counters(),
             secret: self.secret,

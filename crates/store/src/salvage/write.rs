@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tickwheel_engine::{
     Batch, Cadence, Dead, Epoch, Ownership, Reply, Request, RequestId, Rule, RuleEffect, RuleName,
-    ScheduleRecord, Seq, ShardStore, Task, TaskEffect, Timestamp,
+    ScheduleRecord, Seq, ShardId, ShardStore, Task, TaskEffect, Timestamp,
 };
 
 use super::fetch::{Fetched, fetch_with_body};
@@ -229,10 +229,10 @@ impl<T: Disk> Writer<T> {
                 "a record is of change {seq}, and no store counts that far"
             )));
         }
-        let ownership = Ownership { shard: 0, epoch: Epoch(epoch + 1), last_seq: Seq::ZERO };
+        let ownership = Ownership { shard: ShardId::ONLY, epoch: Epoch(epoch + 1), last_seq: Seq::ZERO };
         let wall = found.wall;
         let mut writer = Self { store, ownership, seq, wall, effects: Vec::new(), bytes: 0, asked: 0 };
-        match writer.ask(Request::Acquire { shard: 0, wall })? {
+        match writer.ask(Request::Acquire { shard: ShardId::ONLY, wall })? {
             Reply::Acquired(acquired) => writer.ownership = acquired.ownership,
             other => return Err(WriteError::Failed(format!("the new directory answered {other:?}"))),
         }

@@ -1,0 +1,112 @@
+//! [`ShardId`]: one part of a data set, and how the ids of its tasks name it.
+
+use core::fmt;
+
+/// A data set has at most this many shards.
+pub const SHARDS_MAX: u32 = 1_024;
+
+/// One shard of a data set: its number, and how many shards there are. The number of shards never changes.
+///
+/// The ids of a shard's tasks leave its number as the remainder when they are divided by the number of shards. So an id names its
+/// shard, and so does a lease token, because it carries the id. With one shard, ids are 1, 2, 3 and so on.
+///
+/// ```
+/// use tickwheel_engine::ShardId;
+///
+/// let shard = ShardId::new(49, 64).expect("0 to 63 are there");
+/// assert_eq!(shard.first_id(1), 49);
+/// assert_eq!(shard.id_after(49), 113);
+/// assert_eq!(ShardId::of_id(113, 64), Some(shard));
+/// ```
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct ShardId {
+    number: u32,
+    count: u32,
+}
+
+impl ShardId {
+    /// The shard of a data set that has one.
+    pub const ONLY: Self = Self { number: 0, count: 1 };
+
+    /// Shard `number` of `count`, counted from 0; `None` if there is no such shard, or `count` is above [`SHARDS_MAX`].
+    #[must_use]
+    pub const fn new(number: u32, count: u32) -> Option<Self> {
+        if number < count && count <= SHARDS_MAX { Some(Self { number, count }) } else { None }
+    }
+
+    /// The shard that gives out this id, in a data set of `count` shards; `None` if no data set has that many.
+    #[must_use]
+    pub fn of_id(id: u64, count: u32) -> Option<Self> {
+        let number = id.checked_rem(u64::from(count))?;
+        Self::new(u32::try_from(number).ok()?, count)
+    }
+
+    /// Its number, from 0.
+    #[must_use]
+    pub const fn number(self) -> u32 {
+        self.number
+    }
+
+    /// How many shards the data set has.
+    #[must_use]
+    pub const fn count(self) -> u32 {
+        self.count
+    }
+
+    /// Whether the shard gives out this id.
+    #[must_use]
+    pub fn has_id(self, id: u64) -> bool {
+        Self::of_id(id, self.count) == Some(self)
+    }
+
+    /// The lowest id of the shard that is not below `least`.
+    #[must_use]
+    pub fn first_id(self, least: u64) -> u64 {
+        let (number, count) = (u64::from(self.number), u64::from(self.count));
+        let above = (least % count + count - number) % count;
+        if above == 0 { least } else { least + count - above }
+    }
+
+    /// The id that the shard gives out after this one.
+    #[must_use]
+    pub fn id_after(self, id: u64) -> u64 {
+        id + u64::from(self.count)
+    }
+}
+
+impl fmt::Display for ShardId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "shard {} of {}", self.number, self.count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_ids_of_all_shards_are_all_numbers_and_each_is_of_one() {
+        for count in [1, 2, 3, 64, SHARDS_MAX] {
+            for number in 0..count {
+                let shard = ShardId::new(number, count).expect("it is one");
+                for least in [0, 1, 5, 63, 64, 65, 1 << 52] {
+                    let id = shard.first_id(least);
+                    assert!(id >= least && id - least < u64::from(count), "{shard}: {id} after {least}");
+                    assert!(shard.has_id(id) && shard.has_id(shard.id_after(id)));
+                    let others = (least..least + u64::from(count)).filter(|&id| shard.has_id(id));
+                    assert_eq!(others.collect::<Vec<_>>(), [id]);
+                }
+            }
+        }
+        assert_eq!(ShardId::ONLY.first_id(1), 1);
+        assert_eq!(ShardId::ONLY.id_after(1), 2);
+    }
+
+    #[test]
+    fn a_shard_beyond_the_count_is_none() {
+        assert_eq!(ShardId::new(3, 3), None);
+        assert_eq!(ShardId::new(0, 0), None);
+        assert_eq!(ShardId::new(0, SHARDS_MAX + 1), None);
+        assert_eq!(ShardId::of_id(7, 0), None);
+    }
+}
