@@ -3,7 +3,8 @@
 use std::time::{Duration, Instant};
 
 use anyhow::ensure;
-use tickwheel_queue::{Place, Timestamp};
+use tickwheel_engine::Place;
+use tickwheel_queue::Timestamp;
 
 use super::batches::{RAW_BYTES, figures};
 use super::feed::BATCH;

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::ensure;
-use tickwheel_queue::Place;
+use tickwheel_engine::Place;
 
 use super::drain::drain;
 use super::feed::fill;

@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow};
 use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode};
+use tickwheel_engine::Place;
 use tickwheel_engine::Seq;
-use tickwheel_queue::{Key, Place, Timestamp};
+use tickwheel_queue::{Key, Timestamp};
 
 use super::record::{QUEUE, Record, number};
 use super::subject::{End, Keeper, Pending};

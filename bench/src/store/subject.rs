@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use tickwheel_queue::{Key, Place, Timestamp};
+use tickwheel_engine::Place;
+use tickwheel_queue::{Key, Timestamp};
 
 use super::record::Record;
 

@@ -3,7 +3,8 @@
 use std::time::Instant;
 
 use anyhow::ensure;
-use tickwheel_queue::{Place, Timestamp};
+use tickwheel_engine::Place;
+use tickwheel_queue::Timestamp;
 
 use super::feed::BATCH;
 use super::subject::{End, Keeper};

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use tickwheel_queue::Place;
+use tickwheel_engine::Place;
 
 use super::feed::{BATCH, batch};
 use super::place;

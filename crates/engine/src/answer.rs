@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::by_key::ByKeyError;
+use crate::cursor::TaskCursor;
 use crate::figures::{LATENESS_BOUNDS_MS, QueueFigures};
 use crate::import::{ImportOutcome, Imported};
 use crate::job::{JobError, JobValue};
@@ -11,7 +12,6 @@ use crate::leases::LeasePage;
 use crate::name::{Group, Key, QueueName, ScheduleName};
 use crate::queue_view::{QueuePage, QueueTotals, QueueView};
 use crate::schedule::ScheduleRecord;
-use crate::seam::Place;
 use crate::task::{Body, Dead, Failure, Retry, Tally, Task};
 use crate::time::{Seq, Timestamp};
 use crate::token::Token;
@@ -255,16 +255,16 @@ pub struct ForecastView {
 }
 
 /// One page of a list.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct TaskPage {
     /// The tasks, in the order of `due_at`.
     pub tasks: Vec<TaskView>,
-    /// The place of each of them: a list that goes on behind it has those that follow.
-    pub places: Vec<Place>,
+    /// A cursor behind each of them: a list that goes on there has those that follow.
+    pub cursors: Vec<TaskCursor>,
     /// Tasks of the queue that were looked at, those that the filter leaves out among them.
     pub looked_at: usize,
     /// Where the next page starts; `None` at the end.
-    pub next: Option<Place>,
+    pub next: Option<TaskCursor>,
     /// The last change when the page was made.
     pub as_of: Seq,
 }

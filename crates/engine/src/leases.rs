@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use crate::cursor::LeaseCursor;
 use crate::name::{Key, QueueName};
-use crate::task::LeaseNo;
 use crate::time::Timestamp;
 
 /// A page of leases looks at no more than this.
@@ -16,8 +16,8 @@ pub struct ListLeases {
     pub queue: Option<QueueName>,
     /// Those of the worker with this name; `None`: of all.
     pub worker: Option<Arc<str>>,
-    /// Those behind this one.
-    pub after: Option<LeaseNo>,
+    /// Where the page before ended.
+    pub after: Option<LeaseCursor>,
     /// The list looks at no more leases than this, 1 to [`LEASES_PAGE_MAX`]: a page may hold fewer, though more follow.
     pub max: usize,
 }
@@ -25,8 +25,8 @@ pub struct ListLeases {
 /// A lease that runs.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LeaseView {
-    /// Its number.
-    pub no: LeaseNo,
+    /// A list that goes on here has the leases behind it.
+    pub cursor: LeaseCursor,
     /// The queue of its task.
     pub queue: QueueName,
     /// The key of its task.
@@ -46,6 +46,6 @@ pub struct LeaseView {
 pub struct LeasePage {
     /// The leases, in the order in which they began.
     pub leases: Vec<LeaseView>,
-    /// The next page is behind this one; `None` at the end.
-    pub next: Option<LeaseNo>,
+    /// Where the next page starts; `None` at the end.
+    pub next: Option<LeaseCursor>,
 }

@@ -6,6 +6,7 @@ mod answer;
 mod bounds;
 mod by_key;
 mod command;
+mod cursor;
 mod figures;
 mod import;
 mod input;
@@ -41,6 +42,7 @@ pub use command::{
     ListSchedules, Nack, NackHow, OnLease, Patch, Payload, Put, PutMode, PutSchedule, QUEUES_PAGE_MAX,
     QueueChange, Redrive, SCHEDULES_PAGE_MAX, TRACE_BYTES_MAX, TaskFilter, Terms, WhichQueues,
 };
+pub use cursor::{LeaseCursor, TaskCursor};
 pub use figures::{LATENESS_BOUNDS_MS, QUEUE_LATENESS_BOUNDS_MS, QueueFigures};
 pub use import::{
     Existing, IMPORT_TASKS_MAX, ImportError, ImportOutcome, ImportSchedule, ImportTask, ImportTasks,

@@ -18,6 +18,7 @@ mod options;
 mod parcel;
 mod pending;
 mod queue;
+mod router;
 mod shard;
 mod time;
 mod upcoming;
@@ -39,6 +40,7 @@ pub use opened::Opened;
 pub use options::{OpenError, Options, SLOW_COMMIT_DEFAULT};
 pub use pending::Pending;
 pub use queue::{Advancing, InUse, Queue};
+pub use router::Router;
 pub use shard::Shard;
 pub use upcoming::{Upcoming, instants, upcoming};
 
@@ -48,15 +50,15 @@ pub use tickwheel_engine::{
     Existing, Extend, Extra, FORECAST_BUCKETS_MAX, Failed, Failure, Forecast, ForecastView, Get, GetError,
     GetSchedule, Grid, Group, IMPORT_TASKS_MAX, ImportError, ImportOutcome, ImportSchedule, ImportTask,
     ImportTasks, Imported, JOB_BYTES_MAX, JobError, JobValue, Key, KeyAct, LATENESS_BOUNDS_MS,
-    LEASE_MS_DEFAULT, LEASES_PAGE_MAX, Lease, LeaseNo, LeasePage, LeaseView, Leased, List, ListAllSchedules,
-    ListAllTasks, ListLeases, ListQueues, ListSchedules, Moment, Nack, NackError, NackHow, NameError,
-    NotAToken, OnLease, Overlap, PRIORITY_DEFAULT, Patch, PatchError, Payload, Place, Present, Put, PutError,
-    PutMode, PutSchedule, QUEUE_LATENESS_BOUNDS_MS, QUEUES_PAGE_MAX, QueueChange, QueueCounts, QueueError,
-    QueueFigures, QueueName, QueuePage, QueueRecord, QueueSettings, QueueTotals, QueueView, Rate, Redrive,
-    RedriveError, Retention, Retry, Ring, SCHEDULES_PAGE_MAX, Schedule, ScheduleError, ScheduleName,
-    ScheduleRecord, ScheduleView, Seq, State, Stats, Stored, StoredSchedule, TRACE_BYTES_MAX, Tag, Tally,
-    TaskFilter, TaskPage, TaskView, Terms, Timestamp, Token, TokenAnswer, Unavailable, WheelView,
-    WhichQueues, occurrence_key,
+    LEASE_MS_DEFAULT, LEASES_PAGE_MAX, Lease, LeaseCursor, LeaseNo, LeasePage, LeaseView, Leased, List,
+    ListAllSchedules, ListAllTasks, ListLeases, ListQueues, ListSchedules, Moment, Nack, NackError, NackHow,
+    NameError, NotAToken, OnLease, Overlap, PRIORITY_DEFAULT, Patch, PatchError, Payload, Present, Put,
+    PutError, PutMode, PutSchedule, QUEUE_LATENESS_BOUNDS_MS, QUEUES_PAGE_MAX, QueueChange, QueueCounts,
+    QueueError, QueueFigures, QueueName, QueuePage, QueueRecord, QueueSettings, QueueTotals, QueueView, Rate,
+    Redrive, RedriveError, Retention, Retry, Ring, SCHEDULES_PAGE_MAX, SHARDS_MAX, Schedule, ScheduleError,
+    ScheduleName, ScheduleRecord, ScheduleView, Seq, ShardId, State, Stats, Stored, StoredSchedule,
+    TRACE_BYTES_MAX, Tag, Tally, TaskCursor, TaskFilter, TaskPage, TaskView, Terms, Timestamp, Token,
+    TokenAnswer, Unavailable, WheelView, WhichQueues, occurrence_key,
 };
 pub use tickwheel_store::doctor;
 pub use tickwheel_store::{

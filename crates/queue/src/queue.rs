@@ -13,8 +13,8 @@ use tickwheel_engine::{
     GetSchedule, ImportOutcome, ImportSchedule, ImportTasks, Imported, JobError, JobValue, Lease, LeasePage,
     Leased, List, ListAllSchedules, ListAllTasks, ListLeases, ListQueues, ListSchedules, Nack, NackError,
     Now, Patch, PatchError, Put, PutError, PutSchedule, QueueError, QueueName, QueuePage, QueueView, Redrive,
-    RedriveError, Schedule, ScheduleError, ScheduleRecord, ScheduleView, Stats, Stored, StoredSchedule,
-    TaskPage, TaskView, Timestamp, Token, TokenAnswer, Unavailable, WheelView,
+    RedriveError, Schedule, ScheduleError, ScheduleRecord, ScheduleView, ShardId, Stats, Stored,
+    StoredSchedule, TaskPage, TaskView, Timestamp, Token, TokenAnswer, Unavailable, WheelView,
 };
 
 use crate::advance::{Advance, AdvanceError, Goal, VIRTUAL_END_MS};
@@ -26,6 +26,7 @@ use crate::opened::Opened;
 use crate::options::{OpenError, Options};
 use crate::parcel::Parcel;
 use crate::pending::Pending;
+use crate::router::Router;
 use crate::time::Time;
 use crate::upcoming::as_if_put;
 
@@ -110,6 +111,12 @@ impl Queue {
         let thread = Mutex::new(Some(thread));
         let handle = Handle { messages, calls: AtomicU64::new(1), time, shared, source, thread, opened };
         Self { handle: Arc::new(handle) }
+    }
+
+    /// The shard that has this queue. A directory has one shard.
+    #[must_use]
+    pub fn shard_of(&self, queue: &QueueName) -> ShardId {
+        Router::ONE.of_queue(queue)
     }
 
     /// Schedules a task.

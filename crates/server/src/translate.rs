@@ -119,7 +119,7 @@ pub(crate) fn list(
     queue: &QueueName,
     filter: &api::TaskFilter,
     max: usize,
-    after: Option<queue::Place>,
+    after: Option<queue::TaskCursor>,
 ) -> queue::List {
     queue::List { queue: queue.clone(), filter: task_filter(filter), max, after }
 }

@@ -1,11 +1,13 @@
 //! The leases that run: who has what, and page by page for those who ask.
 
+use core::cmp::Ordering;
 use core::ops::Bound;
 use std::sync::Arc;
 
 use super::Engine;
 use super::entries::{At, Slot};
 use crate::answer::{Answer, Unavailable};
+use crate::cursor::LeaseCursor;
 use crate::input::CallId;
 use crate::leases::{LeasePage, LeaseView, ListLeases};
 use crate::task::LeaseNo;
@@ -44,8 +46,17 @@ impl Engine {
     fn page_of_leases(&self, list: &ListLeases) -> Result<LeasePage, Unavailable> {
         let ListLeases { queue, worker, after, max } = list;
         let mut page = LeasePage::default();
-        let mut behind =
-            self.leases.range((after.map_or(Bound::Unbounded, Bound::Excluded), Bound::Unbounded));
+        let shard = self.ownership.shard.number();
+        let behind = match after {
+            None => Bound::Unbounded,
+            Some(after) => match after.shard.cmp(&shard) {
+                Ordering::Less => Bound::Unbounded,
+                Ordering::Equal => Bound::Excluded(after.no),
+                // The list is past this shard.
+                Ordering::Greater => return Ok(page),
+            },
+        };
+        let mut behind = self.leases.range((behind, Bound::Unbounded));
         let mut last = None;
         for (&no, running) in behind.by_ref().take((*max).max(1)) {
             last = Some(no);
@@ -61,6 +72,7 @@ impl Engine {
                 page.leases.push(self.lease_view(no, running));
             }
         }
+        let last = last.map(|no| LeaseCursor { shard, no });
         page.next = last.filter(|_| behind.next().is_some());
         Ok(page)
     }
@@ -70,7 +82,7 @@ impl Engine {
         let entry = self.entries.get(*slot);
         let At::Leased(held) = &entry.at else { unreachable!("a running lease is of a leased task") };
         LeaseView {
-            no,
+            cursor: LeaseCursor { shard: self.ownership.shard.number(), no },
             queue: entry.task.queue.clone(),
             key: entry.task.key.clone(),
             attempt: entry.task.attempts.saturating_add(1),

@@ -10,6 +10,7 @@ use super::dead::BURIED_FROM;
 use super::entries::At;
 use crate::answer::{Answer, State, TaskPage, TaskView, Unavailable};
 use crate::command::{List, ListAllTasks, TaskFilter};
+use crate::cursor::TaskCursor;
 use crate::input::{CallId, Effect};
 use crate::seam::{Filter, Page, Place, Request, RequestId};
 use crate::task::{Death, Task};
@@ -83,18 +84,27 @@ impl Engine {
         {
             let request = match &list {
                 Listing::Queue(list) => self.scan_of(now, list),
-                Listing::All(ListAllTasks { max, after }) => {
-                    let (after, max) = (after.unwrap_or(Place::START), (*max).max(1));
-                    Request::ScanDue { after, until: Timestamp::MAX, max }
-                }
+                Listing::All(ListAllTasks { max, after }) => self
+                    .place_after(*after)
+                    .map(|after| Request::ScanDue { after, until: Timestamp::MAX, max: (*max).max(1) }),
+            };
+            let Some(request) = request else {
+                let past = TaskPage { as_of: self.applied, ..TaskPage::default() };
+                self.answer(call, Answer::List(Ok(past)));
+                continue;
             };
             let id = self.request(request, out);
             self.lists.asked.insert(id, (call, list));
         }
     }
 
-    /// What the store is asked for a list of one queue.
-    fn scan_of(&self, now: Now, list: &List) -> Request {
+    /// The place behind which a page of this shard begins; `None`: the list is past the shard.
+    fn place_after(&self, after: Option<TaskCursor>) -> Option<Place> {
+        after.unwrap_or(TaskCursor::START).place_in(self.ownership.shard.number())
+    }
+
+    /// What the store is asked for a list of one queue; `None`: the list is past this shard.
+    fn scan_of(&self, now: Now, list: &List) -> Option<Request> {
         // What is ready or leased is due by the latest time seen; what is scheduled is due later than now.
         let latest =
             Timestamp::from_ms(i64::try_from(self.wheel.now()).unwrap_or(i64::MAX)).unwrap_or(now.wall);
@@ -115,8 +125,8 @@ impl Engine {
             }
         };
         let filter = Filter { queue: list.queue.clone(), due_from, due_to, dead };
-        let after = list.after.unwrap_or(Place::START);
-        Request::ScanFilter { filter, after, max: list.max.max(1) }
+        let after = self.place_after(list.after)?;
+        Some(Request::ScanFilter { filter, after, max: list.max.max(1) })
     }
 
     pub(super) fn listed(&mut self, now: Now, request: RequestId, page: Page) {
@@ -127,9 +137,11 @@ impl Engine {
                 Err(Unavailable::Indeterminate { why: Arc::clone(why) })
             }
             _ => {
-                let place = |task: &Task| Place { due_at: task.due_at, put_seq: task.put_seq };
-                let views = page.tasks.iter().filter_map(|task| Some((self.view_of(task)?, place(task))));
-                let ((tasks, places), looked_at) = match &list {
+                let shard = self.ownership.shard.number();
+                let cursor = |place| TaskCursor::behind(shard, place);
+                let views =
+                    page.tasks.iter().filter_map(|task| Some((self.view_of(task)?, cursor(Place::of(task)))));
+                let ((tasks, cursors), looked_at) = match &list {
                     Listing::All(_) => (views.unzip(), page.tasks.len()),
                     Listing::Queue(List { filter, .. }) => {
                         let of_then = |task: &&Arc<Task>| {
@@ -140,7 +152,8 @@ impl Engine {
                         (views.filter(|(view, _)| filter.matches(view)).unzip(), looked_at)
                     }
                 };
-                Ok(TaskPage { tasks, places, looked_at, next: page.next, as_of: self.applied })
+                let next = page.next.map(cursor);
+                Ok(TaskPage { tasks, cursors, looked_at, next, as_of: self.applied })
             }
         };
         self.answer(call, Answer::List(answer));

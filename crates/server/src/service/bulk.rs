@@ -1,7 +1,7 @@
 //! Work on many tasks at once, while the call waits or as a job.
 
 use tickwheel_api::{BULK_MAX, JobBody, Problem, TaskState};
-use tickwheel_queue::{Place, Queue, QueueName, Seq, TaskPage};
+use tickwheel_queue::{Queue, QueueName, Seq, TaskCursor, TaskPage};
 
 use crate::access::producer::Producer;
 use crate::access::refusal::Refusal;
@@ -33,7 +33,7 @@ pub(crate) struct Position {
     /// The number of the list. A purge goes through two lists, other work through one.
     pub(crate) part: usize,
     /// The cursor in the list `part`.
-    pub(crate) after: Option<Place>,
+    pub(crate) after: Option<TaskCursor>,
 }
 
 /// One page of the work.
@@ -78,7 +78,7 @@ impl Bulk {
         list.filter.changed_until = self.as_of.filter(|_| self.work.leaves_tasks());
         let page = queue.list(list).await.map_err(|error| translate::unavailable(&error))?;
         let TaskPage { tasks, looked_at, next, as_of, .. } = page;
-        let next = next.map(|place| Position { after: Some(place), ..at }).or_else(next_part);
+        let next = next.map(|next| Position { after: Some(next), ..at }).or_else(next_part);
         self.as_of.get_or_insert(as_of);
         let (sieve, mut steps, mut found) = (Sieve::of(&filter), Steps::default(), Vec::new());
         for task in tasks {

@@ -85,7 +85,7 @@ impl Job {
             request: &request,
             as_of: as_of.map(|seq| seq.0),
             part: self.at.part,
-            after: self.at.after.map(|place| Cursor { place }.write(of, &filter)),
+            after: self.at.after.map(|after| Cursor(after).write(of, &filter)),
             latest_ms: latest.map(Timestamp::as_ms),
         };
         serde_json::to_vec(&kept).expect("plain members")
@@ -103,7 +103,7 @@ impl Job {
         let filter = work.filter(part)?;
         let after = match after {
             None => None,
-            Some(text) => Some(Cursor::read(&text, &queue, &filter)?.place),
+            Some(text) => Some(Cursor::read(&text, &queue, &filter)?.0),
         };
         let bulk = Bulk { queue, work, as_of: as_of.map(Seq) };
         Some(Self { body: job, bulk, at: Position { part, after } })
@@ -113,7 +113,7 @@ impl Job {
 #[cfg(test)]
 mod tests {
     use tickwheel_api::{BulkCancelBody, BulkMoveBody, MoveTo, PurgeBody, TaskFilter};
-    use tickwheel_queue::Place;
+    use tickwheel_queue::TaskCursor;
 
     use super::*;
     use crate::service::work::{Move, Redriving};
@@ -126,9 +126,9 @@ mod tests {
         TaskFilter { due_to_ms: Some(7), tag: Some("a \"quoted\" ü".to_owned()), ..TaskFilter::default() }
     }
 
-    fn place() -> Option<Place> {
+    fn cursor() -> Option<TaskCursor> {
         let due_at = Timestamp::from_ms(5).expect("not negative");
-        Some(Place { due_at, put_seq: Seq(3) })
+        Some(TaskCursor { shard: 0, due_at, put_seq: Seq(3) })
     }
 
     #[test]
@@ -136,7 +136,7 @@ mod tests {
         let body = BulkCancelBody { filter: filter(), dry_run: false, revoke: true };
         let begun = Job::new(bulk(Work::Cancel(body)), 20_000);
         assert_eq!(Job::read(0, &begun.value()), Some(begun.clone()));
-        let mut halfway = Job { at: Position { part: 0, after: place() }, ..begun };
+        let mut halfway = Job { at: Position { part: 0, after: cursor() }, ..begun };
         halfway.body.id = 1_795_000_000_000;
         halfway.body.looked_at = 10_000;
         halfway.body.error = Some("why".to_owned());
@@ -168,15 +168,15 @@ mod tests {
         let body = BulkMoveBody { filter: filter(), to: MoveTo::By(-5), dry_run: false, revoke: true };
         let moving = Move { body, latest: Timestamp::from_ms(9) };
         let mut job = Job::new(bulk(Work::Move(moving)), 20_000);
-        job.at.after = place();
+        job.at.after = cursor();
         job.body.skipped.leased = 3;
         assert_eq!(Job::read(0, &job.value()), Some(job));
         let purge = Work::Purge(PurgeBody { dry_run: true, revoke: true });
-        let job = Job { at: Position { part: 1, after: place() }, ..Job::new(bulk(purge), 20_000) };
+        let job = Job { at: Position { part: 1, after: cursor() }, ..Job::new(bulk(purge), 20_000) };
         assert_eq!(Job::read(0, &job.value()), Some(job.clone()));
         let filter = TaskFilter { key_contains: Some("order".to_owned()), ..filter() };
         let redrive = Work::Redrive(Redriving { filter, dry_run: false, begun: Timestamp::default() });
-        let again = Job { at: Position { part: 0, after: place() }, ..Job::new(bulk(redrive), 20_000) };
+        let again = Job { at: Position { part: 0, after: cursor() }, ..Job::new(bulk(redrive), 20_000) };
         assert_eq!(Job::read(0, &again.value()), Some(again));
         let beyond = Job { at: Position { part: 2, after: None }, ..job };
         assert_eq!(Job::read(0, &beyond.value()), None, "it has two lists");

@@ -7,8 +7,8 @@ use tickwheel_api::{
     BadRequest, ExportEnd, ExportHeader, ExportLine, ExportQuery, ExportSchedule, Problem, ProblemKind,
 };
 use tickwheel_queue::{
-    Act, Acted, ById, Key, ListAllSchedules, ListAllTasks, ListQueues, Pending, Place, Queue, QueueName,
-    SCHEDULES_PAGE_MAX, TaskPage, TaskView, Timestamp, Unavailable,
+    Act, Acted, ById, Key, ListAllSchedules, ListAllTasks, ListQueues, Pending, Queue, QueueName,
+    SCHEDULES_PAGE_MAX, TaskCursor, TaskPage, TaskView, Timestamp, Unavailable,
 };
 
 use super::position::{Foreign, Position};
@@ -54,7 +54,7 @@ enum Stage {
     /// The header and the settings are written next.
     Head,
     /// The export goes on after this cursor; no line of this request is written yet.
-    Resumed(Place),
+    Resumed(TaskCursor),
     /// A page of tasks was asked for and comes next.
     Tasks,
     Schedules,
@@ -103,8 +103,8 @@ impl Exporter {
                 if let Some(only) = self.only.as_ref().filter(|_| !is_there) {
                     return Err(no_queue(only).into());
                 }
-                self.write_cursor(Place::START, &mut out);
-                self.ask(Place::START);
+                self.write_cursor(TaskCursor::START, &mut out);
+                self.ask(TaskCursor::START);
                 self.stage = Stage::Tasks;
             }
             Stage::Resumed(after) => {
@@ -185,32 +185,33 @@ impl Exporter {
     }
 
     /// Writes a cursor line for the position `after`.
-    fn write_cursor(&self, after: Place, out: &mut Vec<u8>) {
+    fn write_cursor(&self, after: TaskCursor, out: &mut Vec<u8>) {
         let position = Position { begun: self.begun, after, written: self.written };
         ExportLine::Cursor(position.to_text(&self.queue.opened().identity, self.only.as_ref())).write(out);
     }
 
-    fn ask(&mut self, after: Place) {
+    fn ask(&mut self, after: TaskCursor) {
         let list = ListAllTasks { max: PAGE_TASKS, after: Some(after) };
         self.page = Some(self.queue.all_tasks(list));
     }
 
     async fn write_page(&mut self, out: &mut Vec<u8>) -> Result<(), Box<Problem>> {
         let page = self.page.take().expect("a page is asked for before it is written");
-        let TaskPage { tasks, next, .. } = page.await.map_err(|why| translate::unavailable(&why))?;
+        let TaskPage { tasks, cursors, next, .. } = page.await.map_err(|why| translate::unavailable(&why))?;
         // The next page is read while this one is written.
         match next {
             Some(next) => self.ask(next),
             None => self.stage = Stage::Schedules,
         }
-        let covered: Vec<&TaskView> = tasks.iter().filter(|task| self.covers(&task.queue)).collect();
-        let last = covered.iter().rposition(|task| may_be_named(task));
-        for (at, task) in covered.iter().enumerate() {
+        let covered: Vec<(&TaskView, TaskCursor)> =
+            tasks.iter().zip(cursors).filter(|(task, _)| self.covers(&task.queue)).collect();
+        let last = covered.iter().rposition(|(task, _)| may_be_named(task));
+        for (at, (task, cursor)) in covered.iter().enumerate() {
             let begun = out.len();
             self.write(ExportLine::Task(Box::new(exported::task_line(task))), out);
             self.steps.did(out.len() - begun).await;
             if next.is_some() && !self.grant.is_unscoped() && last == Some(at) {
-                self.write_cursor(Place { due_at: task.due_at, put_seq: task.put_seq }, out);
+                self.write_cursor(*cursor, out);
             }
         }
         // The position after a page may be that of a task outside of the token's scope. So a token with a scope gets

@@ -1,24 +1,24 @@
 //! The position of an export, as the text of a cursor line.
 
 use tickwheel_api::ExportEnd;
-use tickwheel_queue::{Place, QueueName, Seq, Timestamp};
+use tickwheel_queue::{QueueName, Seq, TaskCursor, Timestamp};
 
 use crate::translate::cursor::fnv1a;
 
 /// The position after which an export goes on, and the numbers of lines written before.
 ///
-/// The text is `2-<store>-<begun>-<due_at>-<put_seq>-<queues>-<tasks>-<dead>-<check>`, in hexadecimal; the 2 is the
+/// The text is `3-<store>-<begun>-<shard>-<due_at>-<put_seq>-<queues>-<tasks>-<dead>-<check>`, in hexadecimal; the 3 is the
 /// version of this form. The check covers all of it and the queue to export, so that a cursor of another export is
 /// refused.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) struct Position {
     /// When the export began, by the clock of the server.
     pub(super) begun: Timestamp,
-    pub(super) after: Place,
+    pub(super) after: TaskCursor,
     pub(super) written: ExportEnd,
 }
 
-const VERSION: &str = "2";
+const VERSION: &str = "3";
 
 /// Why a cursor does not belong to this export.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -31,11 +31,12 @@ pub(super) enum Foreign {
 
 impl Position {
     pub(super) fn to_text(self, store: &str, queue: Option<&QueueName>) -> String {
-        let Self { begun, after: Place { due_at, put_seq }, written } = self;
+        let Self { begun, after, written } = self;
+        let TaskCursor { shard, due_at, put_seq } = after;
         let ExportEnd { queues, tasks, dead, .. } = written;
         let begun = begun.as_ms();
         let text = format!(
-            "{VERSION}-{store}-{begun:x}-{:x}-{:x}-{queues:x}-{tasks:x}-{dead:x}",
+            "{VERSION}-{store}-{begun:x}-{shard:x}-{:x}-{:x}-{queues:x}-{tasks:x}-{dead:x}",
             due_at.as_ms(),
             put_seq.0
         );
@@ -59,12 +60,14 @@ impl Position {
     fn numbers(text: &str) -> Option<Self> {
         let mut parts = text.split('-');
         let mut number = || u64::from_str_radix(parts.next()?, 16).ok();
-        let (begun, due_at, put_seq) = (number()?, number()?, number()?);
+        let (begun, shard) = (number()?, u32::try_from(number()?).ok()?);
+        let (due_at, put_seq) = (number()?, number()?);
         let (queues, tasks, dead) = (number()?, number()?, number()?);
         let instant = |ms| Timestamp::from_ms(i64::try_from(ms).ok()?);
         let (begun, due_at) = (instant(begun)?, instant(due_at)?);
         let written = ExportEnd { queues, tasks, dead, schedules: 0 };
-        Some(Self { begun, after: Place { due_at, put_seq: Seq(put_seq) }, written })
+        let after = TaskCursor { shard, due_at, put_seq: Seq(put_seq) };
+        Some(Self { begun, after, written })
     }
 }
 
@@ -79,7 +82,9 @@ mod tests {
         let (close, other) =
             (QueueName::new("close").expect("a name"), QueueName::new("other").expect("a name"));
         let written = ExportEnd { queues: 1, tasks: 1_000, dead: 2, schedules: 0 };
-        for after in [Place::START, Place { due_at: Timestamp::MAX, put_seq: Seq(u64::MAX) }] {
+        for after in
+            [TaskCursor::START, TaskCursor { shard: 1_023, due_at: Timestamp::MAX, put_seq: Seq(u64::MAX) }]
+        {
             let position = Position { begun: Timestamp::MAX, after, written };
             let text = position.to_text(STORE, Some(&close));
             assert!(text.len() <= tickwheel_api::EXPORT_CURSOR_BYTES_MAX, "{text}");
@@ -94,7 +99,7 @@ mod tests {
                 assert_eq!(Position::read(&bad, STORE, Some(&close)), Err(Foreign::Other), "{bad}");
             }
         }
-        for bad in ["", "2", "2-1-1-1-1-1-1-1", "2-1-1-1-1-1-1-1-1-1", "1-0-0-0-0-0-0-0"] {
+        for bad in ["", "3", "3-1-1-1-1-1-1-1-1", "3-1-1-1-1-1-1-1-1-1-1", "2-0-0-0-0-0-0-0"] {
             assert_eq!(Position::read(bad, STORE, None), Err(Foreign::Other), "{bad}");
         }
     }

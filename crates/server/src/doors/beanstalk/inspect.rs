@@ -1,7 +1,9 @@
 //! Finding jobs of a tube, and kicking them.
 
 use tickwheel_api::beanstalk::{Reply, Tube, YamlList};
-use tickwheel_queue::{Act, Acted, ByIdError, Get, Key, List, Place, QueueName, State, TaskFilter, TaskView};
+use tickwheel_queue::{
+    Act, Acted, ByIdError, Get, Key, List, QueueName, State, TaskCursor, TaskFilter, TaskView,
+};
 
 use super::command_error::CommandError;
 use super::door::BeanstalkDoor;
@@ -104,8 +106,8 @@ struct Jobs<'a> {
     door: &'a BeanstalkDoor,
     queue: &'a QueueName,
     state: State,
-    /// The place after which the next page begins; `None`: there is no further page.
-    after: Option<Option<Place>>,
+    /// Where the next page begins; `None`: there is no further page.
+    after: Option<Option<TaskCursor>>,
 }
 
 impl<'a> Jobs<'a> {

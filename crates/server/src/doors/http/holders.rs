@@ -47,7 +47,7 @@ async fn list(call: Call) -> Result<Response, Refusal> {
         if found.len() > asked.limit {
             // There is another one behind the page.
             found.truncate(asked.limit);
-            after = found.last().map(|last| last.no);
+            after = found.last().map(|last| last.cursor);
             break;
         }
         after = page.next;
@@ -57,7 +57,7 @@ async fn list(call: Call) -> Result<Response, Refusal> {
             break;
         }
     }
-    let next_cursor = after.map(|no| cursor(no, &asked));
+    let next_cursor = after.map(|after| cursor(after, &asked));
     let written = aside(move || {
         let leases = found.iter().map(held_lease).collect();
         answer::json_in_pieces(StatusCode::OK, &LeasesPage { leases, next_cursor })

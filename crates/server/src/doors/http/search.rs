@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use axum::response::Response;
 use tickwheel_api::{BadRequest, LIST_LIMIT_MAX, ListQuery, TasksQuery};
-use tickwheel_queue::{GetError, Key, ListQueues, Place, QueueName, TaskPage, TaskView};
+use tickwheel_queue::{GetError, Key, ListQueues, QueueName, TaskCursor, TaskPage, TaskView};
 
 use crate::access::refusal::Refusal;
 use crate::access::tokens::Right;
@@ -59,14 +59,14 @@ async fn page(caller: &Caller, queue: &QueueName, query: ListQuery) -> Result<Re
     caller.may(Right::Read, queue)?;
     let filter = &query.filter;
     let after = match &query.cursor {
-        Some(text) => Some(Cursor::read(text, queue, filter).ok_or_else(foreign_cursor)?.place),
+        Some(text) => Some(Cursor::read(text, queue, filter).ok_or_else(foreign_cursor)?.0),
         None => None,
     };
     let page = match by_key(&caller.app.queue, queue, filter).await? {
         Some(found) => Page { tasks: found.into_iter().collect(), ..Page::default() },
         None => searched(caller, queue, &query, after).await?,
     };
-    let next = page.next.map(|place| Cursor { place }.write(queue, filter));
+    let next = page.next.map(|next| Cursor(next).write(queue, filter));
     let next = next.map_or("null".to_owned(), |next| format!("\"{next}\""));
     let looked_at = page.looked_at.map_or(String::new(), |tasks| format!(",\"looked_at\":{tasks}"));
     let rest = format!(",\"next_cursor\":{next}{looked_at}");
@@ -80,8 +80,8 @@ async fn page(caller: &Caller, queue: &QueueName, query: ListQuery) -> Result<Re
 #[derive(Default)]
 struct Page {
     tasks: Vec<TaskView>,
-    /// The place after which the next page begins.
-    next: Option<Place>,
+    /// Where the next page begins.
+    next: Option<TaskCursor>,
     /// The number of tasks that were looked at, if texts were searched for.
     looked_at: Option<usize>,
 }
@@ -91,25 +91,25 @@ async fn searched(
     caller: &Caller,
     queue: &QueueName,
     query: &ListQuery,
-    mut after: Option<Place>,
+    mut after: Option<TaskCursor>,
 ) -> Result<Page, Refusal> {
     let (filter, limit) = (&query.filter, query.limit);
     let (sieve, begun, mut steps) = (Sieve::of(filter), Instant::now(), Steps::default());
     let (mut tasks, mut looked_at, mut asked) = (Vec::new(), 0, limit);
     for _ in 0..ROUNDS_MAX {
         let page = caller.list(translate::list(queue, filter, asked, after))?.await?;
-        let TaskPage { tasks: found, places, looked_at: looked, next, .. } = page;
+        let TaskPage { tasks: found, cursors, looked_at: looked, next, .. } = page;
         looked_at += looked;
         after = next;
         let last = found.len().saturating_sub(1);
-        for (at, (task, place)) in found.into_iter().zip(places).enumerate() {
+        for (at, (task, cursor)) in found.into_iter().zip(cursors).enumerate() {
             if !sieve.passes(&task, &mut steps).await {
                 continue;
             }
             tasks.push(task);
             if tasks.len() == limit {
                 // The next page begins behind this task, or behind all that were looked at.
-                after = if at < last { Some(place) } else { next };
+                after = if at < last { Some(cursor) } else { next };
                 break;
             }
         }

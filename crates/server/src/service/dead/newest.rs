@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use tickwheel_api::{DeadWindow, Problem};
-use tickwheel_queue::{Death, List, Place, Queue, QueueName, Seq, State, TaskFilter, TaskPage, Timestamp};
+use tickwheel_queue::{Death, List, Queue, QueueName, State, TaskCursor, TaskFilter, TaskPage, Timestamp};
 
 use crate::base::aside::Steps;
 use crate::service::dead::group::Corpse;
@@ -77,15 +77,15 @@ struct Search<'a> {
     kept_ms: i64,
 }
 
-/// The tasks behind a place.
+/// The tasks behind a cursor.
 struct Behind {
     /// The last of them, at most as many as are wanted.
     last: VecDeque<Corpse>,
     count: usize,
     /// Whether there are no more.
     is_end: bool,
-    /// The place up to which they were read.
-    reached: Option<Place>,
+    /// The cursor up to which they were read.
+    reached: Option<TaskCursor>,
 }
 
 impl<'a> Search<'a> {
@@ -104,6 +104,7 @@ impl<'a> Search<'a> {
         }
         let begins_ms = reached.map_or(0, |reached| reached.due_at.as_ms());
         let end_ms = self.queue.now().as_ms().saturating_add(self.kept_ms);
+        let shard = self.queue.shard_of(&self.list.queue).number();
         let mut best = VecDeque::new();
         // The longest guess that was good, and the shortest that had too many tasks.
         let (mut good_ms, mut bad_ms) = (0, None);
@@ -111,7 +112,7 @@ impl<'a> Search<'a> {
         while self.has_time() {
             let from_ms = end_ms.saturating_sub(guess_ms);
             if from_ms <= begins_ms {
-                // The guess begins before the place up to which the oldest tasks were read: the rest is read from there.
+                // The guess begins before the cursor up to which the oldest tasks were read: the rest is read from there.
                 let rest = self.read(reached, GUESS_MAX).await?;
                 if rest.is_end {
                     best = first.into_iter().chain(rest.last).collect();
@@ -121,7 +122,7 @@ impl<'a> Search<'a> {
                 bad_ms = Some(end_ms.saturating_sub(begins_ms));
             } else {
                 let from = Timestamp::from_ms(from_ms).unwrap_or_default();
-                let read = self.read(Some(Place { due_at: from, put_seq: Seq(0) }), GUESS_MAX).await?;
+                let read = self.read(Some(TaskCursor::before(shard, from)), GUESS_MAX).await?;
                 match read.is_end {
                     true if read.count >= WINDOW => {
                         return Ok(Newest { corpses: read.last.into(), window: DeadWindow::Newest });
@@ -146,8 +147,8 @@ impl<'a> Search<'a> {
         self.pages < PAGES_MAX && Instant::now() < self.until
     }
 
-    /// Reads tasks behind a place, to the end or until there are this many.
-    async fn read(&mut self, after: Option<Place>, max: usize) -> Result<Behind, Problem> {
+    /// Reads tasks behind a cursor, to the end or until there are this many.
+    async fn read(&mut self, after: Option<TaskCursor>, max: usize) -> Result<Behind, Problem> {
         let mut behind = Behind { last: VecDeque::new(), count: 0, is_end: false, reached: after };
         let end_ms = match self.list.filter.why {
             None => self.queue.now().as_ms().saturating_add(REMOVED_MS_MAX),
@@ -158,13 +159,13 @@ impl<'a> Search<'a> {
             let list = List { after: behind.reached, ..self.list.clone() };
             self.pages += 1;
             let page = self.queue.list(list).await.map_err(|error| translate::unavailable(&error))?;
-            let TaskPage { tasks, places, next, .. } = page;
-            for (task, place) in tasks.iter().zip(places) {
+            let TaskPage { tasks, cursors, next, .. } = page;
+            for (task, cursor) in tasks.iter().zip(cursors) {
                 self.steps.did(0).await;
-                let Some(corpse) = Corpse::of(task).filter(|_| place.due_at.as_ms() < end_ms) else {
+                let Some(corpse) = Corpse::of(task).filter(|_| cursor.due_at.as_ms() < end_ms) else {
                     continue;
                 };
-                self.kept_ms = place.due_at.as_ms() - corpse.at.as_ms();
+                self.kept_ms = cursor.due_at.as_ms() - corpse.at.as_ms();
                 behind.count += 1;
                 behind.last.push_back(corpse);
                 if behind.last.len() > WINDOW {

@@ -1,0 +1,73 @@
+//! Where a page of a list ended.
+
+use crate::seam::Place;
+use crate::task::LeaseNo;
+use crate::time::{Seq, Timestamp};
+
+/// Where a page of tasks ended. The next page begins behind it.
+///
+/// The shards of a list follow one another in the order of their numbers, and the tasks of a shard in the order of (`due_at`, `put_seq`).
+/// Of a dead task `due_at` is the instant at which it is forgotten.
+///
+/// ```
+/// use tickwheel_engine::{Seq, TaskCursor, Timestamp};
+///
+/// let cursor = TaskCursor { shard: 0, due_at: Timestamp::MAX, put_seq: Seq(7) };
+/// assert!(TaskCursor::START < cursor);
+/// assert!(cursor < TaskCursor { shard: 1, ..TaskCursor::START });
+/// ```
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct TaskCursor {
+    /// The number of the shard.
+    pub shard: u32,
+    /// The `due_at` of the last task of the page.
+    pub due_at: Timestamp,
+    /// The `put_seq` of that task.
+    pub put_seq: Seq,
+}
+
+impl TaskCursor {
+    /// Before all tasks.
+    pub const START: Self = Self { shard: 0, due_at: Timestamp::EPOCH, put_seq: Seq::ZERO };
+
+    /// Before the tasks of a shard that are due at this instant or later.
+    #[must_use]
+    pub const fn before(shard: u32, due_at: Timestamp) -> Self {
+        Self { shard, due_at, put_seq: Seq::ZERO }
+    }
+
+    pub(crate) fn behind(shard: u32, Place { due_at, put_seq }: Place) -> Self {
+        Self { shard, due_at, put_seq }
+    }
+
+    /// The place in this shard behind which the next page begins; `None`: the list is past the shard.
+    pub(crate) fn place_in(self, shard: u32) -> Option<Place> {
+        let Self { due_at, put_seq, .. } = self;
+        match self.shard.cmp(&shard) {
+            core::cmp::Ordering::Less => Some(Place::START),
+            core::cmp::Ordering::Equal => Some(Place { due_at, put_seq }),
+            core::cmp::Ordering::Greater => None,
+        }
+    }
+}
+
+/// Where a page of leases ended. The next page begins behind it. The shards follow one another in the order of their numbers.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct LeaseCursor {
+    /// The number of the shard.
+    pub shard: u32,
+    /// The number of the last lease that the page looked at.
+    pub no: LeaseNo,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_begins_at_the_start_of_later_shards_and_is_past_earlier_ones() {
+        let place = Place { due_at: Timestamp::MAX, put_seq: Seq(3) };
+        let cursor = TaskCursor::behind(4, place);
+        assert_eq!([3, 4, 5].map(|shard| cursor.place_in(shard)), [None, Some(place), Some(Place::START)]);
+    }
+}

@@ -1,0 +1,103 @@
+//! [`Router`]: which shard of a data set has a queue, a task or a lease.
+
+use sha2::{Digest, Sha256};
+use tickwheel_engine::{QueueName, SHARDS_MAX, ShardId, Token};
+
+/// Tells the shard that a call concerns. A queue lives in one shard, so its order, its limits and its counts are exact.
+///
+/// The shard of a queue is the first 4 bytes of the SHA-256 of its name, as a big-endian number, modulo the number of shards. This rule
+/// never changes, because tasks are found by it. SQL can compute it, too: for 64 shards it is
+/// `('x' || encode(substr(sha256(convert_to(name, 'UTF8')), 1, 4), 'hex'))::bit(32)::int8 % 64`.
+///
+/// ```
+/// use tickwheel_queue::{QueueName, Router};
+///
+/// let router = Router::new(64).expect("at most 1,024");
+/// assert_eq!(router.of_queue(&QueueName::new("mail")?).number(), 49);
+/// assert_eq!(router.of_id(113).number(), 49);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct Router {
+    shards: u32,
+}
+
+impl Router {
+    /// Of a data set with one shard, such as a directory.
+    pub const ONE: Self = Self { shards: 1 };
+
+    /// Of a data set with this many shards; `None` if no data set has that many: 1 to [`SHARDS_MAX`].
+    #[must_use]
+    pub fn new(shards: u32) -> Option<Self> {
+        (1..=SHARDS_MAX).contains(&shards).then_some(Self { shards })
+    }
+
+    /// The shard that has this queue. Cost: one SHA-256 of the name, or nothing if there is one shard.
+    #[must_use]
+    pub fn of_queue(self, queue: &QueueName) -> ShardId {
+        if self.shards == 1 {
+            return ShardId::ONLY;
+        }
+        let [a, b, c, d, ..] = Sha256::digest(queue.as_str())[..] else { unreachable!("it has 32 bytes") };
+        self.shard(u32::from_be_bytes([a, b, c, d]) % self.shards)
+    }
+
+    /// The shard that has the task with this id, if there is such a task.
+    #[must_use]
+    pub fn of_id(self, id: u64) -> ShardId {
+        ShardId::of_id(id, self.shards).expect("a router has 1 to 1,024 shards")
+    }
+
+    /// The shard that granted the lease of this token, if the token is genuine.
+    #[must_use]
+    pub fn of_token(self, token: Token) -> ShardId {
+        self.of_id(token.task_id())
+    }
+
+    /// All shards, in the order of their numbers.
+    pub fn all(self) -> impl Iterator<Item = ShardId> {
+        (0..self.shards).map(move |number| self.shard(number))
+    }
+
+    fn shard(self, number: u32) -> ShardId {
+        ShardId::new(number, self.shards).expect("a router has 1 to 1,024 shards")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Names, and the numbers of their shards of 1, 3, 64 and 1,024. They were computed by another program. They are frozen, as the
+    /// tests of another implementation of the rule may have them.
+    const VECTORS: [(&str, [u32; 4]); 6] = [
+        ("mail", [0, 2, 49, 1_009]),
+        ("close", [0, 0, 0, 512]),
+        ("shop/close", [0, 0, 45, 1_005]),
+        ("$jobs", [0, 1, 26, 90]),
+        ("q", [0, 0, 13, 717]),
+        ("orders.eu-west-1", [0, 2, 8, 712]),
+    ];
+
+    #[test]
+    fn a_queue_is_in_the_shard_that_its_name_says() {
+        for (name, numbers) in VECTORS {
+            let name = QueueName::new(name).expect("a name");
+            let found = [1, 3, 64, SHARDS_MAX].map(|shards| {
+                let router = Router::new(shards).expect("it is one");
+                router.of_queue(&name).number()
+            });
+            assert_eq!(found, numbers, "{name}");
+        }
+        let longest = QueueName::new(&"a".repeat(200)).expect("a name");
+        assert_eq!(Router::new(64).expect("it is one").of_queue(&longest).number(), 25);
+    }
+
+    #[test]
+    fn shards_are_all_of_the_router_and_no_router_has_none() {
+        let router = Router::new(3).expect("it is one");
+        let numbers: Vec<u32> = router.all().map(ShardId::number).collect();
+        assert_eq!(numbers, [0, 1, 2]);
+        assert_eq!((Router::new(0), Router::new(SHARDS_MAX + 1)), (None, None));
+    }
+}
