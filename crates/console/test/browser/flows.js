@@ -20,14 +20,14 @@ story('pause a queue, see the ready tasks rise, and resume it', async ({ open, s
         .getByRole('dialog')
         .getByRole('button', { name: word('action.pause'), exact: true })
         .click();
-    await page.getByText(word('hold.paused')).waitFor();
+    await page.getByText(word('hold.paused'), { exact: true }).waitFor();
     await server.advance('10m');
     await tile(page, word('state.ready'), '10').waitFor();
     assert.deepEqual((await server.call('POST', '/v1/queues/mail/lease', { max: 5 })).tasks, [], 'a paused queue delivers nothing');
     await server.advance('10m');
     await tile(page, word('state.ready'), '20').waitFor();
     await page.getByRole('button', { name: word('action.resume') }).click();
-    await page.getByText(word('hold.paused')).waitFor({ state: 'detached' });
+    await page.getByText(word('hold.paused'), { exact: true }).waitFor({ state: 'detached' });
     assert.equal((await server.call('POST', '/v1/queues/mail/lease', { max: 5 })).tasks.length, 5);
     await tile(page, word('state.leased'), '5').waitFor();
     await tile(page, word('state.ready'), '15').waitFor();
