@@ -17,7 +17,7 @@ const fn bug(name: &'static str, breaks: &'static [&'static str]) -> Bug {
 ///
 /// A cancelled task that comes back breaks P5, an acked one P4; the seed decides which of the two comes first. A task
 /// that is lost and put again looks like a second task (P6).
-pub const BUGS: [Bug; 50] = [
+pub const BUGS: [Bug; 51] = [
     // In the store.
     bug("reply-before-sync", &["P1", "P4", "P5", "P6"]),
     bug("no-dir-sync", &["P1"]),
@@ -74,6 +74,8 @@ pub const BUGS: [Bug; 50] = [
     bug("import-of-what-ended", &["P4", "P5"]),
     bug("import-beside-what-is-far", &["P1", "P4", "P5", "P6"]),
     bug("job-in-memory-only", &["P1"]),
+    // At the seams. A former owner says what it remembers: a task as it was, or one that is gone.
+    bug("answer-after-ownership", &["P1", "P4", "P5", "P6"]),
 ];
 
 /// The number of seeds that have to fail before the verdict about the promises is given.
@@ -126,14 +128,16 @@ pub fn find(name: &str) -> Result<Bug, String> {
 #[cfg(tickwheel_sim)]
 pub fn plant(bug: Bug) -> Result<(), String> {
     let (core, engine) = (tickwheel_core::planted::NAMES, tickwheel_engine::planted::NAMES);
-    let known: Vec<&str> =
-        core.iter().chain(&engine).chain(&tickwheel_store::planted::NAMES).copied().collect();
+    let known =
+        core.iter().chain(&engine).chain(&tickwheel_store::planted::NAMES).chain(&crate::planted::NAMES);
+    let known: Vec<&str> = known.copied().collect();
     if !known.contains(&bug.name) {
         return Err(format!("`{}` is in no crate; there are {}", bug.name, known.join(", ")));
     }
     tickwheel_core::planted::select(bug.name);
     tickwheel_engine::planted::select(bug.name);
     tickwheel_store::planted::select(Some(bug.name));
+    crate::planted::select(bug.name);
     Ok(())
 }
 

@@ -38,6 +38,10 @@ pub struct Coverage {
     pub crashes_in_recovery: u64,
     /// Graceful stops.
     pub stops: u64,
+    /// Times that another node took the shard.
+    pub takeovers: u64,
+    /// Times that the ownership of the shard was in doubt and then renewed.
+    pub doubts: u64,
     /// Checkpoints begun.
     pub checkpoints: u64,
     /// Torn tails that recovery cut.
@@ -106,6 +110,8 @@ impl Coverage {
     pub fn faults(&self) -> u64 {
         self.crashes
             + self.crashes_in_recovery
+            + self.takeovers
+            + self.doubts
             + self.disk.damaged
             + self.poisoned
             + self.refused_reads
@@ -139,6 +145,8 @@ impl AddAssign for Coverage {
         self.crashes_with_open_calls += other.crashes_with_open_calls;
         self.crashes_in_recovery += other.crashes_in_recovery;
         self.stops += other.stops;
+        self.takeovers += other.takeovers;
+        self.doubts += other.doubts;
         self.checkpoints += other.checkpoints;
         self.torn += other.torn;
         self.poisoned += other.poisoned;
@@ -202,13 +210,15 @@ impl fmt::Display for Coverage {
         let all_crashes = self.crashes + self.crashes_in_recovery;
         writeln!(
             f,
-            "crashes {} ({} % with calls open), {} more in recovery ({} % of all); graceful stops {}; failed stores {}",
+            "crashes {} ({} % with calls open), {} more in recovery ({} % of all); graceful stops {}; failed stores {}; takeovers {}, ownerships in doubt {}",
             self.crashes,
             percent(self.crashes_with_open_calls, self.crashes),
             self.crashes_in_recovery,
             percent(self.crashes_in_recovery, all_crashes),
             self.stops,
-            self.poisoned
+            self.poisoned,
+            self.takeovers,
+            self.doubts
         )?;
         writeln!(
             f,

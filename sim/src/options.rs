@@ -104,12 +104,14 @@ pub struct Options {
     pub jobs_percent: u64,
     /// Percent of the calls that import a task.
     pub import_percent: u64,
+    /// Per mille of steps at which another node takes the shard, and of those at which the ownership is in doubt.
+    pub owners_permille: u64,
 }
 
 /// The name of an option, and its field.
 type Field = (&'static str, fn(&mut Options) -> &mut u64);
 
-const FIELDS: [Field; 47] = [
+const FIELDS: [Field; 48] = [
     ("clients", |o| &mut o.clients),
     ("queues", |o| &mut o.queues),
     ("keys", |o| &mut o.keys),
@@ -157,6 +159,7 @@ const FIELDS: [Field; 47] = [
     ("delete-percent", |o| &mut o.delete_percent),
     ("import-percent", |o| &mut o.import_percent),
     ("jobs-percent", |o| &mut o.jobs_percent),
+    ("owners-permille", |o| &mut o.owners_permille),
 ];
 
 impl Options {
@@ -212,6 +215,7 @@ impl Options {
             delete_percent: rng.pick(&[0, 30]),
             import_percent: rng.pick(&[0, 5, 20]),
             jobs_percent: rng.pick(&[0, 0, 5, 20]),
+            owners_permille: rng.pick(&[0, 0, 0, 10, 40]),
         }
     }
 

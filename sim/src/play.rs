@@ -4,7 +4,7 @@
 use std::fmt;
 
 use tickwheel_engine::{CallId as ProductCall, Command, EngineConfig, Input, Now, Timestamp};
-use tickwheel_queue::{List, Shard};
+use tickwheel_queue::{List, Shard, ShardId};
 use tickwheel_store::{DiskStore, HistoryLimits, InlineIo, StoreOptions};
 
 use crate::disk::SimDisk;
@@ -146,10 +146,10 @@ impl Play {
             history_ms: u64::MAX,
             ..EngineConfig::default()
         };
-        let mut server = Shard::new(store, config, self.now);
+        let mut server = Shard::new(ShardId::ONLY, store, config, self.now);
         self.oracle.recovered();
         for _ in 0..TURNS_MAX {
-            server.turn(self.now, &mut Vec::new(), &mut Vec::new());
+            server.turn(self.now, &mut Vec::new());
             if let Some(why) = server.refusal() {
                 return Err(self.stopped(why));
             }
@@ -296,7 +296,8 @@ impl Play {
     fn turn(&mut self, inputs: &mut Vec<Input>) -> Result<Option<tickwheel_engine::Answer>, Stopped> {
         let Some(server) = &mut self.server else { return Err(Stopped::Died) };
         let mut answers = Vec::new();
-        server.turn(self.now, inputs, &mut answers);
+        server.turn(self.now, inputs);
+        server.take_answers(|| self.now.mono_ns, &mut answers);
         if self.disk.is_crashed() {
             return Err(Stopped::Died);
         }

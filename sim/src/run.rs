@@ -6,6 +6,7 @@ mod clock;
 mod jobs;
 mod life;
 mod lists;
+mod owners;
 mod probe;
 mod rota;
 mod server;
@@ -14,27 +15,28 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tickwheel_engine::{Answer as ProductAnswer, CallId as ProductCall, Input};
 use tickwheel_queue::Shard;
-use tickwheel_store::DiskStore;
 
 use self::clients::Client;
 use self::clock::Clocks;
 use self::jobs::Keeper;
+use self::owners::Owners;
 use self::rota::Planner;
 use crate::bounds::Bounds;
 use crate::coverage::Coverage;
 use crate::disk::{Fault, SimDisk};
 use crate::edges;
-use crate::io::{SimIo, Switch};
+use crate::io::Switch;
 use crate::options::Options;
 use crate::oracle::{Call, CallId, Oracle, Violation};
 use crate::rng::Rng;
+use crate::seat::Seat;
 use crate::trace::Trace;
 use crate::workload::Workload;
 
 /// A run that takes more steps than this is reported as a hang.
 const STEPS_MAX: u64 = 200_000;
 
-type Server = Shard<DiskStore<SimDisk, SimIo>>;
+type Server = Shard<Seat>;
 type Step = Result<(), Violation>;
 
 /// How a run ended.
@@ -111,6 +113,7 @@ struct World {
     disk: SimDisk,
     switch: Switch,
     server: Option<Server>,
+    owners: Owners,
     clocks: Clocks,
     oracle: Oracle,
     workload: Workload,
@@ -157,6 +160,7 @@ impl World {
             disk: SimDisk::new(),
             switch: Switch::default(),
             server: None,
+            owners: Owners::new(Rng::new(seed ^ 0x6f77_6e65)),
             clocks,
             oracle: Oracle::new(0, wall_ms),
             clients: vec![Client::default(); options.clients.max(1) as usize],
@@ -221,6 +225,7 @@ impl World {
         {
             self.forecast_one()?;
         }
+        self.step_owners()?;
         self.end_waits(25);
         let client = self.rng.index(self.clients.len());
         self.send(client)?;

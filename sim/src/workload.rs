@@ -79,6 +79,10 @@ impl Workload {
     }
 
     /// An answer showed a task.
+    pub(crate) fn keys(&self) -> &[String] {
+        &self.keys
+    }
+
     pub(crate) fn saw(&mut self, queue: &str, task: &View) {
         let place = (queue.to_owned(), task.key.clone());
         self.seen.push_back((queue.to_owned(), task.key.clone(), task.id));

@@ -351,6 +351,9 @@ pub enum Unavailable {
     /// It is stopping or has stopped. The call had no effect.
     #[error("the queue is closed; the call had no effect")]
     Closed,
+    /// Another process owns the shard now. The call had no effect; it can be made again.
+    #[error("another process owns the queue now; the call had no effect, and it can be made again")]
+    Unowned,
     /// The store failed before this call: nothing is changed any more. The call had no effect.
     #[error("the store is read-only since it failed: {why}; the call had no effect")]
     ReadOnly {

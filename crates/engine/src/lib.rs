@@ -60,7 +60,7 @@ pub use schedule::{
 };
 pub use seam::{
     Acquired, Batch, Census, Counters, Filter, Found, Grid, OwnNumbers, Ownership, Page, Place, Population,
-    Reply, Request, RequestId, ShardStore, TaskEffect, Wanted,
+    Reply, Request, RequestId, ShardStore, TaskEffect, Validity, Wanted,
 };
 pub use settings::{QueueRecord, QueueSettings, Rate, Retention, Rule, RuleEffect, RuleName};
 pub use shard::{SHARDS_MAX, ShardId};

@@ -21,7 +21,7 @@ pub struct RequestId(pub u64);
 pub struct Ownership {
     /// Which shard.
     pub shard: ShardId,
-    /// This ownership; commits of an older one are [`Reply::Fenced`].
+    /// The number of this ownership. Commits of an older one are [`Reply::Fenced`].
     pub epoch: Epoch,
     /// The last change in the store.
     pub last_seq: Seq,
@@ -31,6 +31,9 @@ pub struct Ownership {
 ///
 /// The calls of one owner, in order: `Acquire`, then any mix of `Commit` (at most one in flight) and reads, then
 /// `Release`. Replies to reads may come in any order; the reply to a commit says that it is durable as the store promises.
+///
+/// A store that several processes share answers the reads of the present owner only: a read that may show changes of a later one is
+/// [`Reply::Fenced`], as a commit is. Else an engine that does not know yet that it lost the shard would meet tasks it has never heard of.
 ///
 /// A commit has a known outcome when its reply comes. A store that loses the answer of its medium finds out first whether the commit
 /// happened, and replies later.
@@ -43,6 +46,26 @@ pub trait ShardStore {
     fn failure(&self) -> Option<&str> {
         None
     }
+    /// How long the owner may answer. The driver asks after each turn, and reads its clock after the turn, too: an answer that needs no
+    /// commit is right only if the shard was still owned when it left.
+    fn validity(&self) -> Validity {
+        Validity::Unbounded
+    }
+}
+
+/// How long an owner may answer. It concerns all answers, those of reads and refusals, too: they come from memory, which is right only
+/// while nobody else changes the shard.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Validity {
+    /// As long as the process lives, because no other process can take the shard meanwhile.
+    Unbounded,
+    /// Before this instant. A renewal moves the instant; until one comes, another owner may have the shard.
+    Until {
+        /// By the monotonic clock of the driver (ns).
+        mono_ns: u64,
+    },
+    /// No longer. Another owner has the shard, or may take it at any time. The shard can be acquired again.
+    Lost,
 }
 
 /// What the engine asks of a store.
@@ -101,14 +124,15 @@ pub enum Request {
 pub enum Reply {
     /// The shard is taken and recovered.
     Acquired(Acquired),
-    /// Another owner has the shard.
+    /// Another owner has the shard. It may be free later.
     Held,
     /// The commit is durable.
     Done {
         /// Bytes of growth the store can still take, its reserve for acks, cancels and a checkpoint not counted.
         room: u64,
     },
-    /// A newer epoch owns the shard; nothing was written.
+    /// The ownership is over, and nothing was written: a newer epoch has the shard, or the store has lost commits that it had
+    /// acknowledged. The engine is dropped, and the shard can be acquired again.
     Fenced,
     /// To a commit: it is not acknowledged and nothing will be any more: the store is read-only from now on. Reads go on.
     /// To a read: it cannot be answered. The machine commits nothing any more; it may go on to read.

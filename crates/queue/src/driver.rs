@@ -25,6 +25,9 @@ const CALLS_PER_TURN: usize = 4_096;
 /// whole then.
 pub const SHARD_THREAD: &str = "tickwheel-shard";
 
+/// A shard that another owner has is asked for this often.
+const ACQUIRE_AGAIN: Duration = Duration::from_millis(500);
+
 /// What other threads tell the driver.
 #[derive(Debug)]
 pub(crate) enum Message {
@@ -60,6 +63,10 @@ pub(crate) struct Driver<S> {
     waits: BTreeSet<(Instant, CallId)>,
     inputs: Vec<Input>,
     answers: Vec<(CallId, Answer)>,
+    /// How many use each queue. A new owner of the shard has to know it.
+    uses: BTreeMap<QueueName, u64>,
+    /// When the shard was lost, or asked for in vain; `None` while it is owned.
+    unowned_since: Option<Instant>,
     advance: Option<Advance>,
     watch: Watch,
     stopping: bool,
@@ -84,6 +91,8 @@ impl<S: ShardStore + Holds + Watched> Driver<S> {
             waits: BTreeSet::new(),
             inputs: Vec::new(),
             answers: Vec::new(),
+            uses: BTreeMap::new(),
+            unowned_since: None,
             advance: None,
             watch,
             stopping: false,
@@ -93,13 +102,14 @@ impl<S: ShardStore + Holds + Watched> Driver<S> {
     /// Runs until a stop is over. Call it once, on the thread that is to own the shard.
     pub(crate) fn run(mut self) {
         wake_on_time();
-        while !self.shard.is_released() {
-            if self.shard.is_running() {
+        while !self.is_over() {
+            if self.shard.is_serving() {
                 self.wait_for_messages();
             } else {
-                // Being acquired or released: only the store can say more, calls have to wait.
+                // Being acquired, loaded or released: only the store can say more.
                 self.wait_for_store();
             }
+            self.look_after_ownership();
             self.end_waits();
             self.look_after_store();
             self.turn();
@@ -110,9 +120,17 @@ impl<S: ShardStore + Holds + Watched> Driver<S> {
         }
     }
 
+    /// Whether the shard was given up for good: it was released, or it was lost before it could be.
+    fn is_over(&self) -> bool {
+        self.shard.is_released() || self.stopping && self.unowned_since.is_some()
+    }
+
     fn turn(&mut self) {
         let now = self.lock_time().now();
-        self.shard.turn(now, &mut self.inputs, &mut self.answers);
+        self.shard.turn(now, &mut self.inputs);
+        let time = Arc::clone(&self.time);
+        let mono_ns = || time.lock().expect("no thread panics while it holds the time").now().mono_ns;
+        self.shard.take_answers(mono_ns, &mut self.answers);
         for (call, answer) in self.answers.drain(..) {
             if let Some((reply, until)) = self.replies.remove(&call) {
                 if let Some(until) = until {
@@ -130,9 +148,30 @@ impl<S: ShardStore + Holds + Watched> Driver<S> {
         self.watch.tell(&mut self.shard, changes, now.mono_ns, Instant::now());
     }
 
+    /// Ends the calls of a shard that was lost, and tries to get it back.
+    fn look_after_ownership(&mut self) {
+        if self.shard.is_unowned() || self.shard.refusal().is_some() {
+            let now = Instant::now();
+            if self.unowned_since.is_none_or(|since| now >= since + ACQUIRE_AGAIN) {
+                // Without an answer a caller is told that the outcome is unknown.
+                self.replies.clear();
+                self.waits.clear();
+                self.unowned_since = Some(now);
+                let wall_and_mono = self.lock_time().now();
+                self.shard.acquire(wall_and_mono);
+            }
+        } else if self.unowned_since.is_some() && self.shard.is_serving() {
+            self.unowned_since = None;
+            for (queue, count) in &self.uses {
+                let begins = (0..*count).map(|_| Input::Use { queue: queue.clone() });
+                self.inputs.extend(begins);
+            }
+        }
+    }
+
     /// What the store is to look at from time to time: it has no clock.
     fn look_after_store(&mut self) {
-        if !self.shard.is_running() {
+        if !self.shard.is_serving() {
             return;
         }
         let now = Instant::now();
@@ -153,16 +192,14 @@ impl<S: ShardStore + Holds + Watched> Driver<S> {
     fn postpone(&mut self, message: Message) {
         match message {
             Message::Call { command, reply, .. } => {
-                let closed = command.unavailable(Unavailable::Closed);
-                let _ = reply.send(Parcel::new(closed, self.back.clone()));
+                let is_over = self.stopping || self.shard.is_released();
+                let why = if is_over { Unavailable::Closed } else { Unavailable::Unowned };
+                let _ = reply.send(Parcel::new(command.unavailable(why), self.back.clone()));
             }
-            // Whoever asked for a hold sees that nobody answers.
-            Message::EndWait(_)
-            | Message::Undelivered(_)
-            | Message::Use(_)
-            | Message::Leave(_)
-            | Message::Hold(_)
-            | Message::Store => {}
+            Message::Use(queue) => self.begin_use(queue),
+            Message::Leave(queue) => self.end_use(&queue),
+            // The caller of a hold sees that there is no answer.
+            Message::EndWait(_) | Message::Undelivered(_) | Message::Hold(_) | Message::Store => {}
             Message::Advance(advance) => advance.closed(),
             Message::Stop => self.stopping = true,
         }
@@ -201,8 +238,14 @@ impl<S: ShardStore + Holds + Watched> Driver<S> {
             }
             Message::EndWait(call) => self.inputs.push(Input::EndWait { call }),
             Message::Undelivered(tokens) => self.inputs.push(Input::Undelivered { tokens }),
-            Message::Use(queue) => self.inputs.push(Input::Use { queue }),
-            Message::Leave(queue) => self.inputs.push(Input::Leave { queue }),
+            Message::Use(queue) => {
+                self.begin_use(queue.clone());
+                self.inputs.push(Input::Use { queue });
+            }
+            Message::Leave(queue) => {
+                self.end_use(&queue);
+                self.inputs.push(Input::Leave { queue });
+            }
             Message::Advance(advance) if self.stopping => advance.closed(),
             Message::Advance(advance) => self.take_advance(advance),
             Message::Hold(hold) => {
@@ -220,6 +263,19 @@ impl<S: ShardStore + Holds + Watched> Driver<S> {
         }
     }
 
+    fn begin_use(&mut self, queue: QueueName) {
+        *self.uses.entry(queue).or_default() += 1;
+    }
+
+    fn end_use(&mut self, queue: &QueueName) {
+        if let Some(count) = self.uses.get_mut(queue) {
+            *count -= 1;
+            if *count == 0 {
+                self.uses.remove(queue);
+            }
+        }
+    }
+
     fn take_advance(&mut self, advance: Advance) {
         if !self.lock_time().is_virtual() {
             advance.refuse(AdvanceError::NotVirtual);
@@ -232,7 +288,7 @@ impl<S: ShardStore + Holds + Watched> Driver<S> {
 
     /// Ends the waits whose time is over. Waits are real time, also beside a virtual clock.
     fn end_waits(&mut self) {
-        if !self.shard.is_running() {
+        if !self.shard.is_serving() {
             return;
         }
         let now = Instant::now();

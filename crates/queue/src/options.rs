@@ -5,7 +5,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use tickwheel_engine::{Engine, EngineConfig, ShardStore, Timestamp};
+use tickwheel_engine::{Engine, EngineConfig, ShardId, ShardStore, Timestamp};
 use tickwheel_store::{
     AckLevel, ClockMode, DiskStore, FsDisk, MemoryStore, OpenError as StoreError, RecoveryReport,
     StoreOptions, ThreadIo,
@@ -281,13 +281,17 @@ impl Options {
         if let Some(bytes) = self.near_bytes_max {
             config.near_bytes_max = bytes.max(1 << 20);
         }
-        let mut shard = Shard::new(store, config, time.now());
+        let mut shard = Shard::new(ShardId::ONLY, store, config, time.now());
         // All that is near is loaded before anybody can ask, so that what was due first is delivered first.
         let mut nothing = Vec::new();
         loop {
-            shard.turn(time.now(), &mut nothing, &mut Vec::new());
+            shard.turn(time.now(), &mut nothing);
+            shard.take_answers(|| time.now().mono_ns, &mut Vec::new());
             if shard.is_loaded() {
                 break;
+            }
+            if shard.is_unowned() {
+                return Err(OpenError::Taken { why: "another process has it".to_owned() });
             }
             if let Some(why) = shard.refusal() {
                 return Err(OpenError::Taken { why: why.to_owned() });

@@ -83,7 +83,9 @@ impl<T, E: From<Unavailable>> Pending<T, E> {
     fn opened(&self, parcel: Option<Parcel>) -> Result<T, E> {
         match parcel {
             Some(parcel) => (self.open)(parcel.take()),
-            None => Err(E::from(Unavailable::Indeterminate { why: "the queue's thread has ended".into() })),
+            None => Err(E::from(Unavailable::Indeterminate {
+                why: "the queue ended, or another process took it over, before the answer was there".into(),
+            })),
         }
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tickwheel_engine::{
     Acquired, Answer, CallId, Effect, Engine, EngineConfig, Input, NextWake, Now, Reply, Request, RequestId,
-    RoomPace, ShardId, ShardStore,
+    RoomPace, ShardId, ShardStore, Validity,
 };
 
 use crate::calendar::Calendar;
@@ -13,14 +13,28 @@ use crate::commits::CommitSeconds;
 /// A machine and its store, joined: inputs go in, answers come out, and what the two say to each other stays inside.
 ///
 /// A driver calls [`turn`](Self::turn) with all inputs that are there, whenever there are some, when
-/// [`next_wake`](Self::next_wake) says so, or when the store has something to say. The thread of
-/// [`Queue`](crate::Queue) is one driver, the simulator another: both run this very code.
+/// [`next_wake`](Self::next_wake) says so, or when the store has something to say. After each turn it takes the answers, see
+/// [`take_answers`](Self::take_answers). The thread of [`Queue`](crate::Queue) is one driver, the simulator another: both run this very code.
+///
+/// # Ownership
+/// The store may lose the shard to another owner while the engine runs. Then the engine is dropped, the answers that have not left are
+/// dropped with it, and [`is_unowned`](Self::is_unowned) is true: of the calls that are open nobody can say whether they took effect. The
+/// driver asks for the shard again with [`acquire`](Self::acquire).
 #[derive(Debug)]
 pub struct Shard<S> {
+    id: ShardId,
     store: S,
     phase: Phase,
+    /// Whether all that is near was in memory at least once since the shard was acquired.
+    serving: bool,
     config: EngineConfig,
     effects: Vec<Effect>,
+    /// Answers that have not left.
+    answers: Vec<(CallId, Answer)>,
+    /// Requests up to this one were made by engines of earlier ownerships, and their replies say nothing to this one.
+    earlier: RequestId,
+    /// The last request.
+    last: RequestId,
     replies: Vec<(RequestId, Reply)>,
     /// The commit in flight and when it was handed over, monotonic nanoseconds.
     committing: Option<(RequestId, u64)>,
@@ -36,6 +50,8 @@ enum Phase {
     Acquiring,
     /// The store did not hand it over, and why.
     Refused(String),
+    /// Another owner has it, from the start or since the store lost it.
+    Unowned,
     Running(Box<Engine>),
     /// The machine has stopped; the store is asked to close.
     Releasing(Box<Engine>),
@@ -46,15 +62,20 @@ enum Phase {
 const OWN_REQUEST: RequestId = RequestId(0);
 
 impl<S: ShardStore> Shard<S> {
-    /// Asks the store for shard 0. The machine runs once the store has answered, see [`is_loaded`](Self::is_loaded).
+    /// Asks the store for shard `id`. The engine runs once the store has answered, see [`is_serving`](Self::is_serving).
     #[must_use]
-    pub fn new(mut store: S, config: EngineConfig, now: Now) -> Self {
-        store.submit(OWN_REQUEST, Request::Acquire { shard: ShardId::ONLY, wall: now.wall });
+    pub fn new(id: ShardId, mut store: S, config: EngineConfig, now: Now) -> Self {
+        store.submit(OWN_REQUEST, Request::Acquire { shard: id, wall: now.wall });
         Self {
+            id,
             store,
             phase: Phase::Acquiring,
+            serving: false,
             config,
             effects: Vec::new(),
+            answers: Vec::new(),
+            earlier: OWN_REQUEST,
+            last: OWN_REQUEST,
             replies: Vec::new(),
             committing: None,
             commits: CommitSeconds::default(),
@@ -63,17 +84,28 @@ impl<S: ShardStore> Shard<S> {
         }
     }
 
-    /// Takes what has happened, carries requests and replies between machine and store as long as there are any, and
-    /// appends the answers.
+    /// Asks the store for the shard again, after it was lost, or was not to be had. Otherwise nothing happens.
+    pub fn acquire(&mut self, now: Now) {
+        if matches!(self.phase, Phase::Unowned | Phase::Refused(_)) {
+            self.phase = Phase::Acquiring;
+            self.store.submit(OWN_REQUEST, Request::Acquire { shard: self.id, wall: now.wall });
+        }
+    }
+
+    /// Takes what has happened, and carries requests and replies between machine and store as long as there are any. The answers are
+    /// kept for [`take_answers`](Self::take_answers). Inputs that come while the shard is not to be had are dropped.
     ///
     /// # Panics
     /// If inputs come before the shard is acquired, or after it was released.
-    pub fn turn(&mut self, now: Now, inputs: &mut Vec<Input>, answers: &mut Vec<(CallId, Answer)>) {
+    pub fn turn(&mut self, now: Now, inputs: &mut Vec<Input>) {
         loop {
             self.store.poll(&mut self.replies);
             let quiet = self.replies.is_empty() && inputs.is_empty();
             for (request, reply) in core::mem::take(&mut self.replies) {
                 self.replied(now, request, reply);
+            }
+            if matches!(self.phase, Phase::Unowned | Phase::Refused(_)) {
+                inputs.clear();
             }
             for input in inputs.drain(..) {
                 let Phase::Running(engine) = &mut self.phase else {
@@ -93,26 +125,57 @@ impl<S: ShardStore> Shard<S> {
                 self.calendar.answer(engine, now, &mut self.effects);
                 engine.flush(now, &mut self.effects);
             }
-            let asked = self.carry_out(now, answers);
+            let asked = self.carry_out(now);
             if quiet && !asked {
+                self.serving |= self.is_loaded();
                 return;
             }
         }
     }
 
+    /// Appends the answers that may leave. `mono_ns` reads the monotonic clock of the driver (ns) after the turn; a store that cannot lose
+    /// the shard does not need it.
+    ///
+    /// An answer stays here while nobody knows whether the shard is still owned, and it is dropped if the shard was lost.
+    pub fn take_answers(&mut self, mono_ns: impl FnOnce() -> u64, answers: &mut Vec<(CallId, Answer)>) {
+        match self.store.validity() {
+            Validity::Unbounded => answers.append(&mut self.answers),
+            Validity::Until { mono_ns: end } if mono_ns() < end => answers.append(&mut self.answers),
+            Validity::Until { .. } => {}
+            Validity::Lost => self.lose(),
+        }
+    }
+
+    /// Drops the engine, whose memory may be wrong by now, with all that it was about to say.
+    fn lose(&mut self) {
+        match &self.phase {
+            Phase::Running(_) => self.phase = Phase::Unowned,
+            Phase::Acquiring | Phase::Refused(_) | Phase::Unowned => {}
+            // It wrote down all that it had to. Who comes after it has its own epoch.
+            Phase::Releasing(_) | Phase::Released(_) => return,
+        }
+        self.serving = false;
+        self.effects.clear();
+        self.answers.clear();
+        self.committing = None;
+        self.earlier = self.last;
+    }
+
     /// Carries out the machine's effects. Whether the store was asked for something.
-    fn carry_out(&mut self, now: Now, answers: &mut Vec<(CallId, Answer)>) -> bool {
+    fn carry_out(&mut self, now: Now) -> bool {
         let mut asked = false;
         for effect in self.effects.drain(..) {
             match effect {
                 Effect::Request { id, request } => {
                     asked = true;
+                    // Each engine counts its requests from 1.
+                    self.last = RequestId(self.earlier.0 + id.0);
                     if matches!(request, Request::Commit { .. }) {
-                        self.committing = Some((id, now.mono_ns));
+                        self.committing = Some((self.last, now.mono_ns));
                     }
-                    self.store.submit(id, request);
+                    self.store.submit(self.last, request);
                 }
-                Effect::Answer { call, answer } => answers.push((call, answer)),
+                Effect::Answer { call, answer } => self.answers.push((call, answer)),
                 Effect::Ask { .. } => unreachable!("the calendar has answered all that was asked"),
                 Effect::Stopped => {
                     asked = true;
@@ -132,6 +195,12 @@ impl<S: ShardStore> Shard<S> {
         if request == OWN_REQUEST {
             return self.own_replied(now, reply);
         }
+        if request <= self.earlier {
+            return;
+        }
+        if matches!(reply, Reply::Fenced) {
+            return self.lose();
+        }
         if let Some((id, since_ns)) = self.committing
             && id == request
         {
@@ -141,6 +210,7 @@ impl<S: ShardStore> Shard<S> {
             self.slowest = self.slowest.max(took);
         }
         if let Phase::Running(engine) = &mut self.phase {
+            let request = RequestId(request.0 - self.earlier.0);
             engine.step(now, Input::Store { request, reply }, &mut self.effects);
         }
     }
@@ -151,11 +221,11 @@ impl<S: ShardStore> Shard<S> {
             (Phase::Acquiring, Reply::Acquired(acquired)) => {
                 Phase::Running(Box::new(self.machine(acquired, now)))
             }
-            (Phase::Acquiring, Reply::Held) => Phase::Refused("another owner has it".to_owned()),
+            (Phase::Acquiring, Reply::Held) => Phase::Unowned,
             (Phase::Acquiring, Reply::Failed { why }) => Phase::Refused(why),
             (Phase::Releasing(engine), Reply::Released) => Phase::Released(engine),
-            // It failed before; the next start reads what is durable.
-            (Phase::Releasing(engine), Reply::Failed { .. }) => Phase::Released(engine),
+            // It failed before, or another owner has the shard: the next one reads what is durable.
+            (Phase::Releasing(engine), Reply::Failed { .. } | Reply::Fenced) => Phase::Released(engine),
             (phase, reply) => {
                 unreachable!("the store answered {reply:?} while the shard was {}", phase.name())
             }
@@ -171,13 +241,27 @@ impl<S: ShardStore> Shard<S> {
     pub fn next_wake(&self) -> NextWake {
         match &self.phase {
             Phase::Running(engine) => engine.next_wake(),
-            Phase::Acquiring | Phase::Refused(_) | Phase::Releasing(_) | Phase::Released(_) => {
-                NextWake::default()
-            }
+            Phase::Acquiring
+            | Phase::Refused(_)
+            | Phase::Unowned
+            | Phase::Releasing(_)
+            | Phase::Released(_) => NextWake::default(),
         }
     }
 
-    /// Whether the shard is acquired and all that is near is in memory: from then on it may be used.
+    /// Whether it takes inputs: the shard is owned, and all that is near has been in memory since it was acquired.
+    #[must_use]
+    pub fn is_serving(&self) -> bool {
+        self.serving && self.is_running()
+    }
+
+    /// Whether another owner has the shard.
+    #[must_use]
+    pub fn is_unowned(&self) -> bool {
+        matches!(self.phase, Phase::Unowned)
+    }
+
+    /// Whether the shard is acquired and all that is near is in memory.
     #[must_use]
     pub fn is_loaded(&self) -> bool {
         matches!(&self.phase, Phase::Running(engine) if engine.is_loaded())
@@ -192,7 +276,7 @@ impl<S: ShardStore> Shard<S> {
     /// Whether nothing is under way but waiting calls.
     #[must_use]
     pub fn is_idle(&self) -> bool {
-        matches!(&self.phase, Phase::Running(engine) if engine.is_idle())
+        self.answers.is_empty() && matches!(&self.phase, Phase::Running(engine) if engine.is_idle())
     }
 
     /// Why the store did not hand the shard over; `None` unless that is so.
@@ -200,7 +284,11 @@ impl<S: ShardStore> Shard<S> {
     pub fn refusal(&self) -> Option<&str> {
         match &self.phase {
             Phase::Refused(why) => Some(why),
-            Phase::Acquiring | Phase::Running(_) | Phase::Releasing(_) | Phase::Released(_) => None,
+            Phase::Acquiring
+            | Phase::Unowned
+            | Phase::Running(_)
+            | Phase::Releasing(_)
+            | Phase::Released(_) => None,
         }
     }
 
@@ -215,7 +303,7 @@ impl<S: ShardStore> Shard<S> {
     pub fn engine(&self) -> Option<&Engine> {
         match &self.phase {
             Phase::Running(engine) | Phase::Releasing(engine) | Phase::Released(engine) => Some(engine),
-            Phase::Acquiring | Phase::Refused(_) => None,
+            Phase::Acquiring | Phase::Refused(_) | Phase::Unowned => None,
         }
     }
 
@@ -266,6 +354,7 @@ impl Phase {
         match self {
             Self::Acquiring => "being acquired",
             Self::Refused(_) => "refused by its store",
+            Self::Unowned => "in the hands of another owner",
             Self::Running(_) => "running",
             Self::Releasing(_) => "being released",
             Self::Released(_) => "released",

@@ -12,6 +12,8 @@ const LONG_MS: u64 = 2 * 86_400_000;
 impl World {
     pub(super) fn end_faults(&mut self) -> Step {
         self.hostile = false;
+        self.renew_ownership();
+        self.owners.forget();
         self.disk.forget_faults();
         self.disk.set_space(None);
         self.starved = false;
@@ -193,7 +195,8 @@ impl World {
         self.inputs.push(Input::Call { call, command });
         for _ in 0..1_000 {
             let server = self.server.as_mut().expect("no faults any more");
-            server.turn(self.clocks.now(), &mut self.inputs, &mut self.answers);
+            server.turn(self.clocks.now(), &mut self.inputs);
+            server.take_answers(|| self.clocks.now().mono_ns, &mut self.answers);
             if let Some((answered, answer)) = self.answers.pop() {
                 assert_eq!(answered, call, "no other call is open");
                 return Ok(answer);

@@ -1,13 +1,23 @@
 //! Server processes: how each starts, and how it ends by a stop, a kill or a power cut.
 
 use tickwheel_engine::{EngineConfig, Input};
-use tickwheel_queue::Shard;
 use tickwheel_store::{DiskOp, DiskStore, HistoryLimits, StoreOptions};
 
-use super::{Step, World};
+use super::{Server, Step, World};
 use crate::disk::{Fault, SimDisk};
 use crate::io::{SimIo, Slips};
 use crate::oracle::Violation;
+use crate::seat::Seat;
+
+/// How the start of a server went.
+#[derive(Debug)]
+pub(super) enum Loaded {
+    Up,
+    /// The machine died.
+    Died,
+    /// The store failed, and why.
+    Refused(String),
+}
 
 impl World {
     pub(super) fn crashed(&mut self, how: &str) -> Step {
@@ -15,6 +25,7 @@ impl World {
         self.coverage.crashes += 1;
         self.coverage.crashes_with_open_calls += u64::from(!self.open.is_empty());
         self.server = None;
+        self.owners.forget();
         self.forget_clients();
         self.power_off()?;
         self.oracle.crashed()?;
@@ -35,6 +46,8 @@ impl World {
     pub(super) fn stop_gracefully(&mut self) -> Step {
         self.trace.event(format_args!("stops gracefully"));
         self.coverage.stops += 1;
+        self.renew_ownership();
+        self.owners.forget();
         self.oracle.stopping();
         self.stopping = true;
         self.inputs.push(Input::Stop);
@@ -107,10 +120,15 @@ impl World {
             };
             self.coverage.torn += u64::from(store.recovery_report().torn.is_some());
             self.oracle.recovered();
-            if self.load(store, misreads)? {
-                self.disk.forget_faults();
-                self.plan_fault();
-                return Ok(());
+            let server = self.node(Seat::first(store));
+            match self.load(server)? {
+                Loaded::Up => {
+                    self.disk.forget_faults();
+                    self.plan_fault();
+                    return Ok(());
+                }
+                Loaded::Died => {}
+                Loaded::Refused(why) => self.excuse(&why, misreads)?,
             }
             self.oracle.crashed()?;
         }
@@ -152,9 +170,8 @@ impl World {
         }
     }
 
-    /// Makes a server of the store and runs it until it has loaded. `false`: the server died or refused to load.
-    fn load(&mut self, store: DiskStore<SimDisk, SimIo>, misreads: bool) -> Result<bool, Violation> {
-        let config = EngineConfig {
+    pub(super) fn engine_config(&mut self) -> EngineConfig {
+        EngineConfig {
             horizon_ms: self.options.horizon_ms.max(2),
             near_bytes_max: self.options.near_bytes.max(512),
             scan_max: self.rng.pick(&[1, 3, 1_024]),
@@ -163,22 +180,28 @@ impl World {
             history_ms: u64::MAX,
             bounds: self.bounds.engine.clone(),
             ..EngineConfig::default()
-        };
-        let mut server = Shard::new(store, config, self.clocks.now());
+        }
+    }
+
+    /// Runs a server until it has loaded.
+    pub(super) fn load(&mut self, mut server: Server) -> Result<Loaded, Violation> {
         self.switch.set(true);
-        for _ in 0..10_000 {
-            self.turn_of(&mut server)?;
-            if self.disk.is_crashed() {
-                return Ok(false);
+        for turn in 0..10_000 {
+            if turn == 500 && self.starved {
+                // The frame of a new owner waits for space. At a start the space was made before.
+                self.fill_disk();
             }
-            if server.is_loaded() {
+            self.turn_of(&mut server, &mut Vec::new(), &mut Vec::new())?;
+            if self.disk.is_crashed() {
+                return Ok(Loaded::Died);
+            }
+            if server.is_serving() {
                 self.server = Some(server);
-                return Ok(true);
+                return Ok(Loaded::Up);
             }
             let failed = server.engine().and_then(|engine| engine.failure());
             if let Some(why) = server.refusal().map(str::to_owned).or(failed.map(|why| why.to_string())) {
-                self.excuse(&why, misreads)?;
-                return Ok(false);
+                return Ok(Loaded::Refused(why));
             }
         }
         Err(self.hang("the server does not load"))
@@ -204,7 +227,7 @@ pub(super) fn names_a_file(disk: &SimDisk, text: &str) -> bool {
     files.iter().map(|(name, _)| name.as_str()).chain(dirs).any(|name| text.contains(name))
 }
 
-fn refused(why: &str) -> Violation {
+pub(super) fn refused(why: &str) -> Violation {
     let what = format!("refuses to start, though nothing that was synced is damaged: {why}");
     // `P1`, because a task that the server acknowledged is neither delivered nor listed any more.
     Violation { promise: "P1", what, story: Vec::new() }

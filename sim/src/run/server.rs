@@ -15,7 +15,10 @@ impl World {
     /// Runs one turn of the server, and checks its answers.
     pub(super) fn turn(&mut self) -> Step {
         let Some(mut server) = self.server.take() else { return Ok(()) };
-        self.turn_of(&mut server)?;
+        let (mut inputs, mut answers) = (std::mem::take(&mut self.inputs), std::mem::take(&mut self.answers));
+        let turned = self.turn_of(&mut server, &mut inputs, &mut answers);
+        (self.inputs, self.answers) = (inputs, answers);
+        turned?;
         self.server = Some(server);
         if self.disk.is_crashed() {
             // The server may have died before it sent the answers of this turn.
@@ -42,9 +45,15 @@ impl World {
     }
 
     /// Runs one turn of a server, which has to end.
-    pub(super) fn turn_of(&mut self, server: &mut Server) -> Step {
+    pub(super) fn turn_of(
+        &mut self,
+        server: &mut Server,
+        inputs: &mut Vec<Input>,
+        answers: &mut Vec<(ProductCall, ProductAnswer)>,
+    ) -> Step {
         self.disk.allow_changes(Some(CHANGES_OF_TURN_MAX));
-        server.turn(self.clocks.now(), &mut self.inputs, &mut self.answers);
+        server.turn(self.clocks.now(), inputs);
+        server.take_answers(|| self.clocks.now().mono_ns, answers);
         if self.disk.has_no_changes_left() {
             return Err(self.hang("a turn does not end"));
         }
@@ -54,7 +63,8 @@ impl World {
 
     fn look_at_server(&mut self) -> Step {
         let Some(server) = &self.server else { return Ok(()) };
-        self.coverage.checkpoints = self.coverage.checkpoints.max(server.store().checkpoints_begun());
+        self.coverage.checkpoints =
+            self.coverage.checkpoints.max(server.store().look(|store| store.checkpoints_begun()));
         if self.doomed.is_none() && self.has_failed() {
             self.coverage.poisoned += 1;
             self.doomed = Some(self.rng.below(30));
@@ -88,7 +98,8 @@ impl World {
         self.inputs.push(Input::Call { call: ProductCall(self.next_call), command });
         self.switch.set(true);
         if let Some(server) = &mut self.server {
-            server.turn(self.clocks.now(), &mut self.inputs, &mut self.answers);
+            server.turn(self.clocks.now(), &mut self.inputs);
+            server.take_answers(|| self.clocks.now().mono_ns, &mut self.answers);
         }
         let answer = self.answers.pop().map(|(_, answer)| answer);
         let promise = match &answer {

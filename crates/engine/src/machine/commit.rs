@@ -74,10 +74,9 @@ impl Engine {
             }
             Reply::Counts { counts, counted } => self.counted(request, counts, counted, out),
             Reply::Done { room } => self.committed(now, request, room, out),
-            Reply::Fenced => self.fail("another owner has taken the shard"),
             Reply::Failed { why } => self.request_failed(now, request, &why),
-            Reply::Acquired(_) | Reply::Held | Reply::Released => {
-                unreachable!("the driver acquires and releases the shard, not the machine: {reply:?}")
+            Reply::Acquired(_) | Reply::Held | Reply::Fenced | Reply::Released => {
+                unreachable!("the driver takes, loses and releases the shard, not the machine: {reply:?}")
             }
         }
     }

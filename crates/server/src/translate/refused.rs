@@ -157,6 +157,7 @@ impl From<queue::Unavailable> for Refusal {
 pub(crate) fn unavailable(why: &queue::Unavailable) -> Problem {
     match why {
         queue::Unavailable::Closed => Problem::stopping(),
+        queue::Unavailable::Unowned => Problem::busy(why.to_string(), 1),
         queue::Unavailable::ReadOnly { why } => Problem::read_only(why),
         queue::Unavailable::Indeterminate { why } => Problem::indeterminate(why),
         queue::Unavailable::Full { needed, room } => Problem::storage_full(*needed, *room),

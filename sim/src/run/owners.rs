@@ -1,0 +1,167 @@
+//! Owners of the shard: a node loses it to the other one, answers nothing any more, and takes it back later.
+
+use tickwheel_engine::{Input, Validity};
+use tickwheel_queue::Shard;
+
+use super::life::{Loaded, names_a_file, refused};
+use super::{Server, Step, World};
+use crate::oracle::{Call, CallId, Verb};
+use crate::seat::Seat;
+use crate::words;
+
+/// What a run knows of owners beside the server.
+#[derive(Debug)]
+pub(super) struct Owners {
+    /// Draws for owners, so that the rest of a run is the same without them.
+    rng: crate::rng::Rng,
+    /// The node that owned the shard before. It may not know yet that it lost it.
+    former: Option<Server>,
+    /// Steps until the ownership of the server is renewed. Until then it answers nothing.
+    doubt: Option<u64>,
+}
+
+impl Owners {
+    pub(super) fn new(rng: crate::rng::Rng) -> Self {
+        Self { rng, former: None, doubt: None }
+    }
+
+    /// The machine died: no node is left.
+    pub(super) fn forget(&mut self) {
+        (self.former, self.doubt) = (None, None);
+    }
+}
+
+impl World {
+    /// One step of the owners: the shard changes hands, or its ownership is in doubt for a while, or the former owner does something.
+    pub(super) fn step_owners(&mut self) -> Step {
+        if self.options.owners_permille == 0 || self.stopping || self.doomed.is_some() {
+            return Ok(());
+        }
+        self.renew_in_time();
+        match self.owners.rng.below(1_000) {
+            drawn if drawn < self.options.owners_permille => return self.change_owner(),
+            drawn if drawn < 2 * self.options.owners_permille => self.doubt_ownership(),
+            _ => {}
+        }
+        if self.owners.rng.chance(30) { self.ask_former() } else { Ok(()) }
+    }
+
+    /// From now on nobody knows whether the server still owns the shard. It finds out some steps later.
+    fn doubt_ownership(&mut self) {
+        let Some(server) = &self.server else { return };
+        if self.owners.doubt.is_none() {
+            self.trace.event(format_args!("the ownership is in doubt"));
+            self.coverage.doubts += 1;
+            server.store().set_validity(Validity::Until { mono_ns: self.clocks.now().mono_ns });
+            self.owners.doubt = Some(self.owners.rng.between(1, 10));
+        }
+    }
+
+    fn renew_in_time(&mut self) {
+        match self.owners.doubt {
+            Some(0) => self.renew_ownership(),
+            Some(left) => self.owners.doubt = Some(left - 1),
+            None => {}
+        }
+    }
+
+    /// The server learns that it owns the shard still, and has owned it all the time.
+    pub(super) fn renew_ownership(&mut self) {
+        if self.owners.doubt.take().is_some()
+            && let Some(server) = &self.server
+        {
+            self.trace.event(format_args!("the ownership is renewed"));
+            server.store().set_validity(Validity::Unbounded);
+        }
+    }
+
+    /// The other node takes the shard, and the server does not know it. To the clients it is as if the server had died.
+    fn change_owner(&mut self) -> Step {
+        let Some(server) = self.server.take() else { return Ok(()) };
+        self.trace.event(format_args!("the shard gets another owner, {} calls open", self.open.len()));
+        self.coverage.takeovers += 1;
+        self.owners.doubt = None;
+        let now = self.clocks.now();
+        server.store().set_validity(Validity::Until { mono_ns: now.mono_ns });
+        self.forget_clients();
+        self.oracle.crashed()?;
+        self.clocks.restart();
+        self.tell_time();
+        let next = match self.owners.former.take() {
+            Some(mut former) => {
+                // By now it knows that it lost the shard.
+                former.store().set_validity(Validity::Lost);
+                self.turn_former(&mut former, Vec::new())?;
+                former.store().set_validity(Validity::Unbounded);
+                former.acquire(self.clocks.now());
+                former
+            }
+            None => self.node(server.store().other()),
+        };
+        self.owners.former = Some(server);
+        self.oracle.recovered();
+        match self.load(next)? {
+            Loaded::Up => Ok(()),
+            Loaded::Died => self.crashed("died when the shard got another owner"),
+            Loaded::Refused(why) => {
+                let options = &self.options;
+                let has_faults = self.starved || options.read_error_percent > 0 || options.error_percent > 0;
+                if !has_faults || !names_a_file(&self.disk, &why) {
+                    return Err(refused(&why));
+                }
+                self.crashed("killed, for its store failed when the shard got another owner")
+            }
+        }
+    }
+
+    /// The former owner takes a call or learns what became of its shard. It must not answer.
+    fn ask_former(&mut self) -> Step {
+        let Some(mut former) = self.owners.former.take() else { return Ok(()) };
+        if self.owners.rng.chance(5) {
+            former.store().set_validity(Validity::Lost);
+        }
+        let inputs = if former.is_serving() { self.former_call() } else { None };
+        let (call, inputs) = inputs.map_or((None, Vec::new()), |(call, input)| (Some(call), vec![input]));
+        let answers = self.turn_former(&mut former, inputs)?;
+        self.owners.former = Some(former);
+        if self.disk.is_crashed() {
+            return self.crashed("died at a disk call of the former owner");
+        }
+        let Some((id, call)) = call else { return Ok(()) };
+        if let Some(answer) = answers {
+            // The oracle says whether the answer is still right.
+            self.trace.event(format_args!("the former owner answers {call:?}"));
+            self.oracle.called(id, call.clone());
+            self.oracle.answered(id, words::answer(&call, answer))?;
+        }
+        Ok(())
+    }
+
+    /// A get or an empty-handed lease: calls that need no commit, so nothing but the end of the ownership holds their answers back.
+    fn former_call(&mut self) -> Option<((CallId, Call), Input)> {
+        let (queues, keys) = (self.workload.queues(), self.workload.keys());
+        let queue = queues[self.owners.rng.index(queues.len())].clone();
+        let key = keys[self.owners.rng.index(keys.len())].clone();
+        self.next_call += 1;
+        let id = CallId(self.next_call);
+        let call = Call { queue, key: Some(key), verb: Verb::Get };
+        let command = words::command(&call);
+        Some(((id, call), Input::Call { call: tickwheel_engine::CallId(id.0), command }))
+    }
+
+    /// Runs a turn of the former owner. Returns the answer that it gave.
+    fn turn_former(
+        &mut self,
+        former: &mut Server,
+        mut inputs: Vec<Input>,
+    ) -> Result<Option<tickwheel_engine::Answer>, crate::oracle::Violation> {
+        let mut answers = Vec::new();
+        self.turn_of(former, &mut inputs, &mut answers)?;
+        Ok(answers.pop().map(|(_, answer)| answer))
+    }
+
+    pub(super) fn node(&mut self, seat: Seat) -> Server {
+        let config = self.engine_config();
+        Shard::new(tickwheel_engine::ShardId::ONLY, seat, config, self.clocks.now())
+    }
+}
