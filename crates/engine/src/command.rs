@@ -8,7 +8,6 @@ use crate::answer::{
     ScheduleError, State, TaskView, Unavailable,
 };
 use crate::by_key::{ByKey, ByKeyError};
-use crate::cursor::TaskCursor;
 use crate::import::{ImportSchedule, ImportTasks};
 use crate::job::{ChangeJob, JobError};
 use crate::leases::ListLeases;
@@ -569,7 +568,7 @@ pub struct List {
     /// Looks at no more than so many tasks; a page may hold fewer, even none, and still have a next one.
     pub max: usize,
     /// Where the page before ended.
-    pub after: Option<TaskCursor>,
+    pub after: Option<crate::cursor::TaskCursor>,
 }
 
 /// Pages through the tasks of all queues, live and dead, in the order in which time has to do with them: live ones by their `due_at`, dead ones by when they
@@ -579,7 +578,7 @@ pub struct ListAllTasks {
     /// How many the page has at most, at least 1. A page may hold fewer, even none, and still have a next one.
     pub max: usize,
     /// Where the page before ended.
-    pub after: Option<TaskCursor>,
+    pub after: Option<crate::cursor::TaskCursor>,
 }
 
 /// A forecast has at most so many buckets: a week by the minute, and the one that has begun.

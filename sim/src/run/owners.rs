@@ -9,7 +9,7 @@ use crate::oracle::{Call, CallId, Verb};
 use crate::seat::Seat;
 use crate::words;
 
-/// What a run knows of owners beside the server.
+/// The state of a run that concerns owners, beside the server.
 #[derive(Debug)]
 pub(super) struct Owners {
     /// Draws for owners, so that the rest of a run is the same without them.
@@ -46,7 +46,7 @@ impl World {
         if self.owners.rng.chance(30) { self.ask_former() } else { Ok(()) }
     }
 
-    /// From now on nobody knows whether the server still owns the shard. It finds out some steps later.
+    /// From now on the server does not know whether it still owns the shard. It finds out some steps later.
     fn doubt_ownership(&mut self) {
         let Some(server) = &self.server else { return };
         if self.owners.doubt.is_none() {
