@@ -5,17 +5,16 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use tickwheel_engine::{
-    Answer, CallId, Command, Input, QueueName, ShardStore, Timestamp, Token, Unavailable,
-};
+use tickwheel_engine::{Answer, CallId, Command, Input, QueueName, Timestamp, Token, Unavailable};
+use tickwheel_store::QueueStore;
 
 use crate::advance::{Advance, AdvanceError};
-use crate::backup::{Hold, Holds};
+use crate::backup::Pin;
 use crate::health::Shared;
 use crate::parcel::Parcel;
 use crate::shard::Shard;
 use crate::time::Time;
-use crate::watch::{Watch, Watched};
+use crate::watch::Watch;
 
 /// Calls taken in one turn: enough for a full batch, and expiry is never starved by a flood of calls.
 const CALLS_PER_TURN: usize = 4_096;
@@ -44,7 +43,7 @@ pub(crate) enum Message {
     Use(QueueName),
     Leave(QueueName),
     Advance(Advance),
-    Hold(Hold),
+    Pin(Pin),
     /// The store has something to say.
     Store,
     Stop,
@@ -72,7 +71,7 @@ pub(crate) struct Driver<S> {
     stopping: bool,
 }
 
-impl<S: ShardStore + Holds + Watched> Driver<S> {
+impl<S: QueueStore> Driver<S> {
     pub(crate) fn new(
         shard: Shard<S>,
         time: Arc<Mutex<Time>>,
@@ -198,8 +197,8 @@ impl<S: ShardStore + Holds + Watched> Driver<S> {
             }
             Message::Use(queue) => self.begin_use(queue),
             Message::Leave(queue) => self.end_use(&queue),
-            // The caller of a hold sees that there is no answer.
-            Message::EndWait(_) | Message::Undelivered(_) | Message::Hold(_) | Message::Store => {}
+            // A backup sees that there is no answer.
+            Message::EndWait(_) | Message::Undelivered(_) | Message::Pin(_) | Message::Store => {}
             Message::Advance(advance) => advance.closed(),
             Message::Stop => self.stopping = true,
         }
@@ -248,9 +247,9 @@ impl<S: ShardStore + Holds + Watched> Driver<S> {
             }
             Message::Advance(advance) if self.stopping => advance.closed(),
             Message::Advance(advance) => self.take_advance(advance),
-            Message::Hold(hold) => {
+            Message::Pin(pin) => {
                 let now = self.lock_time().stamp();
-                hold.carry_out(self.shard.store_mut(), now);
+                pin.carry_out(self.shard.store_mut().backup(), now);
             }
             Message::Store => {}
             Message::Stop => {

@@ -3,20 +3,10 @@
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use tickwheel_engine::ShardStore;
+use tickwheel_store::Durability;
 
 use crate::commits::CommitSeconds;
 use crate::shard::Shard;
-
-/// What an acknowledgement means.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub enum Durability {
-    /// It survives a crash of the process, of the system, and a power cut: it follows the sync that covers it.
-    Fsync,
-    /// It survives a crash of the process; a crash of the system or a power cut may take the last moments.
-    Os,
-    /// It survives no crash: tasks are in memory alone, or are written soon after.
-    Memory,
-}
 
 /// How a queue is.
 #[derive(Clone, PartialEq, Eq, Debug)]

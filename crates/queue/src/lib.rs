@@ -20,6 +20,7 @@ mod pending;
 mod queue;
 mod router;
 mod shard;
+mod stores;
 mod time;
 mod upcoming;
 pub mod wall;
@@ -34,7 +35,7 @@ pub use advance::{AdvanceError, VIRTUAL_END_MS};
 pub use backup::{BackupError, BackupReport};
 pub use commits::{COMMIT_BOUNDS_US, CommitSeconds};
 pub use driver::SHARD_THREAD;
-pub use health::{Durability, Health};
+pub use health::Health;
 pub use notice::{ClockChange, Notice};
 pub use opened::Opened;
 pub use options::{OpenError, Options, SLOW_COMMIT_DEFAULT};
@@ -62,6 +63,6 @@ pub use tickwheel_engine::{
 };
 pub use tickwheel_store::doctor;
 pub use tickwheel_store::{
-    AckLevel, FORMAT, LOG_FILE_BYTES_DEFAULT, OpenError as StoreError, RecoveryReport, Torn,
-    warning_of_others, writable_by_others,
+    AckLevel, Durability, FORMAT, LOG_FILE_BYTES_DEFAULT, OpenError as StoreError, OpenStore, OpenedStore,
+    QueueStore, RecoveryReport, Torn, warning_of_others, writable_by_others,
 };

@@ -1,25 +1,25 @@
 //! [`Options`]: what can be chosen about a queue before it is opened.
 
 use std::path::Path;
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use tickwheel_engine::{Engine, EngineConfig, ShardId, ShardStore, Timestamp};
+use tickwheel_engine::{Engine, EngineConfig, ShardId, Timestamp};
 use tickwheel_store::{
-    AckLevel, ClockMode, DiskStore, FsDisk, MemoryStore, OpenError as StoreError, RecoveryReport,
-    StoreOptions, ThreadIo,
+    AckLevel, ClockMode, OpenStore, OpenedStore, QueueStore, RecoveryReport, StoreOptions,
 };
 
-use crate::backup::{Holds, Manifest, Source, identity};
+use crate::backup::Source;
 use crate::driver::{Driver, Message, SHARD_THREAD};
-use crate::health::{Durability, Shared};
+use crate::health::Shared;
 use crate::notice::{Listener, Notice};
 use crate::opened::Opened;
 use crate::queue::Queue;
 use crate::shard::Shard;
+use crate::stores::{Directory, Memory};
 use crate::time::Time;
-use crate::watch::{Watch, Watched};
+use crate::watch::Watch;
 
 /// A commit that takes this long is told of unless another time is chosen.
 pub const SLOW_COMMIT_DEFAULT: Duration = Duration::from_secs(1);
@@ -54,30 +54,9 @@ pub enum OpenError {
     },
 }
 
-/// How often a directory in use is tried again, and how long to wait before: a `doctor` holds the lock for a moment.
-const TRIES: u32 = 10;
-const TRY_AGAIN_AFTER: Duration = Duration::from_millis(10);
-
-/// Opens the store; one that is in use is tried again for 100 ms.
-fn open_patiently(
-    directory: &Path,
-    options: &StoreOptions,
-    messages: &Sender<Message>,
-) -> Result<DiskStore<FsDisk, ThreadIo>, StoreError> {
-    let mut tries = 0;
-    loop {
-        let wake = messages.clone();
-        let notify = Box::new(move || {
-            // The thread may have ended; then nobody needs to know.
-            let _ = wake.send(Message::Store);
-        });
-        match DiskStore::open_dir(directory, options.clone(), notify) {
-            Err(StoreError::Locked { .. }) if tries < TRIES => {
-                tries += 1;
-                std::thread::sleep(TRY_AGAIN_AFTER);
-            }
-            opened => return opened,
-        }
+impl From<std::convert::Infallible> for OpenError {
+    fn from(never: std::convert::Infallible) -> Self {
+        match never {}
     }
 }
 
@@ -200,38 +179,15 @@ impl Options {
     /// # Errors
     /// [`OpenError`].
     pub fn open(self, directory: impl AsRef<Path>) -> Result<Queue, OpenError> {
-        let directory = directory.as_ref();
-        let mut store = StoreOptions::new(secret()?);
+        let mut options = StoreOptions::new(secret()?);
         if self.virtual_clock.is_some() {
-            store.clock = ClockMode::Virtual;
+            options.clock = ClockMode::Virtual;
         }
-        store.ack_level = self.ack_level;
-        let durability = match self.ack_level {
-            AckLevel::Fsync => Durability::Fsync,
-            AckLevel::Os => Durability::Os,
-            AckLevel::Memory => Durability::Memory,
-        };
-        store.log_file_bytes = self.log_file_bytes.unwrap_or(store.log_file_bytes);
-        store.checkpoint_after_bytes = self.checkpoint_after_bytes.unwrap_or(store.checkpoint_after_bytes);
-        let (messages, inbox) = channel();
-        let begun = Instant::now();
-        let store = open_patiently(directory, &store, &messages)?;
-        // A directory that is opened is a backup no more, for it changes from now on. Where the file stays, `doctor` says that it differs.
-        let _absent = std::fs::remove_file(directory.join(Manifest::FILE));
-        let recovery = Some(store.recovery_report().clone());
-        let identity = identity(directory)?.unwrap_or_default();
-        let time = self.time(store.last_wall());
-        // The process may move to another working directory.
-        let path = std::path::absolute(directory).unwrap_or_else(|_| directory.to_owned());
-        self.start(
-            store,
-            time,
-            Source::new(Some(path), durability),
-            durability,
-            (identity, recovery, begun),
-            messages,
-            inbox,
-        )
+        options.ack_level = self.ack_level;
+        options.log_file_bytes = self.log_file_bytes.unwrap_or(options.log_file_bytes);
+        options.checkpoint_after_bytes =
+            self.checkpoint_after_bytes.unwrap_or(options.checkpoint_after_bytes);
+        self.open_store(Directory { path: directory.as_ref(), options })
     }
 
     /// A queue without a directory: its tasks live as long as the process.
@@ -239,41 +195,27 @@ impl Options {
     /// # Errors
     /// [`OpenError::Random`], [`OpenError::Thread`].
     pub fn open_memory(self) -> Result<Queue, OpenError> {
+        // The identity has a secret of its own, so that it tells nothing of the one that signs.
+        self.open_store(Memory { secret: secret()?, identity: u128::from_be_bytes(secret()?) })
+    }
+
+    /// Opens the queue over another store. Of the options, those that concern a directory have no effect.
+    ///
+    /// # Errors
+    /// [`OpenError`].
+    pub fn open_store<O: OpenStore>(self, store: O) -> Result<Queue, OpenError>
+    where
+        OpenError: From<O::Error>,
+    {
+        let begun = Instant::now();
         let (messages, inbox) = channel();
-        let time = self.time(Timestamp::EPOCH);
-        let store = MemoryStore::new(secret()?);
-        // Of a secret of its own, so that it tells nothing of the one that signs.
-        let identity = format!("{:016x}", u128::from_be_bytes(secret()?) >> 64);
-        self.start(
-            store,
-            time,
-            Source::new(None, Durability::Memory),
-            Durability::Memory,
-            (identity, None, Instant::now()),
-            messages,
-            inbox,
-        )
-    }
-
-    fn time(&self, last: Timestamp) -> Time {
-        match self.virtual_clock {
-            None => Time::real(),
-            Some(VirtualStart::At(start)) => Time::virtual_at(start.max(last)),
-            Some(VirtualStart::Now) => Time::virtual_at(Time::real().now().wall.max(last)),
-        }
-    }
-
-    #[expect(clippy::too_many_arguments, reason = "each is made differently by the two ways to open")]
-    fn start<S: ShardStore + Holds + Watched + Send + 'static>(
-        self,
-        store: S,
-        mut time: Time,
-        source: Source,
-        durability: Durability,
-        (identity, recovery, begun): (String, Option<RecoveryReport>, Instant),
-        messages: std::sync::mpsc::Sender<Message>,
-        inbox: std::sync::mpsc::Receiver<Message>,
-    ) -> Result<Queue, OpenError> {
+        let wake = messages.clone();
+        let opened = store.open(Box::new(move || {
+            // The thread may have ended; then nothing has to be polled.
+            let _gone = wake.send(Message::Store);
+        }))?;
+        let OpenedStore { store, last_wall, identity, durability, recovery, directory } = opened;
+        let mut time = self.time(last_wall);
         let mut config = EngineConfig::default();
         if let Some(horizon) = self.horizon {
             config.horizon_ms = u64::try_from(horizon.as_millis()).unwrap_or(u64::MAX).max(1_000);
@@ -281,27 +223,7 @@ impl Options {
         if let Some(bytes) = self.near_bytes_max {
             config.near_bytes_max = bytes.max(1 << 20);
         }
-        let mut shard = Shard::new(ShardId::ONLY, store, config, time.now());
-        // All that is near is loaded before anybody can ask, so that what was due first is delivered first.
-        let mut nothing = Vec::new();
-        loop {
-            shard.turn(time.now(), &mut nothing);
-            shard.take_answers(|| time.now().mono_ns, &mut Vec::new());
-            if shard.is_loaded() {
-                break;
-            }
-            if shard.is_unowned() {
-                return Err(OpenError::Taken { why: "another process has it".to_owned() });
-            }
-            if let Some(why) = shard.refusal() {
-                return Err(OpenError::Taken { why: why.to_owned() });
-            }
-            if let Some(why) = shard.engine().and_then(Engine::failure) {
-                return Err(OpenError::Near { why: why.to_string() });
-            }
-            // The store says when it has more; a second is the cap of every wait.
-            let _ = inbox.recv_timeout(Duration::from_secs(1));
-        }
+        let shard = load(Shard::new(ShardId::ONLY, store, config, time.now()), &mut time, &inbox)?;
         let warned = recovery.as_ref().and_then(warning).map(Into::into);
         let shared = Arc::new(Shared::new(durability, time.is_virtual(), warned));
         shared.update(&shard, time.clock_status());
@@ -314,7 +236,42 @@ impl Options {
             .spawn(move || driver.run())
             .map_err(OpenError::Thread)?;
         let opened = Opened { identity: identity.into(), recovery, took: begun.elapsed() };
-        Ok(Queue::new(messages, time, shared, source, thread, opened))
+        Ok(Queue::new(messages, time, shared, Source::new(directory, durability), thread, opened))
+    }
+
+    fn time(&self, last: Timestamp) -> Time {
+        match self.virtual_clock {
+            None => Time::real(),
+            Some(VirtualStart::At(start)) => Time::virtual_at(start.max(last)),
+            Some(VirtualStart::Now) => Time::virtual_at(Time::real().now().wall.max(last)),
+        }
+    }
+}
+
+/// Runs the shard until all that is near is in memory. Before that no caller can ask, so that the task that was due first is delivered
+/// first.
+fn load<S: QueueStore>(
+    mut shard: Shard<S>,
+    time: &mut Time,
+    inbox: &Receiver<Message>,
+) -> Result<Shard<S>, OpenError> {
+    loop {
+        shard.turn(time.now(), &mut Vec::new());
+        shard.take_answers(|| time.now().mono_ns, &mut Vec::new());
+        if shard.is_serving() {
+            return Ok(shard);
+        }
+        if shard.is_unowned() {
+            return Err(OpenError::Taken { why: "another process has it".to_owned() });
+        }
+        if let Some(why) = shard.refusal() {
+            return Err(OpenError::Taken { why: why.to_owned() });
+        }
+        if let Some(why) = shard.engine().and_then(Engine::failure) {
+            return Err(OpenError::Near { why: why.to_string() });
+        }
+        // The store says when it has more; a second is the cap of every wait.
+        let _woken = inbox.recv_timeout(Duration::from_secs(1));
     }
 }
 

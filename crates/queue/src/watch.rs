@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use tickwheel_engine::{RoomPace, ShardStore};
-use tickwheel_store::{Disk, DiskStore, Io, MemoryStore};
+use tickwheel_store::QueueStore;
 
 use crate::notice::{ClockChange, Listener, Notice};
 use crate::shard::Shard;
@@ -16,29 +16,6 @@ const LOOK_FOR_ROOM: Duration = Duration::from_millis(100);
 const LOOK_FOR_ROOM_SLOWLY: Duration = Duration::from_millis(900);
 /// This often it is looked whether the directory is still this process's: at least once a second.
 const LOOK_AT_LOCK: Duration = Duration::from_millis(900);
-
-/// A store whose lock and checkpoints are watched.
-pub(crate) trait Watched {
-    /// Begins to look whether the files are still this process's own.
-    fn look_at_lock(&mut self) {}
-
-    /// Bytes of log that wait for a checkpoint that is late.
-    fn checkpoint_late(&self) -> Option<u64> {
-        None
-    }
-}
-
-impl Watched for MemoryStore {}
-
-impl<D: Disk, I: Io<D>> Watched for DiskStore<D, I> {
-    fn look_at_lock(&mut self) {
-        Self::look_at_lock(self);
-    }
-
-    fn checkpoint_late(&self) -> Option<u64> {
-        Self::checkpoint_late(self)
-    }
-}
 
 /// What was told already, and when to look again.
 #[derive(Debug)]
@@ -102,15 +79,15 @@ impl Watch {
     }
 
     /// Has the store look at its lock, if it is time.
-    pub(crate) fn look_at_lock<S: ShardStore + Watched>(&mut self, shard: &mut Shard<S>, now: Instant) {
+    pub(crate) fn look_at_lock<S: QueueStore>(&mut self, shard: &mut Shard<S>, now: Instant) {
         if now >= self.look_at_lock {
             self.look_at_lock = now + LOOK_AT_LOCK;
-            shard.store_mut().look_at_lock();
+            shard.store_mut().check_ownership();
         }
     }
 
     /// Tells what is new. `mono_ns` is the time of the shard, `now` that of the machine.
-    pub(crate) fn tell<S: ShardStore + Watched>(
+    pub(crate) fn tell<S: QueueStore>(
         &mut self,
         shard: &mut Shard<S>,
         changes: Vec<ClockChange>,

@@ -26,6 +26,7 @@ mod log;
 mod memory;
 mod meta;
 mod newest;
+mod open;
 mod options;
 mod recovery;
 mod report;
@@ -47,7 +48,7 @@ pub use access::{warning_of_others, writable_by_others};
 #[doc(hidden)]
 pub use bounds::Bounds;
 pub use disk::{Disk, DiskError, DiskOp};
-pub use disk_store::{DiskStore, Held, HeldFile};
+pub use disk_store::{DiskStore, PinnedFile, PinnedFiles};
 pub use error::OpenError;
 pub use fs_disk::FsDisk;
 pub use history::HistoryLimits;
@@ -56,6 +57,7 @@ pub use io::{Call, Completion, InlineIo, Io, Job, JobId, Lane, ThreadIo, ZEROES_
 pub use layout::UNFINISHED_MARK;
 pub use memory::MemoryStore;
 pub use meta::FORMAT;
+pub use open::{BackupPin, Durability, OpenStore, OpenedStore, QueueStore, Wake};
 pub use options::{AckLevel, ClockMode, LOG_FILE_BYTES_DEFAULT, StoreOptions};
 pub use report::{RecoveryReport, Torn};
 pub use table::Table;

@@ -260,7 +260,7 @@ fn what_is_held_opens_as_it_was() {
     }
     let (wall_ms, mut store) = life.end();
     let expected = conformance::contents(&mut store, 10).expect("it reads");
-    let held = store.hold();
+    let pinned = store.pin();
     let mut life = Life::of(store, wall_ms);
     for id in 1_000..1_700 {
         let task = life.put(id, &format!("k{id}"), START_MS);
@@ -269,8 +269,8 @@ fn what_is_held_opens_as_it_was() {
     life.rest(50);
     let copy = tempfile::tempdir().expect("a directory");
     std::fs::create_dir(copy.path().join("shard-0000")).expect("made");
-    for file in &held.files {
-        let mut bytes = std::fs::read(dir.path().join(&*file.name)).expect("a file that is held is there");
+    for file in &pinned.files {
+        let mut bytes = std::fs::read(dir.path().join(&*file.name)).expect("a pinned file is there");
         bytes.truncate(file.bytes.map_or(usize::MAX, |bytes| bytes as usize));
         bytes.resize(bytes.len().max(file.len as usize), 0);
         let bytes = file.content.clone().unwrap_or(bytes);
@@ -280,11 +280,11 @@ fn what_is_held_opens_as_it_was() {
     assert_eq!(conformance::contents(&mut store, 10), Ok(expected));
     let files = || std::fs::read_dir(dir.path().join("shard-0000")).expect("the folder").count();
     let (wall_ms, mut store) = life.end();
-    let while_held = files();
-    store.let_go();
+    let while_pinned = files();
+    store.unpin();
     let mut life = Life::of(store, wall_ms);
     life.rest(100);
-    assert!(files() < while_held, "{} files, and {while_held} while they were held", files());
+    assert!(files() < while_pinned, "{} files, and {while_pinned} while they were pinned", files());
 }
 
 /// The story: a few hundred tasks of a megabyte fall due together. A page of them is not a gigabyte.

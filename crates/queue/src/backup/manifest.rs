@@ -10,7 +10,7 @@ use tickwheel_engine::Timestamp;
 use tickwheel_store::doctor::{BACKUP_MANIFEST, Examination};
 
 use super::report::{BackupError, BackupReport};
-use crate::health::Durability;
+use tickwheel_store::Durability;
 
 /// The version of the manifest that is written. All up to it are read: version 1 has neither `directory` nor `ack`.
 const FORMAT: u32 = 2;

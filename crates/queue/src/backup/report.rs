@@ -7,7 +7,7 @@ use tickwheel_engine::{Timestamp, Unavailable};
 use tickwheel_store::doctor::{Examination, Problem};
 
 use super::manifest::Manifest;
-use crate::health::Durability;
+use tickwheel_store::Durability;
 
 /// A copy that is whole and durable.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]

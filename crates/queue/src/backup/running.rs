@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::sync::mpsc::Sender;
 
 use tickwheel_engine::{Timestamp, Unavailable};
-use tickwheel_store::{Disk, DiskStore, Held, Io, MemoryStore};
+use tickwheel_store::{BackupPin, PinnedFiles};
 
 use super::checked::{check, identity_of};
 use super::copy::{Copy, Part};
@@ -14,59 +14,38 @@ use super::manifest::{Manifest, ManifestFile};
 use super::report::{BackupError, BackupReport};
 use super::watch::BackupWatch;
 use crate::driver::Message;
-use crate::health::Durability;
 use crate::time::system_now;
+use tickwheel_store::Durability;
 
 /// The thread of a backup that works beside a queue.
 const BACKUP_THREAD: &str = "tickwheel-backup";
 
-/// A store whose files can be held still for a copy.
-pub trait Holds {
-    /// Holds them still, and says which they are; `None` if it has no files.
-    fn hold(&mut self) -> Option<Held>;
-    /// They may change again.
-    fn let_go(&mut self);
-}
-
-impl Holds for MemoryStore {
-    fn hold(&mut self) -> Option<Held> {
-        None
-    }
-
-    fn let_go(&mut self) {}
-}
-
-impl<D: Disk, I: Io<D>> Holds for DiskStore<D, I> {
-    fn hold(&mut self) -> Option<Held> {
-        Some(Self::hold(self))
-    }
-
-    fn let_go(&mut self) {
-        Self::let_go(self);
-    }
-}
-
-/// What the thread that owns the store is asked for a copy.
+/// A request of a backup to the thread that owns the store.
 #[derive(Debug)]
-pub(crate) enum Hold {
-    /// Hold still what it needs, and say what that is, and since when.
-    Begin(oneshot::Sender<(Option<Held>, Timestamp)>),
-    /// Let go, and tell the asker, if he is there, that it was held up to now.
+pub(crate) enum Pin {
+    /// Pin the files that a copy needs. The answer says which they are, if the store has files, and since when they are pinned.
+    Begin(oneshot::Sender<(Option<PinnedFiles>, Timestamp)>),
+    /// Unpin them, and tell the backup, if it still waits, that they were pinned until now.
     End(Option<oneshot::Sender<()>>),
 }
 
-impl Hold {
-    /// Begins or ends the hold. The calling thread also sends the answers, so every answer before `now` came before the hold.
-    pub(crate) fn carry_out(self, store: &mut impl Holds, now: Timestamp) {
-        match self {
-            Self::Begin(reply) => {
-                if reply.send((store.hold(), now)).is_err() {
-                    // Whoever asked is gone.
-                    store.let_go();
+impl Pin {
+    /// Pins or unpins. The calling thread also sends the answers of the queue, so every answer before `now` came before the pin.
+    pub(crate) fn carry_out(self, files: Option<&mut dyn BackupPin>, now: Timestamp) {
+        match (self, files) {
+            (Self::Begin(reply), Some(files)) => {
+                if reply.send((Some(files.pin()), now)).is_err() {
+                    // The backup has ended.
+                    files.unpin();
                 }
             }
-            Self::End(reply) => {
-                store.let_go();
+            (Self::Begin(reply), None) => {
+                let _gone = reply.send((None, now));
+            }
+            (Self::End(reply), files) => {
+                if let Some(files) = files {
+                    files.unpin();
+                }
                 if let Some(reply) = reply {
                     let _gone = reply.send(());
                 }
@@ -78,11 +57,11 @@ impl Hold {
 /// Where the copies of a queue come from.
 #[derive(Debug)]
 pub(crate) struct Source {
-    /// `None`: memory.
+    /// `None`: the store has no files.
     directory: Option<PathBuf>,
-    /// What an acknowledged call survives: with [`Durability::Memory`] it may not be written yet when the files are held.
+    /// What an acknowledged call survives: with [`Durability::Memory`] it may not be written yet when the files are pinned.
     ack: Durability,
-    /// Held while a copy is made.
+    /// Locked while a copy is made.
     turn: Mutex<()>,
 }
 
@@ -91,7 +70,7 @@ impl Source {
         Self { directory, ack, turn: Mutex::new(()) }
     }
 
-    /// Copies what the owner of the store holds still meanwhile.
+    /// Copies the files, which the owner of the store pins meanwhile.
     pub(crate) fn copy_to(
         &self,
         target: &Path,
@@ -100,7 +79,7 @@ impl Source {
         let directory = self.directory.as_ref().ok_or(BackupError::InMemory)?;
         let _turn = self.turn()?;
         let copy = Copy::begin(directory, target)?;
-        let (report, _) = copy_held(directory, &copy, messages, &mut Hand::quick())?;
+        let (report, _) = copy_pinned(directory, &copy, messages, &mut Hand::quick())?;
         copy.finish()?;
         Ok(BackupReport { ack: Some(self.ack), ..report })
     }
@@ -147,8 +126,8 @@ fn copy_checked(
     let begun_at = system_now();
     let mut hand = Hand::gentle(watch.clone());
     let copy = Copy::begin(directory, target)?;
-    let (report, files) = copy_held(directory, &copy, messages, &mut hand)?;
-    // What is held is let go of before this: the check may take long, and the log takes space meanwhile.
+    let (report, files) = copy_pinned(directory, &copy, messages, &mut hand)?;
+    // The files are unpinned before this: the check may take long, and the log takes space meanwhile.
     let found = check(copy.path(), hand)?;
     if !found.is_in_order() {
         // It is not told here which of the two is damaged: the directory is in use, and an examination of it takes as long again.
@@ -162,45 +141,45 @@ fn copy_checked(
     Ok(report)
 }
 
-/// Has the owner of the store hold its files still, and copies them. It has let go of them when this returns.
-fn copy_held(
+/// Has the owner of the store pin its files, and copies them. They are unpinned when this returns.
+fn copy_pinned(
     directory: &Path,
     copy: &Copy,
     messages: &Sender<Message>,
     hand: &mut Hand,
 ) -> Result<(BackupReport, Vec<ManifestFile>), BackupError> {
     let closed = || BackupError::Unavailable(Unavailable::Closed);
-    let (reply, held) = oneshot::channel();
-    let held_still = HeldStill(messages);
-    messages.send(Message::Hold(Hold::Begin(reply))).map_err(|_| closed())?;
-    let (held, as_of) = held.recv().map_err(|_| closed())?;
-    let held = held.ok_or(BackupError::InMemory)?;
+    let (reply, pinned) = oneshot::channel();
+    let unpins = UnpinsAtDrop(messages);
+    messages.send(Message::Pin(Pin::Begin(reply))).map_err(|_| closed())?;
+    let (pinned, as_of) = pinned.recv().map_err(|_| closed())?;
+    let pinned = pinned.ok_or(BackupError::InMemory)?;
     hand.watch().held(as_of);
-    let parts = held.files.iter().map(|file| Part {
+    let parts = pinned.files.iter().map(|file| Part {
         name: file.name.to_string(),
         bytes: file.bytes,
         len: file.len,
         content: file.content.clone(),
     });
     let files = copy.take(directory, &parts.collect::<Vec<_>>(), hand)?;
-    // A queue that has closed holds nothing, and its next owner may have changed what was being copied.
-    let (reply, held) = oneshot::channel();
-    messages.send(Message::Hold(Hold::End(Some(reply)))).map_err(|_| closed())?;
-    held.recv().map_err(|_| closed())?;
-    std::mem::forget(held_still);
+    // A queue that has closed pins nothing, and its next owner may have changed the files that were being copied.
+    let (reply, unpinned) = oneshot::channel();
+    messages.send(Message::Pin(Pin::End(Some(reply)))).map_err(|_| closed())?;
+    unpinned.recv().map_err(|_| closed())?;
+    std::mem::forget(unpins);
     let bytes = files.iter().map(|file| file.bytes).sum();
     let report =
         BackupReport { files: files.len() as u64, bytes, as_of: Some(as_of), ..BackupReport::default() };
     Ok((report, files))
 }
 
-/// Lets go when it is dropped, also by a panic.
-struct HeldStill<'a>(&'a Sender<Message>);
+/// Unpins when it is dropped, also by a panic.
+struct UnpinsAtDrop<'a>(&'a Sender<Message>);
 
-impl Drop for HeldStill<'_> {
+impl Drop for UnpinsAtDrop<'_> {
     fn drop(&mut self) {
-        // The thread may have ended; then nothing is held.
-        let _gone = self.0.send(Message::Hold(Hold::End(None)));
+        // The thread may have ended; then nothing is pinned.
+        let _gone = self.0.send(Message::Pin(Pin::End(None)));
     }
 }
 
@@ -208,35 +187,35 @@ impl Drop for HeldStill<'_> {
 mod tests {
     use super::*;
     use std::sync::mpsc::{Receiver, channel};
-    use tickwheel_store::HeldFile;
+    use tickwheel_store::PinnedFile;
 
-    /// Answers holds with these files until nobody can ask. Returns how many began, and how many ended.
-    fn owner(inbox: Receiver<Message>, files: Vec<HeldFile>) -> (u32, u32) {
-        struct Fake(Vec<HeldFile>, u32, u32);
-        impl Holds for Fake {
-            fn hold(&mut self) -> Option<Held> {
+    /// Pins these files until no backup can ask any more. Returns how many pins began, and how many ended.
+    fn owner(inbox: Receiver<Message>, files: Vec<PinnedFile>) -> (u32, u32) {
+        struct Fake(Vec<PinnedFile>, u32, u32);
+        impl BackupPin for Fake {
+            fn pin(&mut self) -> PinnedFiles {
                 self.1 += 1;
-                Some(Held { files: self.0.clone() })
+                PinnedFiles { files: self.0.clone() }
             }
-            fn let_go(&mut self) {
+            fn unpin(&mut self) {
                 self.2 += 1;
             }
         }
         let mut fake = Fake(files, 0, 0);
         while let Ok(message) = inbox.recv() {
-            let Message::Hold(hold) = message else { panic!("{message:?} is no hold") };
-            hold.carry_out(&mut fake, Timestamp::EPOCH);
+            let Message::Pin(pin) = message else { panic!("{message:?} is no pin") };
+            pin.carry_out(Some(&mut fake), Timestamp::EPOCH);
         }
         (fake.1, fake.2)
     }
 
     #[test]
-    fn whatever_becomes_of_a_copy_the_hold_ends() {
+    fn the_pin_ends_whether_the_copy_succeeds_or_fails() {
         let dir = tempfile::tempdir().expect("a directory");
         let source = dir.path().join("source");
         std::fs::create_dir(&source).expect("made");
         std::fs::write(source.join("meta"), b"12345678").expect("written");
-        let file = |name: &str, bytes| HeldFile { name: name.into(), bytes, len: 0, content: None };
+        let file = |name: &str, bytes| PinnedFile { name: name.into(), bytes, len: 0, content: None };
         let cases = [
             (vec![file("meta", None)], true),
             (vec![file("meta", Some(5))], true),
@@ -255,34 +234,34 @@ mod tests {
         }
     }
 
-    /// Another user may put a link in the place of a file while it is held, and the copy must not read what is behind it.
+    /// Another user may put a link in the place of a pinned file, and the copy must not follow it.
     #[test]
-    fn a_link_in_the_place_of_a_file_that_is_held_is_named() {
+    fn a_link_in_the_place_of_a_pinned_file_is_named() {
         let dir = tempfile::tempdir().expect("a directory");
         let source = dir.path().join("source");
         std::fs::create_dir(&source).expect("made");
         std::fs::write(dir.path().join("secret"), b"12345678").expect("written");
         std::os::unix::fs::symlink(dir.path().join("secret"), source.join("meta")).expect("linked");
         let (messages, inbox) = channel();
-        let files = vec![HeldFile { name: "meta".into(), bytes: None, len: 0, content: None }];
+        let files = vec![PinnedFile { name: "meta".into(), bytes: None, len: 0, content: None }];
         let answering = std::thread::spawn(|| owner(inbox, files));
         let error =
             Source::new(Some(source.clone()), Durability::Fsync).copy_to(&dir.path().join("copy"), &messages);
         drop(messages);
         let told = format!("{:?}", error.expect_err("it is a link"));
         assert!(told.contains("it is a symbolic link") && told.contains("meta"), "{told}");
-        assert_eq!(answering.join().expect("it ends"), (1, 1), "the hold ends");
+        assert_eq!(answering.join().expect("it ends"), (1, 1), "the pin ends");
     }
 
     #[test]
-    fn a_panic_lets_go() {
+    fn a_panic_unpins() {
         let (messages, inbox) = channel();
         let panicked = std::thread::spawn(move || {
-            let _held_still = HeldStill(&messages);
+            let _unpins = UnpinsAtDrop(&messages);
             panic!("in the middle of a copy");
         });
         panicked.join().expect_err("it panicked");
-        assert!(matches!(inbox.recv(), Ok(Message::Hold(Hold::End(None)))));
+        assert!(matches!(inbox.recv(), Ok(Message::Pin(Pin::End(None)))));
     }
 
     #[test]
@@ -293,9 +272,9 @@ mod tests {
         std::fs::write(source.join("meta"), b"12345678").expect("written");
         let (messages, inbox) = channel();
         let answering = std::thread::spawn(move || {
-            if let Ok(Message::Hold(Hold::Begin(reply))) = inbox.recv() {
-                let files = vec![HeldFile { name: "meta".into(), bytes: None, len: 0, content: None }];
-                reply.send((Some(Held { files }), Timestamp::EPOCH)).expect("the asker waits");
+            if let Ok(Message::Pin(Pin::Begin(reply))) = inbox.recv() {
+                let files = vec![PinnedFile { name: "meta".into(), bytes: None, len: 0, content: None }];
+                reply.send((Some(PinnedFiles { files }), Timestamp::EPOCH)).expect("the asker waits");
             }
         });
         let target = dir.path().join("copy");

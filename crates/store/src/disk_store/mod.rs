@@ -2,12 +2,12 @@
 
 mod checkpointing;
 mod count;
-mod hold;
 mod look;
 mod merge;
 mod moving;
 mod opening;
 mod output;
+mod pin;
 mod reading;
 mod scan;
 mod store;
@@ -15,5 +15,5 @@ mod unsynced;
 mod upkeep;
 mod writes;
 
-pub use hold::{Held, HeldFile};
+pub use pin::{PinnedFile, PinnedFiles};
 pub use store::DiskStore;

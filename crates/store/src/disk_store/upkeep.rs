@@ -25,8 +25,8 @@ pub(super) struct Upkeep {
     undo: VecDeque<Call>,
     removals: VecDeque<Removal>,
     /// Nothing that was listed may go.
-    held: bool,
-    /// Log files of lower generations could go, were they not held.
+    pinned: bool,
+    /// Log files of lower generations could go, were they not pinned.
     free_below: u64,
     /// The disk was full when something was made ready.
     full: bool,
@@ -79,7 +79,7 @@ impl Upkeep {
             number,
             undo: VecDeque::new(),
             removals: VecDeque::new(),
-            held: false,
+            pinned: false,
             free_below: 0,
             full: false,
             checkpoint_had_turn: false,
@@ -110,8 +110,8 @@ impl Upkeep {
         self.standing.as_ref()
     }
 
-    pub(super) fn hold(&mut self) {
-        self.held = true;
+    pub(super) fn pin(&mut self) {
+        self.pinned = true;
     }
 
     pub(super) fn stop(&mut self) {
@@ -147,7 +147,7 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
         }
         // What is to be removed makes space, so it does not wait.
         let removes = self.upkeep.removals.front().is_some_and(|removal| self.reading.is_over(removal.reads));
-        let removes = removes && !self.upkeep.stopped && !self.upkeep.held;
+        let removes = removes && !self.upkeep.stopped && !self.upkeep.pinned;
         if self.upkeep.full
             && !removes
             && self.upkeep.undo.is_empty()
@@ -262,7 +262,7 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
     /// Bytes of files that a checkpoint gives back, if it moves what is live in `sources`. When space runs low, it is worth its writing much
     /// sooner for their sake. A backup keeps all of them.
     fn gives_back(&self, sources: &[u32]) -> u64 {
-        if self.upkeep.held {
+        if self.upkeep.pinned {
             return 0;
         }
         let segments = &self.catalog.segments;
@@ -361,7 +361,7 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
     /// A durable checkpoint begins in the log file of this generation.
     pub(super) fn let_go_of_log(&mut self, generation: u64) {
         self.upkeep.free_below = self.upkeep.free_below.max(generation);
-        if self.upkeep.held {
+        if self.upkeep.pinned {
             return;
         }
         for file in self.files.free_below(generation) {
@@ -405,9 +405,9 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
         }
     }
 
-    /// What was held may go.
-    pub(super) fn unhold(&mut self) {
-        self.upkeep.held = false;
+    /// Pinned files may go again.
+    pub(super) fn unpin_files(&mut self) {
+        self.upkeep.pinned = false;
         self.let_go_of_log(self.upkeep.free_below);
     }
 

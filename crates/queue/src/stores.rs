@@ -1,0 +1,82 @@
+//! The two stores that this crate opens by itself: a directory and memory.
+
+use std::convert::Infallible;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tickwheel_engine::Timestamp;
+use tickwheel_store::{
+    DiskStore, Durability, FsDisk, MemoryStore, OpenError, OpenStore, OpenedStore, StoreOptions, ThreadIo,
+    Wake,
+};
+
+use crate::backup::{Manifest, identity};
+
+/// A directory in use is tried again this often, because a `doctor` locks it for a moment.
+const TRIES: u32 = 10;
+const TRY_AGAIN_AFTER: Duration = Duration::from_millis(10);
+
+/// A data directory.
+#[derive(Debug)]
+pub(crate) struct Directory<'a> {
+    pub(crate) path: &'a Path,
+    pub(crate) options: StoreOptions,
+}
+
+impl OpenStore for Directory<'_> {
+    type Store = DiskStore<FsDisk, ThreadIo>;
+    type Error = OpenError;
+
+    fn open(self, wake: Wake) -> Result<OpenedStore<Self::Store>, OpenError> {
+        let Self { path, options } = self;
+        let durability = Durability::from(options.ack_level);
+        let wake: Arc<dyn Fn() + Send + Sync> = wake.into();
+        let mut tries = 0;
+        let store = loop {
+            let wake = Arc::clone(&wake);
+            match DiskStore::open_dir(path, options.clone(), Box::new(move || wake())) {
+                Err(OpenError::Locked { .. }) if tries < TRIES => {
+                    tries += 1;
+                    std::thread::sleep(TRY_AGAIN_AFTER);
+                }
+                opened => break opened?,
+            }
+        };
+        // A directory that is opened is a backup no more, because it changes from now on. Where the file stays, `doctor` says that it
+        // differs.
+        let _absent = std::fs::remove_file(path.join(Manifest::FILE));
+        Ok(OpenedStore {
+            last_wall: store.last_wall(),
+            identity: identity(path)?.unwrap_or_default(),
+            durability,
+            recovery: Some(store.recovery_report().clone()),
+            // The process may move to another working directory.
+            directory: Some(std::path::absolute(path).unwrap_or_else(|_| path.to_owned())),
+            store,
+        })
+    }
+}
+
+/// Memory, for as long as the process lives.
+#[derive(Debug)]
+pub(crate) struct Memory {
+    pub(crate) secret: [u8; 16],
+    pub(crate) identity: u128,
+}
+
+impl OpenStore for Memory {
+    type Store = MemoryStore;
+    type Error = Infallible;
+
+    fn open(self, _wake: Wake) -> Result<OpenedStore<MemoryStore>, Infallible> {
+        Ok(OpenedStore {
+            store: MemoryStore::new(self.secret),
+            last_wall: Timestamp::EPOCH,
+            identity: format!("{:016x}", self.identity >> 64),
+            durability: Durability::Memory,
+            recovery: None,
+            directory: None,
+        })
+    }
+}

@@ -1,0 +1,160 @@
+//! A queue over a store that loses its shard and gets it back: the thread that owns the shard goes on.
+
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use tickwheel_engine::{Reply, Request, RequestId, ShardStore, Validity};
+use tickwheel_queue::{
+    Key, ListQueues, OpenError, OpenStore, OpenedStore, Put, PutError, Queue, QueueName, QueueStore,
+    Timestamp, Unavailable, WhichQueues,
+};
+use tickwheel_store::{Durability, MemoryStore, Wake};
+
+/// The part of the store that the test holds in its hands.
+struct Control {
+    store: MemoryStore,
+    replies: Vec<(RequestId, Reply)>,
+    validity: Validity,
+    is_free: bool,
+    acquired: u32,
+    wake: Option<Wake>,
+}
+
+#[derive(Clone)]
+struct Shared(Arc<Mutex<Control>>);
+
+impl Shared {
+    fn new() -> Self {
+        Self(Arc::new(Mutex::new(Control {
+            store: MemoryStore::new([7; 16]),
+            replies: Vec::new(),
+            validity: Validity::Lost,
+            is_free: true,
+            acquired: 0,
+            wake: None,
+        })))
+    }
+
+    /// Changes the store, and wakes the thread that polls it.
+    fn change(&self, change: impl FnOnce(&mut Control)) {
+        let mut control = self.0.lock().expect("no test panics with it");
+        change(&mut control);
+        control.wake.as_ref().expect("it is open")();
+    }
+
+    fn acquired(&self) -> u32 {
+        self.0.lock().expect("no test panics with it").acquired
+    }
+}
+
+impl OpenStore for Shared {
+    type Store = Self;
+    type Error = OpenError;
+
+    fn open(self, wake: Wake) -> Result<OpenedStore<Self>, OpenError> {
+        self.0.lock().expect("no test panics with it").wake = Some(wake);
+        Ok(OpenedStore {
+            store: self,
+            last_wall: Timestamp::EPOCH,
+            identity: "0123456789abcdef".to_owned(),
+            durability: Durability::Memory,
+            recovery: None,
+            directory: None,
+        })
+    }
+}
+
+impl ShardStore for Shared {
+    fn submit(&mut self, id: RequestId, request: Request) {
+        let mut control = self.0.lock().expect("no test panics with it");
+        if matches!(request, Request::Acquire { .. }) {
+            if !control.is_free {
+                return control.replies.push((id, Reply::Held));
+            }
+            control.acquired += 1;
+            control.validity = Validity::Until { mono_ns: u64::MAX };
+        }
+        let Control { store, replies, .. } = &mut *control;
+        store.submit(id, request);
+        store.poll(replies);
+    }
+
+    fn poll(&mut self, replies: &mut Vec<(RequestId, Reply)>) {
+        replies.append(&mut self.0.lock().expect("no test panics with it").replies);
+    }
+
+    fn validity(&self) -> Validity {
+        self.0.lock().expect("no test panics with it").validity
+    }
+}
+
+impl QueueStore for Shared {}
+
+fn put(queue: &Queue, key: &str) -> Result<bool, PutError> {
+    let name = QueueName::new("q").expect("a name");
+    let stored = queue.put(Put::new(&name, Key::new(key).expect("a key"))).wait()?;
+    Ok(stored.created)
+}
+
+/// Waits until `is_so`, for at most 20 s.
+fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed() < Duration::from_secs(20), "{what} did not come");
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn a_queue_goes_on_when_its_shard_comes_back() {
+    let store = Shared::new();
+    let queue = Queue::options().open_store(store.clone()).expect("it opens");
+    let tube = QueueName::new("tube").expect("a name");
+    let _in_use = queue.use_queue(&tube);
+    assert_eq!(put(&queue, "a"), Ok(true));
+
+    store.change(|control| {
+        (control.validity, control.is_free) = (Validity::Lost, false);
+    });
+    until("a refusal", || match put(&queue, "b") {
+        Err(PutError::Unavailable(Unavailable::Unowned)) => true,
+        // It was on its way when the shard was lost.
+        Err(PutError::Unavailable(Unavailable::Indeterminate { .. })) | Ok(_) => false,
+        Err(other) => panic!("a put was refused with {other}"),
+    });
+    assert!(!queue.health().ready);
+
+    store.change(|control| control.is_free = true);
+    until("the shard", || put(&queue, "c").is_ok());
+    assert_eq!(store.acquired(), 2);
+    assert!(queue.health().ready);
+    assert_eq!(put(&queue, "a"), Ok(false), "what was acknowledged is there");
+    let queues = queue
+        .queues(ListQueues { which: WhichQueues::InUse, ..ListQueues::default() })
+        .wait()
+        .expect("they are listed");
+    assert!(queues.queues.iter().any(|counts| counts.queue == tube), "a queue in use is there again");
+    queue.close();
+}
+
+#[test]
+fn a_wait_ends_when_the_shard_is_lost_and_a_close_does_not_hang() {
+    let store = Shared::new();
+    let queue = Queue::options().open_store(store.clone()).expect("it opens");
+    let name = QueueName::new("q").expect("a name");
+    let waiting = queue.lease(tickwheel_queue::Lease::new(&name), Duration::MAX);
+    store.change(|control| {
+        (control.validity, control.is_free) = (Validity::Lost, false);
+    });
+    let ended = waiting.wait();
+    assert!(matches!(ended, Err(Unavailable::Indeterminate { .. } | Unavailable::Unowned)), "{ended:?}");
+    queue.close();
+}
+
+#[test]
+fn a_queue_over_a_store_without_files_has_no_backup() {
+    let queue = Queue::options().open_store(Shared::new()).expect("it opens");
+    let target = tempfile::tempdir().expect("a directory");
+    let refused = queue.backup(target.path().join("copy"));
+    assert!(matches!(refused, Err(tickwheel_queue::BackupError::InMemory)), "{refused:?}");
+}
