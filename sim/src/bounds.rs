@@ -69,6 +69,7 @@ fn store_sizes(store: &mut StoreBounds) -> Vec<(&mut usize, [usize; 3])> {
         tasks_ahead,
         record_read_bytes,
         log_read_bytes,
+        acquired_page,
     } = store;
     vec![
         (census_read_bytes, [1, 300, 2_000]),
@@ -88,6 +89,7 @@ fn store_sizes(store: &mut StoreBounds) -> Vec<(&mut usize, [usize; 3])> {
         (tasks_ahead, [1, 2, 3]),
         (record_read_bytes, [1, 9, 100]),
         (log_read_bytes, [72, 80, 300]),
+        (acquired_page, [1, 2, 5]),
     ]
 }
 

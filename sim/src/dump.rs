@@ -29,7 +29,8 @@ pub(crate) fn dump(disk: &SimDisk, options: StoreOptions) -> Result<Dump, String
     let Reply::Acquired(acquired) = ask(&mut store, Request::Acquire { shard: ShardId::ONLY, wall })? else {
         return Err("the shard is not to be had".to_owned());
     };
-    let mut state = format!("{:?} {:?} {:?}", acquired.queues, acquired.leased, acquired.ownership.last_seq);
+    let mut state =
+        format!("{:?} {:?} {:?}", acquired.page.queues, acquired.page.leased, acquired.ownership.last_seq);
     let mut after = Place::START;
     let mut last_id = 0;
     loop {

@@ -2,6 +2,7 @@
 //! inputs and go out as effects, so that the same code runs in a server, in a test and in a simulator that crashes it at
 //! every write.
 
+mod acquired;
 mod answer;
 mod bounds;
 mod by_key;
@@ -28,6 +29,7 @@ mod time;
 mod token;
 mod wheel;
 
+pub use acquired::{Acquired, AcquiredCursor, AcquiredPage, Population};
 pub use answer::{
     Acted, Answer, ByIdError, CancelError, Cancelled, ForecastView, GetError, Leased, NackError, PatchError,
     PutError, QueueError, RedriveError, ScheduleError, ScheduleView, State, Stats, Stored, StoredSchedule,
@@ -59,8 +61,8 @@ pub use schedule::{
     Which, occurrence_key,
 };
 pub use seam::{
-    Acquired, Batch, Census, Counters, Filter, Found, Grid, OwnNumbers, Ownership, Page, Place, Population,
-    Reply, Request, RequestId, ShardStore, TaskEffect, Validity, Wanted,
+    Batch, Census, Counters, Filter, Found, Grid, OwnNumbers, Ownership, Page, Place, Reply, Request,
+    RequestId, ShardStore, TaskEffect, Validity, Wanted,
 };
 pub use settings::{QueueRecord, QueueSettings, Rate, Retention, Rule, RuleEffect, RuleName};
 pub use shard::{SHARDS_MAX, ShardId};

@@ -54,13 +54,14 @@ pub use self::room::RoomPace;
 use self::room::Shortage;
 use self::schedules::Schedules;
 use self::window::Window;
+use crate::acquired::{Acquired, AcquiredPage, Population};
 use crate::answer::{Answer, Stats, Unavailable};
 use crate::bounds::Bounds;
 use crate::command::{Act, ById, Command, ListQueues};
 use crate::figures::Event;
 use crate::input::{CallId, Effect, Input, NextWake};
 use crate::name::{Key, QueueName};
-use crate::seam::{Acquired, Counters, Ownership, Population, Request, RequestId, TaskEffect};
+use crate::seam::{Counters, Ownership, Request, RequestId, TaskEffect};
 use crate::settings::{Rule, RuleEffect, RuleName};
 use crate::task::{Ended, LeaseNo, Outcome, Task};
 use crate::time::{Now, Seq, Timestamp};
@@ -207,38 +208,16 @@ impl Engine {
     pub fn new(config: EngineConfig, acquired: Acquired, now: Now) -> Self {
         assert!(config.horizon_ms >= 2, "a horizon of {} ms leaves no time to load", config.horizon_ms);
         assert!(config.near_bytes_max >= 512, "{} bytes have no room for tasks", config.near_bytes_max);
-        let mut queues = Queues::default();
-        for (name, Population { live, dead }) in &acquired.queues {
-            let queue = queues.open(name);
-            (queue.live, queue.dead) = (*live, *dead);
-            queue.begin_listing();
-        }
-        let (mut schedules, mut jobs) = (Schedules::default(), Jobs::default());
-        let (mut records, mut pauses) = (0, Pauses::default());
-        for (name, rule) in &acquired.rules {
-            match (name, &**rule) {
-                (RuleName::Queue(name), Rule::Queue(record)) => {
-                    records += 1;
-                    queues.open(name).restore(record, now);
-                    pauses.change(name, None, record.paused_until);
-                }
-                (RuleName::Schedule(queue, name), Rule::Schedule(record)) => {
-                    schedules.restore((queue.clone(), name.clone()), record);
-                }
-                (RuleName::Job(id), Rule::Job(value)) => jobs.restore(*id, value),
-                (name, rule) => unreachable!("{name:?} is the name of another rule than {rule:?}"),
-            }
-        }
         let ownership = acquired.ownership;
         let mut engine = Self {
             config,
             ownership,
             secret: acquired.secret,
             entries: Entries::new(acquired.secret),
-            queues,
+            queues: Queues::default(),
             to_serve: BTreeSet::new(),
             opening: Opening::default(),
-            pauses,
+            pauses: Pauses::default(),
             hungry: BTreeSet::new(),
             near: Near::default(),
             wheel: Wheel::new(now.wall.as_tick()),
@@ -263,7 +242,7 @@ impl Engine {
             ask_room: false,
             shortage: Shortage::default(),
             gate: Gate::default(),
-            schedules,
+            schedules: Schedules::default(),
             lookups: Lookups::default(),
             lists: Lists::default(),
             forecasts: Forecasts::default(),
@@ -276,18 +255,43 @@ impl Engine {
             stopping: false,
             stopped: false,
             stats: Stats::default(),
-            records,
+            records: 0,
             ruled: Seq::ZERO,
             scheduled: Seq::ZERO,
-            jobs,
+            jobs: Jobs::default(),
         };
-        // A lease goes on wherever its task stands: the wall clock may show a time at which the task is not even due.
-        for task in acquired.leased {
-            if engine.goes_on(&task) {
-                engine.load(now, task);
+        engine.restore(now, acquired.page);
+        engine
+    }
+
+    /// Takes in a page of what the shard was left with. The first one comes with [`new`](Self::new). The engine can work once it has them
+    /// all.
+    pub fn restore(&mut self, now: Now, page: AcquiredPage) {
+        for (name, Population { live, dead }) in page.queues {
+            let queue = self.queues.open(&name);
+            (queue.live, queue.dead) = (live, dead);
+            queue.begin_listing();
+        }
+        for (name, rule) in page.rules {
+            match (name, &*rule) {
+                (RuleName::Queue(name), Rule::Queue(record)) => {
+                    self.records += 1;
+                    self.queues.open(&name).restore(record, now);
+                    self.pauses.change(&name, None, record.paused_until);
+                }
+                (RuleName::Schedule(queue, name), Rule::Schedule(record)) => {
+                    self.schedules.restore((queue, name), record);
+                }
+                (RuleName::Job(id), Rule::Job(value)) => self.jobs.restore(id, value),
+                (name, rule) => unreachable!("{name:?} is the name of another rule than {rule:?}"),
             }
         }
-        engine
+        // A lease goes on wherever its task stands: the wall clock may show a time at which the task is not even due.
+        for task in page.leased {
+            if self.goes_on(&task) {
+                self.load(now, task);
+            }
+        }
     }
 
     /// Takes one input at one moment. What fell due by then fires first.

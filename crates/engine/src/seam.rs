@@ -6,8 +6,9 @@
 
 use std::sync::Arc;
 
+use crate::acquired::{Acquired, AcquiredCursor, AcquiredPage};
 use crate::name::{Key, QueueName};
-use crate::settings::{Rule, RuleEffect, RuleName};
+use crate::settings::RuleEffect;
 use crate::shard::ShardId;
 use crate::task::{Ended, Task};
 use crate::time::{Epoch, Seq, Timestamp};
@@ -29,7 +30,7 @@ pub struct Ownership {
 
 /// Keeps the tasks of one shard.
 ///
-/// The calls of one owner, in order: `Acquire`, then any mix of `Commit` (at most one in flight) and reads, then
+/// The calls of one owner, in order: `Acquire`, the pages that follow, then any mix of `Commit` (at most one in flight) and reads, then
 /// `Release`. Replies to reads may come in any order; the reply to a commit says that it is durable as the store promises.
 ///
 /// A store that several processes share answers the reads of the present owner only: a read that may show changes of a later one is
@@ -78,6 +79,12 @@ pub enum Request {
         /// The wall clock now.
         wall: Timestamp,
     },
+    /// The page behind this cursor of what a new owner has to know; the first one came with [`Reply::Acquired`]. Asked for before anything
+    /// else, until there is none. Answered by [`Reply::AcquiredPage`].
+    AcquiredPage {
+        /// Where the page before ended.
+        after: AcquiredCursor,
+    },
     /// Make these effects durable, all or none.
     Commit {
         /// From `Acquire`.
@@ -124,6 +131,8 @@ pub enum Request {
 pub enum Reply {
     /// The shard is taken and recovered.
     Acquired(Acquired),
+    /// More of what a new owner has to know.
+    AcquiredPage(AcquiredPage),
     /// Another owner has the shard. It may be free later.
     Held,
     /// The commit is durable.
@@ -153,36 +162,6 @@ pub enum Reply {
     },
     /// The shard is given up.
     Released,
-}
-
-/// What a new owner needs to know.
-#[derive(Clone, Debug)]
-pub struct Acquired {
-    /// The right to commit.
-    pub ownership: Ownership,
-    /// The latest wall instant in the records; [`Timestamp::EPOCH`] in a new shard.
-    pub last_wall: Timestamp,
-    /// The durable counters.
-    pub counters: Counters,
-    /// 16 random bytes made with the shard: they sign lease tokens and key the hash tables.
-    pub secret: [u8; 16],
-    /// How many tasks each queue has that has any, in the order of their names.
-    pub queues: Vec<(QueueName, Population)>,
-    /// The rules, in the order of their names.
-    pub rules: Vec<(RuleName, Arc<Rule>)>,
-    /// Live tasks whose record has a lease that a stop wrote down: they are in workers' hands, wherever the clock stands.
-    pub leased: Vec<Arc<Task>>,
-    /// As in [`Reply::Done`].
-    pub room: u64,
-}
-
-/// How many tasks a queue has in the store.
-#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
-pub struct Population {
-    /// Tasks that are neither ended nor dead.
-    pub live: u64,
-    /// Tasks that were given up and are not forgotten yet.
-    pub dead: u64,
 }
 
 /// Counters that must survive.

@@ -1,8 +1,9 @@
 //! A store that cannot read what it has.
 
 use tickwheel_engine::{
-    Acquired, Answer, CallId, Command, Counters, Due, Effect, Engine, EngineConfig, Epoch, Get, Input, Key,
-    List, Now, Ownership, Page, Put, QueueName, Reply, Request, RequestId, Seq, ShardId, Timestamp,
+    Acquired, AcquiredPage, Answer, CallId, Command, Counters, Due, Effect, Engine, EngineConfig, Epoch, Get,
+    Input, Key, List, Now, Ownership, Page, Put, QueueName, Reply, Request, RequestId, Seq, ShardId,
+    Timestamp,
 };
 
 const NOW: Now = Now { mono_ns: 0, wall: Timestamp::EPOCH, wall_sub_ns: 0 };
@@ -14,9 +15,7 @@ fn engine() -> Engine {
         last_wall: Timestamp::EPOCH,
         counters: Counters::default(),
         secret: [7; 16],
-        queues: Vec::new(),
-        leased: Vec::new(),
-        rules: Vec::new(),
+        page: AcquiredPage::default(),
         room: 1 << 30,
     };
     let mut engine = Engine::new(EngineConfig::default(), acquired, NOW);

@@ -1,9 +1,9 @@
 //! A store whose room runs out and comes back.
 
 use tickwheel_engine::{
-    Acquired, Answer, CallId, ChangeJob, Command, Counters, Due, Effect, Engine, EngineConfig, Epoch, Found,
-    Input, JobError, Key, Now, Ownership, Page, Put, PutError, QueueName, Reply, Request, RequestId,
-    RoomPace, Seq, ShardId, Timestamp, Unavailable,
+    Acquired, AcquiredPage, Answer, CallId, ChangeJob, Command, Counters, Due, Effect, Engine, EngineConfig,
+    Epoch, Found, Input, JobError, Key, Now, Ownership, Page, Put, PutError, QueueName, Reply, Request,
+    RequestId, RoomPace, Seq, ShardId, Timestamp, Unavailable,
 };
 
 const NOW: Now = Now { mono_ns: 0, wall: Timestamp::EPOCH, wall_sub_ns: 0 };
@@ -23,9 +23,7 @@ impl World {
             last_wall: Timestamp::EPOCH,
             counters: Counters::default(),
             secret: [7; 16],
-            queues: Vec::new(),
-            leased: Vec::new(),
-            rules: Vec::new(),
+            page: AcquiredPage::default(),
             room,
         };
         let mut world =

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use tickwheel_engine::{
-    Acquired, Answer, CallId, Effect, Engine, EngineConfig, Input, NextWake, Now, Reply, Request, RequestId,
-    RoomPace, ShardId, ShardStore, Validity,
+    AcquiredCursor, Answer, CallId, Effect, Engine, EngineConfig, Input, NextWake, Now, Reply, Request,
+    RequestId, RoomPace, ShardId, ShardStore, Validity,
 };
 
 use crate::calendar::Calendar;
@@ -52,6 +52,8 @@ enum Phase {
     Refused(String),
     /// Another owner has it, from the start or since the store lost it.
     Unowned,
+    /// The engine is told what the shard was left with, page by page.
+    Restoring(Box<Engine>),
     Running(Box<Engine>),
     /// The machine has stopped; the store is asked to close.
     Releasing(Box<Engine>),
@@ -149,7 +151,7 @@ impl<S: ShardStore> Shard<S> {
     /// Drops the engine, whose memory may be wrong by now, with all that it was about to say.
     fn lose(&mut self) {
         match &self.phase {
-            Phase::Running(_) => self.phase = Phase::Unowned,
+            Phase::Restoring(_) | Phase::Running(_) => self.phase = Phase::Unowned,
             Phase::Acquiring | Phase::Refused(_) | Phase::Unowned => {}
             // It wrote down all that it had to. Who comes after it has its own epoch.
             Phase::Releasing(_) | Phase::Released(_) => return,
@@ -218,9 +220,20 @@ impl<S: ShardStore> Shard<S> {
     fn own_replied(&mut self, now: Now, reply: Reply) {
         let phase = core::mem::replace(&mut self.phase, Phase::Acquiring);
         self.phase = match (phase, reply) {
-            (Phase::Acquiring, Reply::Acquired(acquired)) => {
-                Phase::Running(Box::new(self.machine(acquired, now)))
+            (Phase::Acquiring, Reply::Acquired(mut acquired)) => {
+                let next = acquired.page.next.take();
+                let engine = Engine::new(self.config.clone(), acquired, now);
+                self.restored(Box::new(engine), next)
             }
+            (Phase::Restoring(mut engine), Reply::AcquiredPage(mut page)) => {
+                let next = page.next.take();
+                engine.restore(now, page);
+                self.restored(engine, next)
+            }
+            (Phase::Restoring(_), Reply::Fenced) => Phase::Unowned,
+            (Phase::Restoring(_), Reply::Failed { why }) => Phase::Refused(why),
+            // The shard was lost meanwhile.
+            (Phase::Unowned, Reply::AcquiredPage(_) | Reply::Fenced | Reply::Failed { .. }) => Phase::Unowned,
             (Phase::Acquiring, Reply::Held) => Phase::Unowned,
             (Phase::Acquiring, Reply::Failed { why }) => Phase::Refused(why),
             (Phase::Releasing(engine), Reply::Released) => Phase::Released(engine),
@@ -232,8 +245,11 @@ impl<S: ShardStore> Shard<S> {
         };
     }
 
-    fn machine(&self, acquired: Acquired, now: Now) -> Engine {
-        Engine::new(self.config.clone(), acquired, now)
+    /// The engine has taken a page in: it runs, or the next page is asked for.
+    fn restored(&mut self, engine: Box<Engine>, next: Option<AcquiredCursor>) -> Phase {
+        let Some(after) = next else { return Phase::Running(engine) };
+        self.store.submit(OWN_REQUEST, Request::AcquiredPage { after });
+        Phase::Restoring(engine)
     }
 
     /// When time alone will next change something.
@@ -244,6 +260,7 @@ impl<S: ShardStore> Shard<S> {
             Phase::Acquiring
             | Phase::Refused(_)
             | Phase::Unowned
+            | Phase::Restoring(_)
             | Phase::Releasing(_)
             | Phase::Released(_) => NextWake::default(),
         }
@@ -286,6 +303,7 @@ impl<S: ShardStore> Shard<S> {
             Phase::Refused(why) => Some(why),
             Phase::Acquiring
             | Phase::Unowned
+            | Phase::Restoring(_)
             | Phase::Running(_)
             | Phase::Releasing(_)
             | Phase::Released(_) => None,
@@ -303,7 +321,7 @@ impl<S: ShardStore> Shard<S> {
     pub fn engine(&self) -> Option<&Engine> {
         match &self.phase {
             Phase::Running(engine) | Phase::Releasing(engine) | Phase::Released(engine) => Some(engine),
-            Phase::Acquiring | Phase::Refused(_) | Phase::Unowned => None,
+            Phase::Acquiring | Phase::Refused(_) | Phase::Unowned | Phase::Restoring(_) => None,
         }
     }
 
@@ -355,6 +373,7 @@ impl Phase {
             Self::Acquiring => "being acquired",
             Self::Refused(_) => "refused by its store",
             Self::Unowned => "in the hands of another owner",
+            Self::Restoring(_) => "being restored",
             Self::Running(_) => "running",
             Self::Releasing(_) => "being released",
             Self::Released(_) => "released",

@@ -1,5 +1,6 @@
 //! How much the store does at once.
 
+use crate::acquired::ACQUIRED_PAGE;
 use crate::log::HEAD_BYTES;
 
 /// How much the store does at once, before others have their turn. Each number is at least 1; a smaller one is taken for 1.
@@ -49,6 +50,8 @@ pub struct Bounds {
     /// Bytes of a log file that an opening reads at first, to learn the number of its first frame. Most first frames are shorter. At
     /// least the head of a frame: without it no frame is seen at all.
     pub log_read_bytes: usize,
+    /// Entries in one page of what a new owner has to know.
+    pub acquired_page: usize,
 }
 
 impl Default for Bounds {
@@ -72,6 +75,7 @@ impl Default for Bounds {
             tasks_ahead: 64,
             record_read_bytes: 1 << 10,
             log_read_bytes: 64 << 10,
+            acquired_page: ACQUIRED_PAGE,
         }
     }
 }
@@ -98,6 +102,7 @@ impl Bounds {
             tasks_ahead,
             record_read_bytes,
             log_read_bytes,
+            acquired_page,
         } = &mut self;
         *moved_bytes = (*moved_bytes).max(1);
         for bound in [
@@ -117,6 +122,7 @@ impl Bounds {
             spare_files,
             tasks_ahead,
             record_read_bytes,
+            acquired_page,
         ] {
             *bound = (*bound).max(1);
         }

@@ -20,11 +20,13 @@ pub struct Setup {
     pub secret: [u8; 16],
     /// Ended tasks remembered for each queue.
     pub history_per_queue: usize,
+    /// Entries in one page of what a new owner is told.
+    pub acquired_page: usize,
 }
 
 impl Default for Setup {
     fn default() -> Self {
-        Self { secret: *b"sixteen  secrets", history_per_queue: 5 }
+        Self { secret: *b"sixteen  secrets", history_per_queue: 5, acquired_page: 2 }
     }
 }
 
@@ -226,7 +228,7 @@ fn censuses(table: &Table) -> Vec<Census> {
 #[derive(Debug)]
 pub struct Owner<S> {
     store: S,
-    /// What `Acquire` answered.
+    /// The answer to `Acquire`, with all pages in one.
     pub acquired: Acquired,
     seq: Seq,
     asked: u64,
@@ -242,7 +244,18 @@ impl<S: ShardStore> Owner<S> {
         let reply = ask(&mut store, 0, Request::Acquire { shard: ShardId::ONLY, wall: at(1_000) });
         let Reply::Acquired(acquired) = reply else { panic!("Acquire was answered {reply:?}") };
         let seq = acquired.ownership.last_seq;
-        Self { store, acquired, seq, asked: 0 }
+        let mut owner = Self { store, acquired, seq, asked: 0 };
+        while let Some(after) = owner.acquired.page.next.take() {
+            let behind = after.clone();
+            let reply = owner.ask(Request::AcquiredPage { after });
+            let Reply::AcquiredPage(page) = reply else { panic!("a page was answered {reply:?}") };
+            assert!(page.next.as_ref().is_none_or(|next| *next > behind), "a page ends where it began");
+            owner.acquired.page.queues.extend(page.queues);
+            owner.acquired.page.rules.extend(page.rules);
+            owner.acquired.page.leased.extend(page.leased);
+            owner.acquired.page.next = page.next;
+        }
+        owner
     }
 
     /// The store.
@@ -357,7 +370,7 @@ fn a_new_shard_is_empty<S: ShardStore>(mut owner: Owner<S>) {
     assert_eq!(acquired.ownership.last_seq, Seq::ZERO);
     assert_eq!(acquired.last_wall, Timestamp::EPOCH);
     assert_eq!(acquired.counters, Counters::default());
-    assert_eq!(acquired.queues, Vec::new());
+    assert_eq!(acquired.page.queues, Vec::new());
     assert!(acquired.room > 0, "a new shard has no room");
     assert_eq!(owner.find(vec![by_key("q", "a"), Wanted::Id(1)]), [Found::Absent, Found::Absent]);
     let page = owner.page(Request::ScanDue { after: Place::START, until: Timestamp::MAX, max: 10 });
@@ -616,7 +629,7 @@ fn an_older_epoch_is_fenced<S: ShardStore>(mut owner: Owner<S>) {
     let Reply::Acquired(acquired) = reply else { panic!("a second Acquire was answered {reply:?}") };
     assert!(acquired.ownership.epoch > old.epoch, "{} is not after {}", acquired.ownership.epoch, old.epoch);
     assert_eq!(acquired.ownership.last_seq, Seq(1));
-    assert_eq!(acquired.queues, [(queue_name("q"), Population { live: 1, dead: 0 })]);
+    assert_eq!(acquired.page.queues, [(queue_name("q"), Population { live: 1, dead: 0 })]);
     let task = Arc::new(sample_task(2, 2, "q", "b", 1));
     let effects = vec![TaskEffect::Stored { task, body_known: false }];
     let batch = Batch { effects, ..Batch::default() };
@@ -672,7 +685,7 @@ fn standing(effects: &[RuleEffect]) -> Vec<(RuleName, Arc<Rule>)> {
 
 fn the_last_rule_of_a_name_stands<S: ShardStore>(mut owner: Owner<S>) {
     let ownership = owner.acquired.ownership;
-    assert_eq!(owner.acquired.rules, []);
+    assert_eq!(owner.acquired.page.rules, []);
     let gone = (RuleName::Queue(queue_name("b")), None);
     let (a, b, c) = (sample_rule("a", 1), sample_rule("b", 2), sample_rule("c/d", 3));
     let job = sample_job(u64::MAX, b"page 2");
@@ -684,8 +697,8 @@ fn the_last_rule_of_a_name_stands<S: ShardStore>(mut owner: Owner<S>) {
         assert!(matches!(reply, Reply::Done { .. }), "rules alone were answered {reply:?}");
     }
     let again = Owner::acquire(owner.into_store());
-    assert_eq!(again.acquired.rules, standing(&[a, c, job]));
-    assert_eq!(again.acquired.queues, [], "a rule is no task");
+    assert_eq!(again.acquired.page.rules, standing(&[a, c, job]));
+    assert_eq!(again.acquired.page.queues, [], "a rule is no task");
 }
 
 fn written_leases_are_handed_on<S: ShardStore>(mut owner: Owner<S>) {
@@ -703,7 +716,7 @@ fn written_leases_are_handed_on<S: ShardStore>(mut owner: Owner<S>) {
     restore(&held[0], None);
     owner.end(&held[1], Outcome::Done(LeaseNo(9)));
     let owner = Owner::acquire(owner.into_store());
-    assert_eq!(owner.acquired.leased, [Arc::clone(&held[2])]);
+    assert_eq!(owner.acquired.page.leased, [Arc::clone(&held[2])]);
 }
 
 fn a_released_shard_takes_no_commit<S: ShardStore>(mut owner: Owner<S>) {
@@ -745,10 +758,10 @@ fn survives<M: Maker>(maker: &mut M, release: bool) {
         assert!(owner.acquired.ownership.epoch.0 >= epoch.0 + times, "the epoch does not rise");
         assert_eq!(owner.acquired.ownership.last_seq, patched.seq);
         assert_eq!(owner.acquired.counters, counters);
-        assert_eq!(owner.acquired.rules, standing(&rules));
+        assert_eq!(owner.acquired.page.rules, standing(&rules));
         assert_eq!(owner.acquired.secret, setup.secret);
         assert_eq!(owner.acquired.last_wall, at(2_000));
-        assert_eq!(owner.acquired.queues, [(queue_name("q"), Population { live: 1, dead: 1 })]);
+        assert_eq!(owner.acquired.page.queues, [(queue_name("q"), Population { live: 1, dead: 1 })]);
         let found = owner.find(vec![by_key("q", "kept"), by_key("q", "gone"), by_key("q", "dead")]);
         let [live, dead] = [&patched, &dead].map(|task| Found::Live(Arc::clone(task)));
         assert_eq!(found, [live, Found::Ended(gone.clone()), dead]);

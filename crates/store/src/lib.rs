@@ -8,6 +8,7 @@
 //! of its own ([`ThreadIo`]) or the caller when it polls ([`InlineIo`]).
 
 mod access;
+mod acquired;
 mod bounds;
 mod catalog;
 mod checkpoint;

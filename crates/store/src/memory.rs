@@ -4,6 +4,7 @@ use tickwheel_engine::{
     Acquired, Epoch, Ownership, Reply, Request, RequestId, Seq, ShardId, ShardStore, Timestamp,
 };
 
+use crate::acquired::ACQUIRED_PAGE;
 use crate::history::HistoryLimits;
 use crate::table::Table;
 
@@ -27,6 +28,8 @@ pub struct MemoryStore {
     table: Table,
     secret: [u8; 16],
     room: u64,
+    /// Entries in a page of what a new owner has to know.
+    page: usize,
     epoch: Epoch,
     owned: bool,
     last_seq: Seq,
@@ -43,6 +46,7 @@ impl MemoryStore {
             table: Table::with_history(secret, HistoryLimits::default()),
             secret,
             room: u64::MAX,
+            page: ACQUIRED_PAGE,
             epoch: Epoch(0),
             owned: false,
             last_seq: Seq::ZERO,
@@ -65,6 +69,13 @@ impl MemoryStore {
         self
     }
 
+    /// Tells a new owner this many entries a page, instead of 4,096.
+    #[must_use]
+    pub fn with_acquired_page(mut self, entries: usize) -> Self {
+        self.page = entries;
+        self
+    }
+
     /// Remembers so many ended tasks of each queue instead of what [`HistoryLimits`] says. For an empty store only.
     #[must_use]
     pub fn with_history(mut self, history_per_queue: usize) -> Self {
@@ -81,6 +92,9 @@ impl MemoryStore {
     fn answer(&mut self, request: Request) -> Reply {
         match request {
             Request::Acquire { shard, wall } => self.acquire(shard, wall),
+            Request::AcquiredPage { after } => {
+                Reply::AcquiredPage(self.table.acquired_page(Some(&after), self.page))
+            }
             Request::Commit { ownership, seq, wall, batch } => {
                 if !self.owns(ownership) {
                     return Reply::Fenced;
@@ -132,10 +146,8 @@ impl MemoryStore {
             last_wall,
             counters: self.table.counters(),
             secret: self.secret,
-            queues: self.table.populations(),
-            rules: self.table.rules(),
-            leased: self.table.leased(),
             room: self.room,
+            page: self.table.acquired_page(None, self.page),
         })
     }
 
@@ -162,7 +174,9 @@ mod tests {
     #[test]
     fn it_is_a_store() {
         crate::conformance::volatile(|options| {
-            MemoryStore::new(options.secret).with_history(options.history_per_queue)
+            MemoryStore::new(options.secret)
+                .with_history(options.history_per_queue)
+                .with_acquired_page(options.acquired_page)
         });
     }
 }

@@ -43,11 +43,6 @@ impl Rules {
     pub(crate) fn by_name(&self) -> &BTreeMap<RuleName, Arc<Rule>> {
         &self.by_name
     }
-
-    /// All of them, for a new owner.
-    pub(crate) fn to_vec(&self) -> Vec<(RuleName, Arc<Rule>)> {
-        self.by_name.iter().map(|(name, rule)| (name.clone(), Arc::clone(rule))).collect()
-    }
 }
 
 /// What a rule takes in a checkpoint, at most: names of 200 bytes each and some numbers; of a schedule its texts, and the instants that wait;

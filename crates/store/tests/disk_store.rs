@@ -17,6 +17,7 @@ type Threaded = DiskStore<FsDisk, ThreadIo>;
 fn options(setup: &Setup) -> StoreOptions {
     let mut options = StoreOptions::new(setup.secret);
     options.history = HistoryLimits::last(setup.history_per_queue);
+    options.bounds.acquired_page = setup.acquired_page;
     options.log_file_bytes = 64 << 10;
     options
 }

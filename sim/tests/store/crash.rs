@@ -334,6 +334,7 @@ impl Simulated {
         let mut options = crate::world::options();
         options.secret = setup.secret;
         options.history = HistoryLimits::last(setup.history_per_queue);
+        options.bounds.acquired_page = setup.acquired_page;
         DiskStore::open(self.0.clone(), InlineIo::new(), options).expect("it opens")
     }
 }

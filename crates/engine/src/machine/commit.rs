@@ -75,7 +75,7 @@ impl Engine {
             Reply::Counts { counts, counted } => self.counted(request, counts, counted, out),
             Reply::Done { room } => self.committed(now, request, room, out),
             Reply::Failed { why } => self.request_failed(now, request, &why),
-            Reply::Acquired(_) | Reply::Held | Reply::Fenced | Reply::Released => {
+            Reply::Acquired(_) | Reply::AcquiredPage(_) | Reply::Held | Reply::Fenced | Reply::Released => {
                 unreachable!("the driver takes, loses and releases the shard, not the machine: {reply:?}")
             }
         }

@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use tickwheel_engine::{
-    Counters, Ended, Found, Key, Outcome, Population, QueueName, RuleEffect, Seq, Task, TaskEffect,
-    Timestamp, Wanted,
+    AcquiredCursor, AcquiredPage, Counters, Ended, Found, Key, Outcome, Population, QueueName, RuleEffect,
+    Seq, Task, TaskEffect, Timestamp, Wanted,
 };
 
 use super::fresh::Fresh;
 use super::segments::Segments;
+use crate::acquired;
 use crate::bounds::Bounds;
 use crate::history::{Histories, HistoryLimits};
 use crate::index::{Ids, KeyHash, Keys, Naming, Spot, Whereabouts, id_of};
@@ -112,9 +113,13 @@ impl Catalog {
         self.queues.iter().map(|(name, population)| (name.clone(), *population)).collect()
     }
 
-    /// Ids of the live tasks whose record has a lease, rising.
-    pub(crate) fn leased(&self) -> impl Iterator<Item = u64> {
-        self.leased.iter().copied()
+    /// A page of what a new owner has to know, and the ids of its leased tasks.
+    pub(crate) fn acquired_page(
+        &self,
+        after: Option<&AcquiredCursor>,
+        max: usize,
+    ) -> (AcquiredPage, Vec<u64>) {
+        acquired::page(after, max, &self.queues, |population| *population, &self.rules, &self.leased)
     }
 
     /// The hash under which a task stands in the index by key.

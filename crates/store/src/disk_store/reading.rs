@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use tickwheel_engine::{Reply, Request, RequestId, Timestamp};
+use tickwheel_engine::{AcquiredPage, Reply, Request, RequestId, Timestamp};
 
 use super::count::Count;
 use super::look::Look;
@@ -39,10 +39,11 @@ pub(super) enum What {
     Look(Look),
     Scan(Box<Scan>),
     Count(Box<Count>),
-    /// For `Acquire`: the tasks whose record has a lease, and the latest wall instant before.
+    /// The leased tasks of a page for a new owner; with the first page, the latest wall instant before it.
     Leased {
         look: Look,
-        last_wall: Timestamp,
+        page: AcquiredPage,
+        last_wall: Option<Timestamp>,
     },
 }
 
@@ -177,7 +178,7 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
     fn finish_read(&mut self, request: RequestId, what: What, reply: Reply) {
         match what {
             What::Look(_) | What::Count(_) => self.replies.push((request, reply)),
-            What::Leased { last_wall, .. } => self.acquired(request, reply, last_wall),
+            What::Leased { page, last_wall, .. } => self.acquired(request, reply, page, last_wall),
             What::Scan(scan) => {
                 self.reading.cursors = scan.into_cursors();
                 self.replies.push((request, reply));

@@ -274,6 +274,7 @@ impl<D: Disk, I: Io<D>> ShardStore for DiskStore<D, I> {
                 self.waiting.push_back((id, request));
                 self.start_write();
             }
+            Request::AcquiredPage { after } => self.begin_acquired_page(id, Some(&after), None),
             Request::GetMany(wanted) => {
                 let look = Look::new(wanted, &self.catalog, &self.seeds, &self.options.bounds);
                 self.begin_read(id, What::Look(look));

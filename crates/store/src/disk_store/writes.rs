@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use tickwheel_engine::{
-    Acquired, Batch, Epoch, Found, Ownership, Reply, Request, RequestId, Seq, ShardId, TaskEffect, Timestamp,
-    Wanted,
+    Acquired, AcquiredCursor, AcquiredPage, Batch, Epoch, Found, Ownership, Reply, Request, RequestId, Seq,
+    ShardId, TaskEffect, Timestamp, Wanted,
 };
 
 use super::look::Look;
@@ -141,7 +141,8 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
                 // A frame without records: it says that the one before it was synced, so that a recovery will miss it.
                 pending.what = What::Release;
             }
-            Request::GetMany(_)
+            Request::AcquiredPage { .. }
+            | Request::GetMany(_)
             | Request::Count(_)
             | Request::ScanDue { .. }
             | Request::ScanFilter { .. } => unreachable!("reads are answered at once"),
@@ -267,9 +268,7 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
                 self.epoch = epoch;
                 self.owned = true;
                 self.upkeep.resume();
-                let leased = self.catalog.leased().map(Wanted::Id).collect();
-                let look = Look::new(leased, &self.catalog, &self.seeds, &self.options.bounds);
-                return self.begin_read(id, Read::Leased { look, last_wall });
+                return self.begin_acquired_page(id, None, Some(last_wall));
             }
             What::Commit(_) => return self.take_in(&mut pending),
             What::Answered => return,
@@ -281,23 +280,45 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
         self.replies.push((id, reply));
     }
 
-    /// The shard is taken, and what workers had at the last stop is read.
-    pub(super) fn acquired(&mut self, id: RequestId, reply: Reply, last_wall: Timestamp) {
+    /// Begins a page of what a new owner has to know.
+    pub(super) fn begin_acquired_page(
+        &mut self,
+        id: RequestId,
+        after: Option<&AcquiredCursor>,
+        last_wall: Option<Timestamp>,
+    ) {
+        let bounds = &self.options.bounds;
+        let (page, leased) = self.catalog.acquired_page(after, bounds.acquired_page);
+        let leased = leased.into_iter().map(Wanted::Id).collect();
+        let look = Look::new(leased, &self.catalog, &self.seeds, bounds);
+        self.begin_read(id, Read::Leased { look, page, last_wall });
+    }
+
+    /// A page is read, with the tasks that workers had at the last stop. The first page comes with the ownership.
+    pub(super) fn acquired(
+        &mut self,
+        id: RequestId,
+        reply: Reply,
+        page: AcquiredPage,
+        last_wall: Option<Timestamp>,
+    ) {
         let Reply::Found(found) = reply else { unreachable!("a look-up finds") };
         let leased = found.into_iter().filter_map(|found| match found {
             Found::Live(task) => Some(task),
             Found::Ended(_) | Found::Absent => None,
         });
-        let acquired = Acquired {
-            ownership: Ownership { shard: ShardId::ONLY, epoch: self.epoch, last_seq: self.end.seq },
-            last_wall,
-            counters: self.catalog.counters(),
-            secret: self.secret,
-            queues: self.catalog.populations(),
-            rules: self.catalog.rules().to_vec(),
-            leased: leased.collect(),
-            room: self.room(),
+        let page = AcquiredPage { leased: leased.collect(), ..page };
+        let reply = match last_wall {
+            None => Reply::AcquiredPage(page),
+            Some(last_wall) => Reply::Acquired(Acquired {
+                ownership: Ownership { shard: ShardId::ONLY, epoch: self.epoch, last_seq: self.end.seq },
+                last_wall,
+                counters: self.catalog.counters(),
+                secret: self.secret,
+                room: self.room(),
+                page,
+            }),
         };
-        self.replies.push((id, Reply::Acquired(acquired)));
+        self.replies.push((id, reply));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tickwheel_engine::{Key, Place, QueueName, Task};
+use tickwheel_engine::{Key, Place, Population, QueueName, Task};
 
 /// Where each live task stands: by place over all queues, and in its queue by place and by key.
 ///
@@ -26,6 +26,10 @@ pub(super) struct QueueIndex {
 }
 
 impl QueueIndex {
+    pub(super) fn population(&self) -> Population {
+        Population { live: self.by_place.len() as u64, dead: self.dead_by_place.len() as u64 }
+    }
+
     /// The task that this key leads to. There are two only in the middle of a replay: then it is the younger.
     pub(super) fn with_key(&self, key: &Key) -> Option<u64> {
         let all = (key.clone(), 0)..=(key.clone(), u64::MAX);

@@ -6,11 +6,12 @@ use std::sync::Arc;
 
 use super::index::{Index, QueueIndex};
 use super::records::{Change, Records};
+use crate::acquired;
 use crate::history::HistoryLimits;
 use crate::rules::Rules;
 use tickwheel_engine::{
-    Census, Counters, Ended, Filter, Found, Page, Place, Population, QueueName, Rule, RuleEffect, RuleName,
-    Seq, Task, TaskEffect, Timestamp, Wanted,
+    AcquiredCursor, AcquiredPage, Census, Counters, Ended, Filter, Found, Page, Place, Population, QueueName,
+    Rule, RuleEffect, RuleName, Seq, Task, TaskEffect, Timestamp, Wanted,
 };
 
 /// A part of a census ends once it has looked at so many tasks: a millisecond or two.
@@ -78,10 +79,10 @@ impl Table {
         self.records.histories_mut().forget_until(now, usize::MAX);
     }
 
-    /// What owners laid down, in the order of the names.
+    /// The rules, in the order of their names.
     #[must_use]
     pub fn rules(&self) -> Vec<(RuleName, Arc<Rule>)> {
-        self.rules.to_vec()
+        self.rules.by_name().iter().map(|(name, rule)| (name.clone(), Arc::clone(rule))).collect()
     }
 
     /// How many tasks are live.
@@ -117,17 +118,15 @@ impl Table {
     /// How many tasks each queue has that has any, in the order of the queues' names.
     #[must_use]
     pub fn populations(&self) -> Vec<(QueueName, Population)> {
-        let population = |queue: &QueueIndex| Population {
-            live: queue.by_place.len() as u64,
-            dead: queue.dead_by_place.len() as u64,
-        };
-        self.index.queues.iter().map(|(name, queue)| (name.clone(), population(queue))).collect()
+        self.index.queues.iter().map(|(name, queue)| (name.clone(), queue.population())).collect()
     }
 
-    /// Live tasks whose record has a lease that a stop wrote down, in the order of their ids.
-    #[must_use]
-    pub fn leased(&self) -> Vec<Arc<Task>> {
-        self.index.leased.iter().filter_map(|id| self.records.get(*id)).cloned().collect()
+    /// A page of what a new owner has to know.
+    pub(crate) fn acquired_page(&self, after: Option<&AcquiredCursor>, max: usize) -> AcquiredPage {
+        let Index { queues, leased, .. } = &self.index;
+        let (page, ids) = acquired::page(after, max, queues, QueueIndex::population, &self.rules, leased);
+        let leased = ids.into_iter().filter_map(|id| self.records.get(id)).cloned().collect();
+        AcquiredPage { leased, ..page }
     }
 
     /// Answers one look-up.

@@ -90,7 +90,7 @@ fn go_on_with(format: &str) {
         seq = owner.acquired.ownership.last_seq.0.max(seq);
         let with_lease: BTreeSet<u64> =
             tasks.iter().filter(|task| task.lease.is_some()).map(|task| task.id).collect();
-        let leased: BTreeSet<u64> = owner.acquired.leased.iter().map(|task| task.id).collect();
+        let leased: BTreeSet<u64> = owner.acquired.page.leased.iter().map(|task| task.id).collect();
         assert_eq!(leased, with_lease, "round {round}");
         let mut effects = Vec::new();
         for task in &tasks {

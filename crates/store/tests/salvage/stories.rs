@@ -286,7 +286,7 @@ fn numbers_go_on_where_they_ended() {
     let (before, after) = (owner(&image), owner(&outcome.image));
     assert_eq!(after.ownership, before.ownership, "the next owner is the same, so its leases go on");
     assert_eq!((after.last_wall, after.secret), (before.last_wall, before.secret));
-    assert!(!after.leased.is_empty() && after.leased == before.leased);
+    assert!(!after.page.leased.is_empty() && after.page.leased == before.page.leased);
     let (log, frames) = newest_log(&image);
     let mut damaged = image.clone();
     damaged.flip(&log, frames[1] + 80, 1);
