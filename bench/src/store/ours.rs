@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
 use tickwheel_engine::{
-    Batch, Counters, Ended, Found, Key, LeaseNo, Outcome, Ownership, Place, QueueName, Reply, Request,
+    Batch, Ended, EngineState, Found, Key, LeaseNo, Outcome, Ownership, Place, QueueName, Reply, Request,
     RequestId, Seq, ShardId, ShardStore, Task, TaskEffect, Timestamp, Wanted,
 };
 use tickwheel_store::{DiskStore, FsDisk, StoreOptions, ThreadIo};
@@ -86,7 +86,7 @@ impl Ours {
         let mut batch = Batch { effects: changes, ..Batch::default() };
         if id_max >= self.ids_reserved {
             self.ids_reserved = (id_max + 1).next_multiple_of(ID_BLOCK);
-            batch.counters = Some(Counters { ids_reserved: self.ids_reserved, ..Counters::default() });
+            batch.state = Some(EngineState::from_parts(self.ids_reserved, 0));
         }
         Ok(self.submit(Request::Commit { ownership: self.ownership, seq: self.seq, wall, batch }))
     }
@@ -125,7 +125,7 @@ impl Keeper for Ours {
             Reply::Acquired(acquired) => {
                 ours.ownership = acquired.ownership;
                 ours.seq = acquired.ownership.last_seq;
-                ours.ids_reserved = acquired.counters.ids_reserved;
+                ours.ids_reserved = acquired.state.parts().0;
                 Ok(ours)
             }
             other => bail!("the shard was not given: {other:?}"),

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use crate::name::QueueName;
-use crate::seam::{Counters, Ownership};
+use crate::seam::Ownership;
 use crate::settings::{Rule, RuleName};
+use crate::state::EngineState;
 use crate::task::Task;
 use crate::time::Timestamp;
 
@@ -15,8 +16,8 @@ pub struct Acquired {
     pub ownership: Ownership,
     /// The latest wall instant in the records; [`Timestamp::EPOCH`] in a new shard.
     pub last_wall: Timestamp,
-    /// The durable counters.
-    pub counters: Counters,
+    /// The state that the last engine left.
+    pub state: EngineState,
     /// 16 random bytes made with the shard: they sign lease tokens and key the hash tables.
     pub secret: [u8; 16],
     /// As in [`Reply::Done`](crate::Reply::Done).

@@ -24,6 +24,7 @@ mod schedule;
 mod seam;
 mod settings;
 mod shard;
+mod state;
 mod task;
 mod time;
 mod token;
@@ -61,11 +62,12 @@ pub use schedule::{
     Which, occurrence_key,
 };
 pub use seam::{
-    Batch, Census, Counters, Filter, Found, Grid, OwnNumbers, Ownership, Page, Place, Reply, Request,
-    RequestId, ShardStore, TaskEffect, Validity, Wanted,
+    Batch, Census, Filter, Found, Grid, Ownership, Page, Place, Reply, Request, RequestId, ShardStore,
+    TaskEffect, Validity, Wanted,
 };
 pub use settings::{QueueRecord, QueueSettings, Rate, Retention, Rule, RuleEffect, RuleName};
 pub use shard::{SHARDS_MAX, ShardId};
+pub use state::{EngineState, NotAState};
 pub use task::{
     Backoff, Body, Dead, Death, Ended, Extra, Failed, Failure, LeaseNo, Moment, Outcome, PRIORITY_DEFAULT,
     Retry, StoredLease, Tally, Task,

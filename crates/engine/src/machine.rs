@@ -61,8 +61,9 @@ use crate::command::{Act, ById, Command, ListQueues};
 use crate::figures::Event;
 use crate::input::{CallId, Effect, Input, NextWake};
 use crate::name::{Key, QueueName};
-use crate::seam::{Counters, Ownership, Request, RequestId, TaskEffect};
+use crate::seam::{Ownership, Request, RequestId, TaskEffect};
 use crate::settings::{Rule, RuleEffect, RuleName};
+use crate::state::EngineState;
 use crate::task::{Ended, LeaseNo, Outcome, Task};
 use crate::time::{Now, Seq, Timestamp};
 
@@ -161,7 +162,7 @@ pub struct Engine {
     ids_aside: u64,
     /// Imports that wait for look-ups.
     importing: BTreeMap<CallId, Importing>,
-    counters: Counters,
+    state: EngineState,
     /// The last change applied in memory.
     applied: Seq,
     /// The latest instant that was written down before this life began, with its last commit. What was due by then was ready then.
@@ -229,10 +230,10 @@ impl Engine {
             together: false,
             leases: BTreeMap::new(),
             next_lease: LeaseNo::first_of(ownership.epoch).next(),
-            next_id: ownership.shard.first_id(acquired.counters.ids_reserved.max(1)),
-            ids_aside: Some(acquired.counters.ids_reserved).filter(|ids| ids % IDS_ASIDE == 0).unwrap_or(0),
+            next_id: ownership.shard.first_id(acquired.state.ids_reserved.max(1)),
+            ids_aside: Some(acquired.state.ids_reserved).filter(|ids| ids % IDS_ASIDE == 0).unwrap_or(0),
             importing: BTreeMap::new(),
-            counters: acquired.counters,
+            state: acquired.state,
             applied: ownership.last_seq,
             ready_before: acquired.last_wall,
             durable: ownership.last_seq,

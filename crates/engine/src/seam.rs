@@ -10,6 +10,7 @@ use crate::acquired::{Acquired, AcquiredCursor, AcquiredPage};
 use crate::name::{Key, QueueName};
 use crate::settings::RuleEffect;
 use crate::shard::ShardId;
+use crate::state::EngineState;
 use crate::task::{Ended, Task};
 use crate::time::{Epoch, Seq, Timestamp};
 
@@ -164,80 +165,13 @@ pub enum Reply {
     Released,
 }
 
-/// Counters that must survive.
-#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
-pub struct Counters {
-    /// Ids below this one may have been given out. A new owner starts here.
-    pub ids_reserved: u64,
-    /// Ids whose decimals owners may have used as keys: that of an id outside is nobody's key.
-    pub own_numbers: OwnNumbers,
-}
-
-impl Counters {
-    /// Takes others in: ids rise only, and numbers become more only.
-    pub fn join(&mut self, other: Self) {
-        let Self { ids_reserved, own_numbers } = other;
-        self.ids_reserved = self.ids_reserved.max(ids_reserved);
-        self.own_numbers.join(own_numbers);
-    }
-}
-
-/// How many binary digits some numbers have, so that long ones say nothing about short ones; of none by default.
-#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
-pub struct OwnNumbers(u64);
-
-impl OwnNumbers {
-    /// All there are.
-    pub const ALL: Self = Self(u64::MAX);
-
-    /// Those whose lengths are the bits of this: the lowest stands for one digit.
-    #[must_use]
-    pub fn of_lengths(lengths: u64) -> Self {
-        Self(lengths)
-    }
-
-    /// The lengths as bits.
-    #[must_use]
-    pub fn lengths(self) -> u64 {
-        self.0
-    }
-
-    /// Whether this number may be one of them.
-    #[must_use]
-    pub fn has(self, number: u64) -> bool {
-        self.0 & Self::length(number) != 0
-    }
-
-    /// Takes one more in.
-    pub fn insert(&mut self, number: u64) {
-        self.0 |= Self::length(number);
-    }
-
-    /// Takes others in.
-    pub fn join(&mut self, other: Self) {
-        self.0 |= other.0;
-    }
-
-    fn length(number: u64) -> u64 {
-        1 << number.checked_ilog2().unwrap_or(0)
-    }
-}
-
-impl FromIterator<u64> for OwnNumbers {
-    fn from_iter<I: IntoIterator<Item = u64>>(numbers: I) -> Self {
-        let mut own = Self::default();
-        numbers.into_iter().for_each(|number| own.insert(number));
-        own
-    }
-}
-
 /// What one commit carries: at most one final effect for each task and each rule. Applying it twice changes nothing.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Batch {
     /// One effect for each task.
     pub effects: Vec<TaskEffect>,
-    /// The counters, if they changed.
-    pub counters: Option<Counters>,
+    /// The engine's own state, if it changed.
+    pub state: Option<EngineState>,
     /// One effect for each rule that changed.
     pub rules: Vec<RuleEffect>,
 }

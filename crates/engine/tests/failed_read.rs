@@ -1,8 +1,8 @@
 //! A store that cannot read what it has.
 
 use tickwheel_engine::{
-    Acquired, AcquiredPage, Answer, CallId, Command, Counters, Due, Effect, Engine, EngineConfig, Epoch, Get,
-    Input, Key, List, Now, Ownership, Page, Put, QueueName, Reply, Request, RequestId, Seq, ShardId,
+    Acquired, AcquiredPage, Answer, CallId, Command, Due, Effect, Engine, EngineConfig, EngineState, Epoch,
+    Get, Input, Key, List, Now, Ownership, Page, Put, QueueName, Reply, Request, RequestId, Seq, ShardId,
     Timestamp,
 };
 
@@ -13,7 +13,7 @@ fn engine() -> Engine {
     let acquired = Acquired {
         ownership,
         last_wall: Timestamp::EPOCH,
-        counters: Counters::default(),
+        state: EngineState::default(),
         secret: [7; 16],
         page: AcquiredPage::default(),
         room: 1 << 30,

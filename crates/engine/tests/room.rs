@@ -1,9 +1,9 @@
 //! A store whose room runs out and comes back.
 
 use tickwheel_engine::{
-    Acquired, AcquiredPage, Answer, CallId, ChangeJob, Command, Counters, Due, Effect, Engine, EngineConfig,
-    Epoch, Found, Input, JobError, Key, Now, Ownership, Page, Put, PutError, QueueName, Reply, Request,
-    RequestId, RoomPace, Seq, ShardId, Timestamp, Unavailable,
+    Acquired, AcquiredPage, Answer, CallId, ChangeJob, Command, Due, Effect, Engine, EngineConfig,
+    EngineState, Epoch, Found, Input, JobError, Key, Now, Ownership, Page, Put, PutError, QueueName, Reply,
+    Request, RequestId, RoomPace, Seq, ShardId, Timestamp, Unavailable,
 };
 
 const NOW: Now = Now { mono_ns: 0, wall: Timestamp::EPOCH, wall_sub_ns: 0 };
@@ -21,7 +21,7 @@ impl World {
         let acquired = Acquired {
             ownership: Ownership { shard: ShardId::ONLY, epoch: Epoch(1), last_seq: Seq::ZERO },
             last_wall: Timestamp::EPOCH,
-            counters: Counters::default(),
+            state: EngineState::default(),
             secret: [7; 16],
             page: AcquiredPage::default(),
             room,

@@ -7,10 +7,10 @@ use crate::disk_store::DiskStore;
 use crate::io::Io;
 use crate::table::Table;
 use tickwheel_engine::{
-    Acquired, Batch, Body, Census, Counters, Dead, Death, Ended, Epoch, Filter, Found, Grid, Key, LeaseNo,
-    Outcome, OwnNumbers, Ownership, PRIORITY_DEFAULT, Page, Place, Population, QueueName, QueueRecord,
-    QueueSettings, Reply, Request, RequestId, Rule, RuleEffect, RuleName, Seq, ShardId, ShardStore,
-    StoredLease, Task, TaskEffect, Timestamp, Wanted,
+    Acquired, Batch, Body, Census, Dead, Death, Ended, EngineState, Epoch, Filter, Found, Grid, Key, LeaseNo,
+    Outcome, Ownership, PRIORITY_DEFAULT, Page, Place, Population, QueueName, QueueRecord, QueueSettings,
+    Reply, Request, RequestId, Rule, RuleEffect, RuleName, Seq, ShardId, ShardStore, StoredLease, Task,
+    TaskEffect, Timestamp, Wanted,
 };
 
 /// How a store under test is to be set up.
@@ -57,7 +57,7 @@ pub fn volatile<S: ShardStore>(make: impl Fn(&Setup) -> S) {
         the_dead_stand_apart_and_give_their_key_away,
         a_commit_applied_twice_changes_nothing,
         an_older_epoch_is_fenced,
-        counters_only_rise,
+        the_state_of_the_engine_only_grows,
         the_last_rule_of_a_name_stands,
         written_leases_are_handed_on,
         a_released_shard_takes_no_commit,
@@ -158,7 +158,7 @@ pub fn contents<D: Disk, I: Io<D>>(
         assert_eq!(counted(store, census.clone())?, expected, "{census:?}");
     }
     store.ended().for_each(|ended| table.apply(&TaskEffect::Ended(ended.clone())));
-    table.raise_counters(store.counters());
+    table.join_state(store.state());
     store.rules().for_each(|(name, rule)| table.lay_down((name.clone(), Some(Arc::clone(rule)))));
     Ok(table)
 }
@@ -369,7 +369,7 @@ fn a_new_shard_is_empty<S: ShardStore>(mut owner: Owner<S>) {
     assert_eq!(acquired.secret, Setup::default().secret);
     assert_eq!(acquired.ownership.last_seq, Seq::ZERO);
     assert_eq!(acquired.last_wall, Timestamp::EPOCH);
-    assert_eq!(acquired.counters, Counters::default());
+    assert_eq!(acquired.state, EngineState::default());
     assert_eq!(acquired.page.queues, Vec::new());
     assert!(acquired.room > 0, "a new shard has no room");
     assert_eq!(owner.find(vec![by_key("q", "a"), Wanted::Id(1)]), [Found::Absent, Found::Absent]);
@@ -642,24 +642,15 @@ fn an_older_epoch_is_fenced<S: ShardStore>(mut owner: Owner<S>) {
     assert!(matches!(reply, Reply::Done { .. }), "the new epoch was answered {reply:?}");
 }
 
-fn counters_only_rise<S: ShardStore>(mut owner: Owner<S>) {
+fn the_state_of_the_engine_only_grows<S: ShardStore>(mut owner: Owner<S>) {
     let ownership = owner.acquired.ownership;
-    for (ids_reserved, number) in [(100, 7), (50, 4_500), (60, 5)] {
-        let batch = Batch {
-            counters: Some(Counters { ids_reserved, own_numbers: [number].into_iter().collect() }),
-            ..Batch::default()
-        };
+    for (ids_reserved, numbers) in [(100, 0b001), (50, 0b100), (60, 0b001)] {
+        let batch = Batch { state: Some(EngineState::from_parts(ids_reserved, numbers)), ..Batch::default() };
         let reply = owner.commit_batch(ownership, batch);
-        assert!(matches!(reply, Reply::Done { .. }), "counters alone were answered {reply:?}");
+        assert!(matches!(reply, Reply::Done { .. }), "a state alone was answered {reply:?}");
     }
     let again = Owner::acquire(owner.into_store());
-    let Counters { ids_reserved, own_numbers } = again.acquired.counters;
-    assert_eq!(ids_reserved, 100);
-    for (number, is_own) in
-        [(3, false), (4, true), (8, false), (4_095, false), (4_500, true), (20_000, false)]
-    {
-        assert_eq!(own_numbers.has(number), is_own, "{number}");
-    }
+    assert_eq!(again.acquired.state.parts(), (100, 0b101));
     assert_eq!(again.acquired.last_wall, at(2_000));
 }
 
@@ -744,9 +735,9 @@ fn survives<M: Maker>(maker: &mut M, release: bool) {
     let patched = Arc::new(patched);
     owner.done(vec![TaskEffect::Stored { task: Arc::clone(&patched), body_known: true }]);
     let ownership = owner.acquired.ownership;
-    let counters = Counters { ids_reserved: 77, own_numbers: OwnNumbers::ALL };
+    let state = EngineState::from_parts(77, u64::MAX);
     let rules = [sample_rule("held", 3), sample_job(5, &[0, 255, 10])];
-    let batch = Batch { counters: Some(counters), rules: rules.to_vec(), ..Batch::default() };
+    let batch = Batch { state: Some(state), rules: rules.to_vec(), ..Batch::default() };
     owner.commit_batch(ownership, batch);
     if release {
         let reply = owner.ask(Request::Release { ownership });
@@ -757,7 +748,7 @@ fn survives<M: Maker>(maker: &mut M, release: bool) {
         owner = Owner::acquire(maker.reopen(&setup, owner.into_store()));
         assert!(owner.acquired.ownership.epoch.0 >= epoch.0 + times, "the epoch does not rise");
         assert_eq!(owner.acquired.ownership.last_seq, patched.seq);
-        assert_eq!(owner.acquired.counters, counters);
+        assert_eq!(owner.acquired.state, state);
         assert_eq!(owner.acquired.page.rules, standing(&rules));
         assert_eq!(owner.acquired.secret, setup.secret);
         assert_eq!(owner.acquired.last_wall, at(2_000));

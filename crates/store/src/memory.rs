@@ -105,8 +105,8 @@ impl MemoryStore {
                     self.last_seq
                 );
                 batch.effects.iter().for_each(|effect| self.table.apply(effect));
-                if let Some(counters) = batch.counters {
-                    self.table.raise_counters(counters);
+                if let Some(state) = batch.state {
+                    self.table.join_state(state);
                 }
                 batch.rules.into_iter().for_each(|effect| self.table.lay_down(effect));
                 self.last_seq = seq;
@@ -144,7 +144,7 @@ impl MemoryStore {
         Reply::Acquired(Acquired {
             ownership: Ownership { shard, epoch: self.epoch, last_seq: self.last_seq },
             last_wall,
-            counters: self.table.counters(),
+            state: self.table.state(),
             secret: self.secret,
             room: self.room,
             page: self.table.acquired_page(None, self.page),

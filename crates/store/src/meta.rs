@@ -11,9 +11,9 @@ use crate::options::{ClockMode, StoreOptions};
 const MAGIC: [u8; 8] = *b"TICKWHEL";
 /// The format of the directory: it rises whenever that of any of its files does, and with each new kind of record, so that an older release
 /// refuses the directory by its format.
-pub const FORMAT: u32 = 5;
+pub const FORMAT: u32 = 6;
 /// The oldest format that is read. A directory of format 3 has no note of its newest log file; it gets one when it is opened. One of format 4
-/// has no jobs among its rules.
+/// has no jobs among its rules, and one of format 5 has the state of the engine as two numbers.
 pub(crate) const FORMAT_OLDEST: u32 = 3;
 /// Where the clock and the secret stand in the file, 8 and 16 bytes.
 pub(crate) const CLOCK_AT: usize = 24;
@@ -205,7 +205,7 @@ mod tests {
         let bytes = meta.to_bytes();
         assert_eq!(Meta::from_bytes(&bytes).expect("valid"), meta);
         let newer = header(MAGIC, FORMAT + 1, SEED, [1, 0, 0, 0, 0, 0]);
-        assert!(matches!(Meta::from_bytes(&newer), Err(OpenError::NewerFormat { found: 6, known: 5, .. })));
+        assert!(matches!(Meta::from_bytes(&newer), Err(OpenError::NewerFormat { found: 7, known: 6, .. })));
         let before = Meta::from_bytes(&header(MAGIC, 3, SEED, [1, 0, 0, 0, 1, 0])).expect("format 3 is read");
         assert_eq!(
             (before.format, before.has_log, before.has_newest(), before.is_current()),

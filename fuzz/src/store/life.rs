@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tickwheel_engine::{
-    Batch, Body, Counters, Ended, Epoch, Extra, Found, Group, Key, LeaseNo, Outcome, Ownership, Place,
+    Batch, Body, Ended, EngineState, Epoch, Extra, Found, Group, Key, LeaseNo, Outcome, Ownership, Place,
     QueueName, Reply, Request, RequestId, Seq, ShardId, ShardStore, StoredLease, Tag, Task, TaskEffect,
     Timestamp, Wanted,
 };
@@ -102,10 +102,10 @@ impl Life {
     pub(super) fn commit(
         &mut self,
         effects: Vec<TaskEffect>,
-        counters: Option<Counters>,
+        state: Option<EngineState>,
     ) -> Result<(), String> {
         let ownership = self.ownership.expect("it was acquired");
-        let batch = Batch { effects, counters, ..Batch::default() };
+        let batch = Batch { effects, state, ..Batch::default() };
         match self.ask(Request::Commit { ownership, seq: Seq(self.seq), wall: self.wall, batch }) {
             Reply::Done { .. } => Ok(()),
             Reply::Failed { why } => Err(why),
@@ -178,7 +178,7 @@ impl Life {
             table.apply(&TaskEffect::Stored { task, body_known: false });
         }
         self.store.ended().for_each(|ended| table.apply(&TaskEffect::Ended(ended.clone())));
-        table.raise_counters(self.store.counters());
+        table.join_state(self.store.state());
         Ok(table)
     }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
-use tickwheel_engine::{Counters, Task, TaskEffect};
+use tickwheel_engine::{EngineState, Task, TaskEffect};
 use tickwheel_store::Table;
 
 use super::disk::{Files, MemDisk};
@@ -56,10 +56,10 @@ impl Story {
         story
     }
 
-    fn commit(&mut self, effects: Vec<TaskEffect>, counters: Option<Counters>) {
+    fn commit(&mut self, effects: Vec<TaskEffect>, state: Option<EngineState>) {
         effects.iter().for_each(|effect| self.table.apply(effect));
-        counters.into_iter().for_each(|counters| self.table.raise_counters(counters));
-        self.life.commit(effects, counters).expect("the disk is well");
+        state.into_iter().for_each(|state| self.table.join_state(state));
+        self.life.commit(effects, state).expect("the disk is well");
         self.states.insert(self.life.seq, self.table.clone());
     }
 
@@ -68,9 +68,8 @@ impl Story {
         let mut live: Vec<Arc<Task>> = Vec::new();
         for id in ids {
             let task = Arc::new(self.life.make(id));
-            let counters = (id % 10 == 1)
-                .then_some(Counters { ids_reserved: id + 9, own_numbers: [id].into_iter().collect() });
-            self.commit(vec![TaskEffect::Stored { task: Arc::clone(&task), body_known: false }], counters);
+            let state = (id % 10 == 1).then_some(EngineState::from_parts(id + 9, 1 << id.ilog2()));
+            self.commit(vec![TaskEffect::Stored { task: Arc::clone(&task), body_known: false }], state);
             live.push(task);
             if id % 3 == 0 {
                 let changed = self.life.change(&live[live.len() / 2]);

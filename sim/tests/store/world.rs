@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tickwheel_engine::{
-    Batch, Body, Counters, Ended, LeaseNo, Outcome, Ownership, Reply, Request, RequestId, Rule, RuleName,
+    Batch, Body, Ended, EngineState, LeaseNo, Outcome, Ownership, Reply, Request, RequestId, Rule, RuleName,
     Seq, ShardId, ShardStore, Task, TaskEffect, Timestamp,
 };
 use tickwheel_sim::disk::SimDisk;
@@ -85,7 +85,7 @@ impl Model {
         }
         if rng.chance(20) {
             next.ids_reserved = next.next_id + 10;
-            batch.counters = Some(Counters { ids_reserved: next.ids_reserved, ..Counters::default() });
+            batch.state = Some(EngineState::from_parts(next.ids_reserved, 0));
         }
         if rng.chance(20) {
             let effect = if rng.chance(70) {
@@ -198,8 +198,8 @@ impl Model {
         if rules != self.rules {
             return Some(format!("rules {rules:?} instead of {:?}", self.rules));
         }
-        let counters = table.counters().ids_reserved;
-        (counters != self.ids_reserved).then(|| format!("{counters} ids instead of {}", self.ids_reserved))
+        let ids = table.state().parts().0;
+        (ids != self.ids_reserved).then(|| format!("{ids} ids instead of {}", self.ids_reserved))
     }
 }
 

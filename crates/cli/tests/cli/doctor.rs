@@ -141,13 +141,13 @@ fn an_upgrade_is_announced() {
     let seen = run(&["doctor", text(&data), "-o", "table"]);
     assert_eq!(seen.code, 0, "{}", seen.out);
     assert!(seen.out.contains("format        4, real clock\n"), "{}", seen.out);
-    assert!(seen.out.contains("changes the directory to format 5\n"), "{}", seen.out);
+    assert!(seen.out.contains("changes the directory to format 6\n"), "{}", seen.out);
     assert!(seen.out.contains("-> back it up before the start"), "{}", seen.out);
     let upgrade = |told: &str| {
         let line: serde_json::Value = serde_json::from_str(told).expect("one object");
         (line["format"].as_u64(), line["upgrades_to"].as_u64())
     };
-    assert_eq!(upgrade(&run(&["doctor", text(&data)]).out), (Some(4), Some(5)));
+    assert_eq!(upgrade(&run(&["doctor", text(&data)]).out), (Some(4), Some(6)));
     let server = Server::start(&["--data", text(&data), "--listen", "127.0.0.1:0"]);
     assert!(server.stop(Signal::TERM).success());
     assert_eq!(upgrade(&run(&["doctor", text(&data)]).out), (Some(5), None));

@@ -7,8 +7,9 @@ use super::entries::Slot;
 use super::schedules::ScheduleId;
 use crate::bounds::Bounds;
 use crate::schedule::ScheduleRecord;
-use crate::seam::{Batch, Counters, TaskEffect};
+use crate::seam::{Batch, TaskEffect};
 use crate::settings::{Rule, RuleEffect, RuleName};
+use crate::state::EngineState;
 use crate::task::{Body, Task};
 use crate::time::Seq;
 
@@ -70,8 +71,8 @@ impl Filling {
         }
     }
 
-    pub(super) fn set_counters(&mut self, counters: Counters) {
-        self.batch.counters = Some(counters);
+    pub(super) fn set_state(&mut self, state: EngineState) {
+        self.batch.state = Some(state);
     }
 
     /// Adds what became of a rule; replaces what this batch said of it before.
@@ -109,8 +110,8 @@ impl Filling {
     }
 
     fn is_empty(&self) -> bool {
-        let Batch { effects, counters, rules } = &self.batch;
-        effects.is_empty() && counters.is_none() && rules.is_empty() && !self.note_time
+        let Batch { effects, state, rules } = &self.batch;
+        effects.is_empty() && state.is_none() && rules.is_empty() && !self.note_time
     }
 
     /// Closes the batch, whose last change is `seq`. Returns the entries whose bodies it brings.

@@ -86,7 +86,7 @@ impl Engine {
         if self.ids_aside > 0 {
             return true;
         }
-        if self.counters.ids_reserved > 0 {
+        if self.state.ids_reserved > 0 {
             return false;
         }
         if below > IDS_ASIDE_MAX {
@@ -94,8 +94,8 @@ impl Engine {
         }
         let aside = below.max(1).next_multiple_of(IDS_ASIDE);
         (self.ids_aside, self.next_id) = (aside, self.ownership.shard.first_id(aside));
-        self.counters.ids_reserved = aside;
-        self.filling.set_counters(self.counters);
+        self.state.ids_reserved = aside;
+        self.filling.set_state(self.state);
         true
     }
 

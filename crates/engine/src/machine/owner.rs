@@ -37,7 +37,7 @@ impl Engine {
                         break (id, key);
                     }
                 };
-                if !self.counters.own_numbers.has(id) {
+                if !self.state.own_numbers.has(id) {
                     // Nobody can have it, so there is nothing to look up.
                     return self.run_put(now, call, put, key, id);
                 }
@@ -443,21 +443,21 @@ impl Engine {
     pub(super) fn note_own_number(&mut self, key: &Key) {
         let Ok(number) = key.as_str().parse() else { return };
         let is_to_come = number >= self.next_id && Key::from_id(number) == *key;
-        if is_to_come && !self.counters.own_numbers.has(number) {
-            self.counters.own_numbers.insert(number);
-            self.filling.set_counters(self.counters);
+        if is_to_come && !self.state.own_numbers.has(number) {
+            self.state.own_numbers.insert(number);
+            self.filling.set_state(self.state);
         }
     }
 
     fn take_id(&mut self) -> u64 {
         let id = self.next_id;
         self.next_id = self.ownership.shard.id_after(id);
-        if self.next_id > self.counters.ids_reserved {
+        if self.next_id > self.state.ids_reserved {
             let block = self.config.bounds.ids_block * u64::from(self.ownership.shard.count());
             let reserved = self.next_id + block;
             // A multiple would say that none of these was given out.
-            self.counters.ids_reserved = reserved + u64::from(reserved.is_multiple_of(IDS_ASIDE));
-            self.filling.set_counters(self.counters);
+            self.state.ids_reserved = reserved + u64::from(reserved.is_multiple_of(IDS_ASIDE));
+            self.filling.set_state(self.state);
         }
         id
     }

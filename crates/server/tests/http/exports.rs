@@ -518,8 +518,8 @@ fn a_cursor_reveals_nothing_about_tasks_outside_of_the_scope() {
     assert_eq!(found.len(), 1_500);
     for (at, line) in lines.iter().enumerate().filter(|(_, line)| line.get("cursor").is_some()) {
         let text = line["cursor"].as_str().expect("text");
-        let place: Vec<&str> = text.split('-').collect();
-        let due_ms = u64::from_str_radix(place[3], 16).expect("a number");
+        let parts: Vec<&str> = text.split('-').collect();
+        let due_ms = u64::from_str_radix(parts[4], 16).expect("a number");
         let before = lines[..at].iter().rev().find_map(|line| line.get("task"));
         let shown = before.map_or(0, |task| {
             let key = task["key"].as_str().expect("a key");

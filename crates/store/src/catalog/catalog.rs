@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use tickwheel_engine::{
-    AcquiredCursor, AcquiredPage, Counters, Ended, Found, Key, Outcome, Population, QueueName, RuleEffect,
+    AcquiredCursor, AcquiredPage, Ended, EngineState, Found, Key, Outcome, Population, QueueName, RuleEffect,
     Seq, Task, TaskEffect, Timestamp, Wanted,
 };
 
@@ -20,7 +20,7 @@ use crate::segment::Footer;
 /// Ended tasks that are forgotten with one commit: more than it can bring, on average.
 const FORGOTTEN_AT_ONCE: usize = 1_024;
 
-/// The committed state of one shard: which tasks are live and where the record of each is, the last ones that ended, the counters.
+/// The committed state of one shard: which tasks are live and where the record of each is, the last ones that ended, the state of the engine.
 ///
 /// A live task's record is either *fresh*, in memory and in the log, or *far*, in a segment. Memory has two small indexes of
 /// all live tasks, by id and by key; everything else of a far task is read when it is wanted. A record in a segment is live if and only if
@@ -42,7 +42,7 @@ pub(crate) struct Catalog {
     /// Tasks whose record has a lease that a stop wrote down.
     leased: BTreeSet<u64>,
     histories: Histories,
-    counters: Counters,
+    state: EngineState,
     rules: Rules,
     /// Tasks whose places in memory are fetched together.
     ahead: usize,
@@ -69,7 +69,7 @@ impl Catalog {
             dead: BTreeSet::new(),
             leased: BTreeSet::new(),
             histories: Histories::new(secret, history),
-            counters: Counters::default(),
+            state: EngineState::default(),
             rules: Rules::default(),
             ahead: bounds.tasks_ahead,
         }
@@ -84,13 +84,13 @@ impl Catalog {
         &self.histories
     }
 
-    pub(crate) fn counters(&self) -> Counters {
-        self.counters
+    pub(crate) fn state(&self) -> EngineState {
+        self.state
     }
 
-    /// Takes counters in. They only rise.
-    pub(crate) fn raise_counters(&mut self, counters: Counters) {
-        self.counters.join(counters);
+    /// Takes a state of the engine in.
+    pub(crate) fn join_state(&mut self, state: EngineState) {
+        self.state.join(state);
     }
 
     /// What owners laid down.

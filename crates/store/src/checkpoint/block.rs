@@ -1,11 +1,11 @@
 //! The fixed parts of a checkpoint file.
 
-use tickwheel_engine::{Counters, Epoch, OwnNumbers, Seq, Timestamp};
+use tickwheel_engine::{EngineState, Epoch, Seq, Timestamp};
 
 use crate::segment::{Bucket, Level};
 
 use crate::checksum::{Seeds, Use, crc};
-use crate::codec::{DecodeError, Reader, own_numbers, put_varint};
+use crate::codec::{DecodeError, Reader, put_varint, state, state_before_format_6};
 use crate::layout::{HEADER_BYTES, Header, can_rise, header, le_u32, le_u64, read_header};
 
 const MAGIC: [u8; 8] = *b"TWCHECKP";
@@ -25,6 +25,8 @@ pub(super) enum BlockKind {
     Ended,
     /// The end of the checkpoint.
     End,
+    /// The same before format 6 of the directory.
+    EndBefore,
 }
 
 impl BlockKind {
@@ -33,7 +35,8 @@ impl BlockKind {
             Self::Segments => 3,
             Self::Rules => 4,
             Self::Ended => 1,
-            Self::End => 2,
+            Self::End => 5,
+            Self::EndBefore => 2,
         }
     }
 }
@@ -103,7 +106,8 @@ pub(super) fn check_block(bytes: &[u8], index: u64, seed: u32) -> Option<(BlockK
     if le_u32(bytes, 4) != sum || le_u64(bytes, 16) != index {
         return None;
     }
-    let kinds = [BlockKind::Segments, BlockKind::Rules, BlockKind::Ended, BlockKind::End];
+    use BlockKind as K;
+    let kinds = [K::Segments, K::Rules, K::Ended, K::End, K::EndBefore];
     let kind = kinds.into_iter().find(|kind| kind.number() == le_u32(bytes, 8))?;
     Some((kind, sum))
 }
@@ -155,25 +159,39 @@ pub(super) struct End {
     pub(super) last_frame: u64,
     /// The latest wall instant so far.
     pub(super) wall: Timestamp,
-    pub(super) counters: Counters,
+    pub(super) state: EngineState,
     /// The checksum of the checksums of all blocks before it.
     pub(super) sum: u32,
 }
 
 impl End {
     pub(super) fn put(self, out: &mut Vec<u8>) {
-        let Self { segments, ended, last_frame, wall, counters: Counters { ids_reserved, own_numbers }, sum } =
-            self;
-        let own_numbers = own_numbers.lengths();
-        let counts = [segments, ended, last_frame, wall.as_tick(), ids_reserved, u64::from(sum), own_numbers];
-        for number in counts {
+        let Self { segments, ended, last_frame, wall, state, sum } = self;
+        for number in [segments, ended, last_frame, wall.as_tick(), u64::from(sum)] {
             put_varint(out, number);
         }
+        out.extend_from_slice(&state.to_bytes());
     }
 
     pub(super) fn read(content: &[u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(content);
-        let end = Self {
+        let end = Self::read_counts(&mut reader)?;
+        Ok(Self { sum: reader.number()?, state: state(&mut reader)?, ..end })
+    }
+
+    /// The end of a checkpoint before format 6 of the directory.
+    pub(super) fn read_before(content: &[u8]) -> Result<Self, DecodeError> {
+        let mut reader = Reader::new(content);
+        let end = Self::read_counts(&mut reader)?;
+        let ids_reserved = reader.varint()?;
+        let end =
+            Self { sum: reader.number()?, state: state_before_format_6(ids_reserved, &mut reader)?, ..end };
+        if reader.is_empty() { Ok(end) } else { Err(reader.error("bytes behind the end")) }
+    }
+
+    /// The numbers with which every end begins.
+    fn read_counts(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        Ok(Self {
             segments: reader.varint()?,
             ended: reader.varint()?,
             last_frame: reader.varint()?,
@@ -181,11 +199,8 @@ impl End {
                 let ms = reader.number::<i64>()?;
                 Timestamp::from_ms(ms).ok_or_else(|| reader.error("an instant before 1970"))?
             },
-            counters: Counters { ids_reserved: reader.varint()?, own_numbers: OwnNumbers::default() },
-            sum: reader.number()?,
-        };
-        let end =
-            Self { counters: Counters { own_numbers: own_numbers(&mut reader)?, ..end.counters }, ..end };
-        if reader.is_empty() { Ok(end) } else { Err(reader.error("bytes behind the end")) }
+            state: EngineState::default(),
+            sum: 0,
+        })
     }
 }

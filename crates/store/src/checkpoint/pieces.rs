@@ -1,6 +1,6 @@
 //! What can still be read of a damaged checkpoint.
 
-use tickwheel_engine::{Counters, Ended, RuleEffect, Timestamp};
+use tickwheel_engine::{Ended, EngineState, RuleEffect, Timestamp};
 
 use super::block::{
     BLOCK_HEAD_BYTES, BlockKind, End, Listed, Start, block_length, check_block, read_header_bytes,
@@ -28,7 +28,7 @@ pub(crate) struct Pieces {
 pub(crate) struct PiecesEnd {
     pub(crate) last_frame: u64,
     pub(crate) wall: Timestamp,
-    pub(crate) counters: Counters,
+    pub(crate) state: EngineState,
     /// Ended tasks that it had.
     pub(crate) ended: u64,
 }
@@ -98,7 +98,7 @@ impl Pieces {
                     match record.op {
                         Ok(Op::Ended(ended)) => self.ended.push(ended),
                         Ok(Op::Rule(effect)) => self.rules.push(effect),
-                        Ok(Op::Stored(_) | Op::StoredBodyKnown(_) | Op::Counters(_)) | Err(_) => {
+                        Ok(Op::Stored(_) | Op::StoredBodyKnown(_) | Op::State(_)) | Err(_) => {
                             return false;
                         }
                     }
@@ -107,10 +107,11 @@ impl Pieces {
                 }
                 return read == content.len();
             }
-            BlockKind::End => {
-                let Ok(end) = End::read(content) else { return false };
-                let End { last_frame, wall, counters, ended, .. } = end;
-                self.end = Some(PiecesEnd { last_frame, wall, counters, ended });
+            BlockKind::End | BlockKind::EndBefore => {
+                let read = if kind == BlockKind::End { End::read } else { End::read_before };
+                let Ok(end) = read(content) else { return false };
+                let End { last_frame, wall, state, ended, .. } = end;
+                self.end = Some(PiecesEnd { last_frame, wall, state, ended });
             }
         }
         true
@@ -123,7 +124,7 @@ fn find_block(file: &[u8], at: usize, index: u64, seed: u32) -> Option<(usize, u
         let head = file[at..].first_chunk::<BLOCK_HEAD_BYTES>()?;
         // Each block has some bytes, so no index is beyond this.
         let found = le_u64(head, 16);
-        let may_be = le_u32(head, 12) == 0 && (1..=4).contains(&le_u32(head, 8)) && found >= index;
+        let may_be = le_u32(head, 12) == 0 && (1..=5).contains(&le_u32(head, 8)) && found >= index;
         if !may_be || found > index + file.len() as u64 {
             return None;
         }
@@ -145,8 +146,8 @@ fn held(before: Option<BlockKind>, behind: Option<BlockKind>) -> &'static str {
         (None, _) => ALL_BLOCKS,
         (_, Some(BlockKind::Rules)) => "settings, schedules and jobs",
         (Some(BlockKind::Ended), Some(_)) => ENDED_TASKS,
-        (Some(BlockKind::Ended), None) => "ended tasks or the end with the counters",
+        (Some(BlockKind::Ended), None) => "ended tasks or the end with the state of the engine",
         (_, Some(_)) => "settings, schedules, jobs or ended tasks",
-        (_, None) => "settings, schedules, jobs, ended tasks or the end with the counters",
+        (_, None) => "settings, schedules, jobs, ended tasks or the end with the state of the engine",
     }
 }

@@ -1,6 +1,6 @@
 //! Reads a checkpoint.
 
-use tickwheel_engine::{Counters, Ended, RuleEffect, Timestamp};
+use tickwheel_engine::{Ended, EngineState, RuleEffect, Timestamp};
 
 use super::block::{
     BLOCK_HEAD_BYTES, BlockKind, End, FORMAT, Listed, Start, block_length, check_block, read_header_bytes,
@@ -17,7 +17,7 @@ pub(crate) struct Loaded {
     pub(crate) segments: Vec<Listed>,
     pub(crate) ended: Vec<Ended>,
     pub(crate) rules: Vec<RuleEffect>,
-    pub(crate) counters: Counters,
+    pub(crate) state: EngineState,
     pub(crate) start: Start,
     /// The log must reach this frame.
     pub(crate) last_frame: u64,
@@ -112,20 +112,21 @@ fn read<D: Disk>(disk: &mut D, file: &str, number: u64, seeds: &Seeds) -> Result
                 match op {
                     Op::Ended(record) if kind == BlockKind::Ended => ended.push(record),
                     Op::Rule(effect) if kind == BlockKind::Rules => rules.push(effect),
-                    Op::Ended(_) | Op::Rule(_) | Op::Stored(_) | Op::StoredBodyKnown(_) | Op::Counters(_) => {
+                    Op::Ended(_) | Op::Rule(_) | Op::Stored(_) | Op::StoredBodyKnown(_) | Op::State(_) => {
                         return Err(DecodeError { what: "a record that no checkpoint has there", at: 0 });
                     }
                 }
                 Ok(())
             })
             .map_err(decoded)?,
-            BlockKind::End => {
-                let end = End::read(content).map_err(decoded)?;
+            BlockKind::End | BlockKind::EndBefore => {
+                let read = if kind == BlockKind::End { End::read } else { End::read_before };
+                let end = read(content).map_err(decoded)?;
                 if (end.segments, end.ended, end.sum) != (segments.len() as u64, ended.len() as u64, sum) {
                     return Err(damaged(offset, "its end does not match what is before it"));
                 }
-                let End { last_frame, wall, counters, .. } = end;
-                return Ok(Loaded { segments, ended, rules, counters, start, last_frame, wall });
+                let End { last_frame, wall, state, .. } = end;
+                return Ok(Loaded { segments, ended, rules, state, start, last_frame, wall });
             }
         }
         sum = crc(sum, &block_sum.to_le_bytes());

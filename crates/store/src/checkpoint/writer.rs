@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
 
-use tickwheel_engine::{Counters, QueueName, Rule, RuleName, Seq, Timestamp};
+use tickwheel_engine::{EngineState, QueueName, Rule, RuleName, Seq, Timestamp};
 
 use super::block::{BLOCK_HEAD_BYTES, BlockKind, End, Listed, Start, header_bytes, stamp_block};
 use crate::checksum::{Seeds, Use, crc};
@@ -54,7 +54,7 @@ enum Position {
 pub(crate) struct Source<'a> {
     pub(crate) histories: &'a Histories,
     pub(crate) rules: &'a BTreeMap<RuleName, Arc<Rule>>,
-    pub(crate) counters: Counters,
+    pub(crate) state: EngineState,
     pub(crate) log: LogEnd,
 }
 
@@ -173,7 +173,7 @@ impl Writer {
                     ended: self.ended,
                     last_frame: source.log.frame,
                     wall: source.log.wall,
-                    counters: source.counters,
+                    state: source.state,
                     sum: self.sum,
                 };
                 end.put(bytes);

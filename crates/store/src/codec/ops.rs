@@ -1,7 +1,7 @@
 //! What one frame of the log, or one block of a checkpoint, carries.
 
 use tickwheel_engine::{
-    Batch, Counters, Ended, LeaseNo, Outcome, OwnNumbers, Rule, RuleEffect, RuleName, Seq, Task, TaskEffect,
+    Batch, Ended, EngineState, LeaseNo, Outcome, Rule, RuleEffect, RuleName, Seq, Task, TaskEffect,
 };
 
 use super::names::Names;
@@ -13,8 +13,10 @@ mod tag {
     pub(super) const STORED: u8 = 1;
     pub(super) const STORED_BODY_KNOWN: u8 = 2;
     pub(super) const ENDED: u8 = 3;
+    /// The state of the engine before format 6.
     pub(super) const COUNTERS: u8 = 4;
     pub(super) const RULE: u8 = 5;
+    pub(super) const STATE: u8 = 6;
 }
 
 mod outcome {
@@ -34,23 +36,23 @@ pub(crate) enum Op {
     StoredBodyKnown(Task),
     /// A task that ended.
     Ended(Ended),
-    /// The counters.
-    Counters(Counters),
+    /// The state of the engine.
+    State(EngineState),
     /// What became of a rule.
     Rule(RuleEffect),
 }
 
 /// Appends all that a commit carries.
 pub(crate) fn put_batch(out: &mut Vec<u8>, batch: &Batch) {
-    let Batch { effects, counters, rules } = batch;
+    let Batch { effects, state, rules } = batch;
     for effect in effects {
         match effect {
             TaskEffect::Stored { task, body_known } => put_stored(out, task, !body_known),
             TaskEffect::Ended(ended) => put_ended(out, ended),
         }
     }
-    if let Some(counters) = counters {
-        put_counters(out, *counters);
+    if let Some(state) = state {
+        put_op(out, tag::STATE, |out| out.extend_from_slice(&state.to_bytes()));
     }
     rules.iter().for_each(|(name, rule)| put_rule(out, name, rule.as_deref()));
 }
@@ -64,9 +66,20 @@ pub(crate) fn batch_bytes(batch: &Batch) -> usize {
     batch.effects.iter().map(of).sum()
 }
 
-/// Ids whose decimals owners may have used as keys. What is not there was written before it was known: any may have been.
-pub(crate) fn own_numbers(reader: &mut Reader<'_>) -> Result<OwnNumbers, DecodeError> {
-    if reader.is_empty() { Ok(OwnNumbers::ALL) } else { reader.varint().map(OwnNumbers::of_lengths) }
+/// The rest of a state of the engine before format 6, behind the ids: numbers that owners may have used as keys. A record that ends before
+/// them is older still; then any number may be one.
+pub(crate) fn state_before_format_6(
+    ids_reserved: u64,
+    rest: &mut Reader<'_>,
+) -> Result<EngineState, DecodeError> {
+    let numbers = if rest.is_empty() { u64::MAX } else { rest.varint()? };
+    Ok(EngineState::from_parts(ids_reserved, numbers))
+}
+
+/// A state of the engine that fills the rest.
+pub(crate) fn state(rest: &mut Reader<'_>) -> Result<EngineState, DecodeError> {
+    let error = rest.error("the state of a later engine");
+    EngineState::from_bytes(rest.rest()).map_err(|_| error)
 }
 
 /// Appends what became of a rule.
@@ -102,14 +115,6 @@ pub(crate) fn put_ended(out: &mut Vec<u8>, ended: &Ended) {
             }
             Outcome::Forgotten => out.push(outcome::FORGOTTEN),
         }
-    });
-}
-
-fn put_counters(out: &mut Vec<u8>, counters: Counters) {
-    let Counters { ids_reserved, own_numbers } = counters;
-    put_op(out, tag::COUNTERS, |out| {
-        put_varint(out, ids_reserved);
-        put_varint(out, own_numbers.lengths());
     });
 }
 
@@ -192,8 +197,10 @@ fn read_op(tag: u8, reader: &mut Reader<'_>, names: &mut Names) -> Result<Op, De
         tag::STORED_BODY_KNOWN => Op::StoredBodyKnown(read_task(reader, names, false)?),
         tag::ENDED => Op::Ended(read_ended(reader, names)?),
         tag::COUNTERS => {
-            Op::Counters(Counters { ids_reserved: reader.varint()?, own_numbers: own_numbers(reader)? })
+            let ids_reserved = reader.varint()?;
+            Op::State(state_before_format_6(ids_reserved, reader)?)
         }
+        tag::STATE => Op::State(state(reader)?),
         tag::RULE => Op::Rule(rule::read_rule(reader, names)?),
         _ => return Err(reader.error("a record of a later format")),
     };
@@ -387,10 +394,7 @@ mod tests {
                 TaskEffect::Ended(ended(Outcome::Cancelled)),
                 TaskEffect::Ended(ended(Outcome::Revoked(LeaseNo(77)))),
             ],
-            counters: Some(Counters {
-                ids_reserved: u64::MAX,
-                own_numbers: [7, 20_261_123_000_017].into_iter().collect(),
-            }),
+            state: Some(EngineState::from_parts(u64::MAX, 0b1_0100)),
             rules: rules(),
         };
         let mut bytes = Vec::new();
@@ -403,10 +407,7 @@ mod tests {
             Op::Ended(ended(Outcome::Done(LeaseNo(1 << 40 | 77)))),
             Op::Ended(ended(Outcome::Cancelled)),
             Op::Ended(ended(Outcome::Revoked(LeaseNo(77)))),
-            Op::Counters(Counters {
-                ids_reserved: u64::MAX,
-                own_numbers: [7, 20_261_123_000_017].into_iter().collect(),
-            }),
+            Op::State(EngineState::from_parts(u64::MAX, 0b1_0100)),
         ];
         let ops = ops.into_iter().chain(rules().into_iter().map(Op::Rule)).collect();
         (ops, bytes)

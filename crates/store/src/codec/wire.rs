@@ -56,6 +56,13 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// All bytes that are left.
+    pub(crate) fn rest(&mut self) -> &'a [u8] {
+        let rest = self.bytes.get(self.at..).unwrap_or_default();
+        self.at = self.bytes.len();
+        rest
+    }
+
     pub(crate) fn u8(&mut self) -> Result<u8, DecodeError> {
         self.take(1).map(|byte| byte[0])
     }

@@ -149,7 +149,7 @@ impl Checkpoint {
                     let source = Source {
                         histories: room.catalog.histories(),
                         rules: room.catalog.rules().by_name(),
-                        counters: room.catalog.counters(),
+                        state: room.catalog.state(),
                         log: room.log,
                     };
                     calls = writer.step(source, room.seeds, room.step_bytes);

@@ -5,8 +5,8 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use tickwheel_engine::{
-    Counters, Ended, Epoch, Ownership, Population, QueueName, Reply, Request, RequestId, Rule, RuleName, Seq,
-    ShardId, ShardStore, Timestamp,
+    Ended, EngineState, Epoch, Ownership, Population, QueueName, Reply, Request, RequestId, Rule, RuleName,
+    Seq, ShardId, ShardStore, Timestamp,
 };
 
 use super::checkpointing::Checkpoint;
@@ -140,10 +140,10 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
         self.len() == 0
     }
 
-    /// The durable counters.
+    /// The durable state of the engine.
     #[must_use]
-    pub fn counters(&self) -> Counters {
-        self.catalog.counters()
+    pub fn state(&self) -> EngineState {
+        self.catalog.state()
     }
 
     /// What owners laid down, in the order of the names.

@@ -224,8 +224,8 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
     fn take_in(&mut self, pending: &mut Pending) {
         let What::Commit(batch) = std::mem::replace(&mut pending.what, What::Answered) else { return };
         self.catalog.apply(&batch.effects);
-        if let Some(counters) = batch.counters {
-            self.catalog.raise_counters(counters);
+        if let Some(state) = batch.state {
+            self.catalog.join_state(state);
         }
         batch.rules.into_iter().for_each(|effect| self.catalog.lay_down(effect));
         self.catalog.forget_until(pending.now);
@@ -313,7 +313,7 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
             Some(last_wall) => Reply::Acquired(Acquired {
                 ownership: Ownership { shard: ShardId::ONLY, epoch: self.epoch, last_seq: self.end.seq },
                 last_wall,
-                counters: self.catalog.counters(),
+                state: self.catalog.state(),
                 secret: self.secret,
                 room: self.room(),
                 page,

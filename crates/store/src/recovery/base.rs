@@ -46,7 +46,7 @@ pub(super) fn read_base<D: Disk>(
                 // The rules say how many of the ends are remembered.
                 loaded.rules.into_iter().for_each(|effect| catalog.lay_down(effect));
                 loaded.ended.iter().for_each(|ended| catalog.end(ended));
-                catalog.raise_counters(loaded.counters);
+                catalog.join_state(loaded.state);
                 return Ok(Base {
                     replay: Replay::new(catalog, start.frame, start.seq, start.epoch, loaded.wall),
                     name: Some(checkpoint_file(*number)),

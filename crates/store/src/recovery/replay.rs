@@ -113,7 +113,7 @@ fn take_op(catalog: &mut Catalog, bodiless: &mut BTreeMap<u64, Seq>, op: Op) {
             }
             catalog.end(&ended);
         }
-        Op::Counters(counters) => catalog.raise_counters(counters),
+        Op::State(state) => catalog.join_state(state),
         Op::Rule(effect) => catalog.lay_down(effect),
     }
 }

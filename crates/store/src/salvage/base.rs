@@ -1,7 +1,5 @@
 //! The checkpoint that the rest is read on top of, or what there is of it.
 
-use tickwheel_engine::{Counters, OwnNumbers};
-
 use super::logs::{Floor, LogFile, Ordered, order};
 use super::mend::{Mended, read_mended};
 use super::read::{Listing, Reading};
@@ -97,11 +95,11 @@ impl Reading {
         pieces.ended.iter().for_each(|ended| self.take_ended(ended));
         match pieces.end {
             Some(end) => {
-                self.found.counters.join(end.counters);
+                self.found.state.join(end.state);
                 self.found.wall = self.found.wall.max(end.wall);
             }
             // Any number may be somebody's key.
-            None => self.found.counters.join(Counters { ids_reserved: 0, own_numbers: OwnNumbers::ALL }),
+            None => self.found.state.forget_numbers(),
         }
         let known = pieces.end.map(|end| end.ended.saturating_sub(pieces.ended.len() as u64));
         for (hole, bytes) in pieces.holes.iter().zip(holes) {

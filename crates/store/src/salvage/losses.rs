@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tickwheel_engine::{Counters, OwnNumbers, QueueName, Seq, Task};
+use tickwheel_engine::{QueueName, Seq, Task};
 
 use super::logs::{Gap, LogFile};
 use super::names::name_tasks;
@@ -31,7 +31,7 @@ impl Reading {
         self.found.log_is_torn |= gap.changes.1.is_none() || gap.place.is_none();
         let index = self.found.report.losses.len();
         self.found.report.losses.push(loss);
-        self.found.counters.join(Counters { ids_reserved: 0, own_numbers: OwnNumbers::ALL });
+        self.found.state.forget_numbers();
         if let (Some(_), Some(to)) = (gap.place, to) {
             let bytes = source.read(&file, from, to - from);
             let said = said(bytes.get(HEAD_BYTES..).unwrap_or(&[]), &mut self.names);
@@ -91,7 +91,7 @@ impl Reading {
                 (task.id, task.seq, &task.queue, &task.key, false)
             }
             Op::Ended(ended) => (ended.id, ended.seq, &ended.queue, &ended.key, true),
-            Op::Counters(_) | Op::Rule(_) => return None,
+            Op::State(_) | Op::Rule(_) => return None,
         };
         let known = self.found.index.get(id);
         if known.is_some_and(|known| known.seq >= seq || known.spot.is_none()) {

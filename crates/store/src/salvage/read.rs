@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tickwheel_engine::{Counters, Ended, Epoch, OwnNumbers, Seq, Task, Timestamp};
+use tickwheel_engine::{Ended, EngineState, Epoch, Seq, Task, Timestamp};
 
 use super::base::{Base, floor_of};
 use super::fetch::op_sum;
@@ -50,7 +50,7 @@ pub struct Found {
     pub(super) index: Index,
     pub(super) rules: Rules,
     pub(super) histories: Histories,
-    pub(super) counters: Counters,
+    pub(super) state: EngineState,
     pub(super) epoch: Epoch,
     pub(super) seq: Seq,
     pub(super) wall: Timestamp,
@@ -93,7 +93,7 @@ pub fn read<D: Disk>(disk: &mut D, progress: &mut dyn FnMut(Progress)) -> Result
         index: Index::new(Naming::new(meta.secret)),
         rules: Rules::default(),
         histories: Histories::new(meta.secret, HistoryLimits::last(usize::MAX)),
-        counters: Counters::default(),
+        state: EngineState::default(),
         epoch: Epoch(0),
         seq: Seq::ZERO,
         wall: Timestamp::EPOCH,
@@ -501,7 +501,7 @@ impl Reading {
         (loss.rules_may_be_older, loss.ends_may_be_forgotten) = (true, true);
         self.found.report.losses.push(loss);
         self.found.index.miss(prev_seq.0, seq.0);
-        self.found.counters.join(Counters { ids_reserved: 0, own_numbers: OwnNumbers::ALL });
+        self.found.state.forget_numbers();
     }
 
     fn take_head(&mut self, frame: &FrameAt) {
@@ -517,13 +517,13 @@ impl Reading {
         match &op {
             Op::Stored(task) | Op::StoredBodyKnown(task) => self.traces.task(task),
             Op::Rule((name, _)) => self.traces.said(name, frame),
-            Op::Ended(_) | Op::Counters(_) => {}
+            Op::Ended(_) | Op::State(_) => {}
         }
         match op {
             Op::Stored(task) => self.found.index.store(&task, spot, true),
             Op::StoredBodyKnown(task) => self.found.index.store_bodiless(task, spot),
             Op::Ended(ended) => self.take_ended(&ended),
-            Op::Counters(counters) => self.found.counters.join(counters),
+            Op::State(state) => self.found.state.join(state),
             Op::Rule(effect) => self.found.rules.lay_down(effect, &mut self.found.histories),
         }
     }

@@ -30,11 +30,6 @@ const COMMIT_EFFECTS: usize = 4_096;
 /// Where frames are missing, ids and changes may have been given out that no record tells of, so these are passed over: more than the
 /// largest disk has frames for. There are 2^53 of either, for JSON counts that far.
 const NUMBERS_PASSED: u64 = 1 << 32;
-/// The first number behind all that may have been given out. It is odd: a round one would tell the engine that none was given out since the ids of an
-/// import were laid aside.
-fn passed(reserved: u64, id_max: u64) -> u64 {
-    reserved.max(id_max).saturating_add(NUMBERS_PASSED) | 1
-}
 
 /// The same of owners. There are 2^32.
 const EPOCHS_PASSED: u32 = 1 << 20;
@@ -99,12 +94,12 @@ pub fn write_as<D: Disk, T: Disk>(
         StoreOptions { clock: found.meta.clock, secret: found.meta.secret, history: everything(), ..options };
     let store = DiskStore::open(target, InlineIo::new(), options)?;
     let mut writer = Writer::begin(store, &found)?;
-    let Found { files, index, histories, mut counters, mut report, .. } = found;
+    let Found { files, index, histories, mut state, mut report, .. } = found;
     if !report.is_whole() {
         // Numbers may have been given out that no record tells of.
-        counters.ids_reserved = passed(counters.ids_reserved, index.id_max);
+        state.pass_ids(index.id_max, NUMBERS_PASSED);
     }
-    writer.commit(Batch { rules, counters: Some(counters), ..Batch::default() })?;
+    writer.commit(Batch { rules, state: Some(state), ..Batch::default() })?;
     for ended in histories.after(None) {
         writer.push(TaskEffect::Ended(ended.clone()), 512)?;
     }
@@ -309,19 +304,5 @@ impl<T: Disk> Writer<T> {
             }
         }
         Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A counter that is a multiple of 2^20 says that ids of an import are laid aside and may be given to its tasks.
-    #[test]
-    fn the_numbers_that_are_passed_over_never_look_laid_aside() {
-        for (reserved, id_max) in [(0, 0), (1 << 20, 7), (5 << 20, 6 << 20), (1_001, 1_000)] {
-            let passed = passed(reserved, id_max);
-            assert!(!passed.is_multiple_of(1 << 20) && passed > reserved.max(id_max), "{reserved} {id_max}");
-        }
     }
 }

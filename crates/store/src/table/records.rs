@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use tickwheel_engine::{Counters, Outcome, Seq, Task, TaskEffect};
+use tickwheel_engine::{EngineState, Outcome, Seq, Task, TaskEffect};
 
 use crate::history::{Histories, HistoryLimits};
 
@@ -12,7 +12,7 @@ use crate::history::{Histories, HistoryLimits};
 pub(super) struct Records {
     live: BTreeMap<u64, Arc<Task>>,
     histories: Histories,
-    counters: Counters,
+    state: EngineState,
     live_bytes: u64,
 }
 
@@ -30,7 +30,7 @@ impl Records {
         Self {
             live: BTreeMap::new(),
             histories: Histories::new(secret, history),
-            counters: Counters::default(),
+            state: EngineState::default(),
             live_bytes: 0,
         }
     }
@@ -58,13 +58,13 @@ impl Records {
         }
     }
 
-    /// Takes counters in. They only rise.
-    pub(super) fn raise_counters(&mut self, counters: Counters) {
-        self.counters.join(counters);
+    /// Takes a state of the engine in.
+    pub(super) fn join_state(&mut self, state: EngineState) {
+        self.state.join(state);
     }
 
-    pub(super) fn counters(&self) -> Counters {
-        self.counters
+    pub(super) fn state(&self) -> EngineState {
+        self.state
     }
 
     pub(super) fn live(&self) -> &BTreeMap<u64, Arc<Task>> {

@@ -10,14 +10,14 @@ use crate::acquired;
 use crate::history::HistoryLimits;
 use crate::rules::Rules;
 use tickwheel_engine::{
-    AcquiredCursor, AcquiredPage, Census, Counters, Ended, Filter, Found, Page, Place, Population, QueueName,
-    Rule, RuleEffect, RuleName, Seq, Task, TaskEffect, Timestamp, Wanted,
+    AcquiredCursor, AcquiredPage, Census, Ended, EngineState, Filter, Found, Page, Place, Population,
+    QueueName, Rule, RuleEffect, RuleName, Seq, Task, TaskEffect, Timestamp, Wanted,
 };
 
 /// A part of a census ends once it has looked at so many tasks: a millisecond or two.
 const COUNTED_MAX: usize = 16_384;
 
-/// The committed state of one shard: the live tasks, the last ones that ended, the counters.
+/// The committed state of one shard: the live tasks, the last ones that ended, the state of the engine.
 ///
 /// A store owns it and changes it by [`apply`](Table::apply) only, once an effect is durable. Look-ups and scans only
 /// read. Records are compared by their `seq` alone: an effect that is not newer than what is known of its task changes
@@ -58,15 +58,15 @@ impl Table {
         }
     }
 
-    /// Takes counters in. They only rise.
-    pub fn raise_counters(&mut self, counters: Counters) {
-        self.records.raise_counters(counters);
+    /// Takes a state of the engine in.
+    pub fn join_state(&mut self, state: EngineState) {
+        self.records.join_state(state);
     }
 
-    /// The counters.
+    /// The state of the engine.
     #[must_use]
-    pub fn counters(&self) -> Counters {
-        self.records.counters()
+    pub fn state(&self) -> EngineState {
+        self.records.state()
     }
 
     /// Takes in what became of a rule. The last that comes is right.

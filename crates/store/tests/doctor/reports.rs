@@ -12,7 +12,7 @@ fn a_directory_in_order_is_told_as_it_opens() {
     let mut image = filled();
     let found = image.examine(Depth::Records);
     assert!(found.is_in_order(), "{:#?}", found.problems);
-    assert_eq!((found.format, found.clock), (Some(5), Some(ClockMode::Real)));
+    assert_eq!((found.format, found.clock), (Some(6), Some(ClockMode::Real)));
     let mut store = patient::open(image.clone()).expect("it opens");
     assert_eq!(found.tasks, Some(store.len() as u64));
     assert_eq!(found.queues.values().sum::<u64>(), store.len() as u64);

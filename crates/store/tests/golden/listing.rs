@@ -65,7 +65,7 @@ pub(super) fn of(store: &mut Store) -> String {
             other => panic!("a rule under another's name: {other:?}"),
         }
     }
-    line(&mut text, "ids_reserved", store.counters().ids_reserved);
+    line(&mut text, "ids_reserved", store.state().parts().0);
     line(&mut text, "last_wall", store.last_wall().as_ms());
     text
 }

@@ -1,6 +1,6 @@
 //! Directories that released versions wrote are opened for ever, and what was in them is found.
 //!
-//! `format-5/` was written by [`maker`], `format-5.txt` says what is in it; `format-3` and `format-4` are what it wrote before. CONTRIBUTING.md says when they
+//! `format-6/` was written by [`maker`], and `format-6.txt` says what is in it. The others are what it wrote before. CONTRIBUTING.md says when they
 //! may change.
 
 mod listing;
@@ -15,8 +15,8 @@ use tickwheel_store::conformance::{self, Owner, sample_task};
 use tickwheel_store::{DiskStore, FsDisk, HistoryLimits, InlineIo, StoreOptions};
 
 /// All there are, the present one last.
-const FORMATS: [&str; 3] = ["format-3", "format-4", PRESENT];
-const PRESENT: &str = "format-5";
+const FORMATS: [&str; 4] = ["format-3", "format-4", "format-5", PRESENT];
+const PRESENT: &str = "format-6";
 
 type Store = DiskStore<FsDisk, InlineIo<FsDisk>>;
 
@@ -68,7 +68,7 @@ fn it_is_found_as_it_was_left() {
         drop(store);
         // Nothing was written by that but what an opening makes ready, and the present format.
         assert_eq!(listing::of(&mut open(dir.path())), expected, "{format}");
-        assert_eq!(fs::read(dir.path().join("meta")).expect("readable")[8], 5, "{format}");
+        assert_eq!(fs::read(dir.path().join("meta")).expect("readable")[8], 6, "{format}");
         assert!(dir.path().join("shard-0000/newest-log").exists(), "{format}");
     }
 }

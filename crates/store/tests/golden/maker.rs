@@ -5,10 +5,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use tickwheel_engine::{
-    Backoff, Batch, Body, Cadence, CatchUp, Counters, Dead, Death, Ended, Epoch, Extra, Failed, Failure,
-    Group, Key, LeaseNo, Moment, Outcome, Overlap, OwnNumbers, QueueName, QueueRecord, QueueSettings, Rate,
-    Reply, Request, Retention, Retry, Rule, RuleEffect, RuleName, Schedule, ScheduleName, ScheduleRecord,
-    Seq, StoredLease, Tag, Tally, Task, TaskEffect, Terms, Timestamp,
+    Backoff, Batch, Body, Cadence, CatchUp, Dead, Death, Ended, EngineState, Epoch, Extra, Failed, Failure,
+    Group, Key, LeaseNo, Moment, Outcome, Overlap, QueueName, QueueRecord, QueueSettings, Rate, Reply,
+    Request, Retention, Retry, Rule, RuleEffect, RuleName, Schedule, ScheduleName, ScheduleRecord, Seq,
+    StoredLease, Tag, Tally, Task, TaskEffect, Terms, Timestamp,
 };
 use tickwheel_store::conformance::{Owner, sample_job, sample_rule, sample_task};
 
@@ -99,10 +99,7 @@ struct Life {
 
 fn write(dir: &Path) {
     let mut life = Life { owner: Owner::acquire(open(dir)), wall_ms: START_MS, seq: 0, live: Vec::new() };
-    life.commit(
-        Vec::new(),
-        Some(Counters { ids_reserved: 128, own_numbers: [9, 120, 20_261_123_000_017].into_iter().collect() }),
-    );
+    life.commit(Vec::new(), Some(EngineState::from_parts(128, 1 << 44 | 1 << 6 | 1 << 3)));
     life.lay_down(vec![every_setting(), every_member(), sample_rule("gone", 1), sample_rule("changed", 2)]);
     life.lay_down(vec![sample_job(1_700_000_000_000, b"page 1"), sample_job(9, b"\x00\xff")]);
     life.some(1..40);
@@ -120,7 +117,7 @@ fn write(dir: &Path) {
     life.change(&known);
     life.change(&changed);
     life.end(&gone);
-    life.commit(Vec::new(), Some(Counters { ids_reserved: 256, own_numbers: OwnNumbers::default() }));
+    life.commit(Vec::new(), Some(EngineState::from_parts(256, 0)));
     life.lay_down(vec![(RuleName::Queue(queue("gone")), None), sample_rule("changed", 5)]);
     life.lay_down(vec![sample_job(1_700_000_000_000, b"page 2"), (RuleName::Job(9), None)]);
     life.put_big(151);
@@ -133,8 +130,8 @@ impl Life {
         self.commit_batch(Batch { rules, ..Batch::default() });
     }
 
-    fn commit(&mut self, effects: Vec<TaskEffect>, counters: Option<Counters>) {
-        self.commit_batch(Batch { effects, counters, ..Batch::default() });
+    fn commit(&mut self, effects: Vec<TaskEffect>, state: Option<EngineState>) {
+        self.commit_batch(Batch { effects, state, ..Batch::default() });
     }
 
     fn commit_batch(&mut self, batch: Batch) {

@@ -11,7 +11,7 @@ use crate::shared::Shared;
 
 #[test]
 fn a_golden_directory_is_salvaged_whole() {
-    for format in ["format-3", "format-4", "format-5"] {
+    for format in ["format-3", "format-4", "format-5", "format-6"] {
         let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(format);
         let mut image = Image::of(&dir);
         let mut options = StoreOptions::new([0; 16]);

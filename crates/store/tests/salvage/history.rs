@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use tickwheel_engine::{
-    Batch, Body, Counters, Dead, Death, Ended, Epoch, Key, LeaseNo, Outcome, OwnNumbers, QueueName,
-    QueueRecord, Reply, Request, Rule, RuleName, Seq, StoredLease, Task, TaskEffect, Timestamp,
+    Batch, Body, Dead, Death, Ended, EngineState, Epoch, Key, LeaseNo, Outcome, QueueName, QueueRecord,
+    Reply, Request, Rule, RuleName, Seq, StoredLease, Task, TaskEffect, Timestamp,
 };
 use tickwheel_store::conformance::{Owner, sample_task};
 use tickwheel_store::{Disk, DiskStore, HistoryLimits, InlineIo, StoreOptions};
@@ -163,8 +163,7 @@ impl Life {
                 batch.effects.push(TaskEffect::Stored { task, body_known });
             }
         }
-        let own_numbers = OwnNumbers::default();
-        batch.counters = Some(Counters { ids_reserved: (self.id / 64 + 1) * 64, own_numbers });
+        batch.state = Some(EngineState::from_parts((self.id / 64 + 1) * 64, 0));
         self.commit(batch);
     }
 
