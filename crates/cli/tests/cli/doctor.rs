@@ -150,7 +150,7 @@ fn an_upgrade_is_announced() {
     assert_eq!(upgrade(&run(&["doctor", text(&data)]).out), (Some(4), Some(6)));
     let server = Server::start(&["--data", text(&data), "--listen", "127.0.0.1:0"]);
     assert!(server.stop(Signal::TERM).success());
-    assert_eq!(upgrade(&run(&["doctor", text(&data)]).out), (Some(5), None));
+    assert_eq!(upgrade(&run(&["doctor", text(&data)]).out), (Some(6), None));
     let seen = run(&["doctor", text(&data), "-o", "table"]);
     assert!(!seen.out.contains("upgrade"), "{}", seen.out);
 }
