@@ -383,7 +383,6 @@ pub(crate) fn answer(call: &oracle::Call, answer: product::Answer) -> oracle::An
         // A get of the product distinguishes a done key from an unknown one. A get of the oracle does not.
         P::Get(Err(product::GetError::NotFound | product::GetError::Done)) => A::NotFound,
         P::Get(Err(product::GetError::Unavailable(why))) => unavailable(&why),
-        P::Get(Err(_)) => A::Refused,
         P::Patch(Ok(task)) => A::Stored { created: false, task: view(&task) },
         P::Patch(Err(error)) => match error {
             product::PatchError::NotFound => A::NotFound,
@@ -402,7 +401,6 @@ pub(crate) fn answer(call: &oracle::Call, answer: product::Answer) -> oracle::An
             product::CancelError::Leased => A::Leased,
             product::CancelError::VersionMismatch { .. } => A::VersionMismatch,
             product::CancelError::Unavailable(why) => unavailable(&why),
-            _ => A::Refused,
         },
         P::Forecast(_) => unreachable!("the oracle asks for no forecast"),
         P::Import(Ok(imported)) => of_import(&imported),
@@ -440,7 +438,6 @@ pub(crate) fn answer(call: &oracle::Call, answer: product::Answer) -> oracle::An
             product::ByKeyError::NotLeased => A::NotLeased,
             product::ByKeyError::VersionMismatch { .. } => A::VersionMismatch,
             product::ByKeyError::Unavailable(why) => unavailable(&why),
-            _ => A::Refused,
         },
         P::Lease(Ok(leased)) => A::Delivered(leased.iter().map(delivery).collect()),
         P::Ack(Ok(answers)) | P::Nack(Ok(answers)) | P::Extend(Ok(answers)) => A::Tokens(
@@ -480,6 +477,8 @@ pub(crate) fn answer(call: &oracle::Call, answer: product::Answer) -> oracle::An
         },
         P::ChangeQueue(Err(_)) => A::Refused,
         P::List(_)
+        | P::AllTasks(_)
+        | P::AllSchedules(_)
         | P::Leases(_)
         | P::Stats(_)
         | P::Wheel(_)

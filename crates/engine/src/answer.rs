@@ -3,78 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::by_key::ByKeyError;
 use crate::cursor::TaskCursor;
 use crate::figures::{LATENESS_BOUNDS_MS, QueueFigures};
-use crate::import::{ImportOutcome, Imported};
-use crate::job::{JobError, JobValue};
-use crate::leases::LeasePage;
 use crate::name::{Group, Key, QueueName, ScheduleName};
-use crate::queue_view::{QueuePage, QueueTotals, QueueView};
+use crate::queue_view::{QueuePage, QueueTotals};
 use crate::schedule::ScheduleRecord;
 use crate::task::{Body, Dead, Failure, Retry, Tally, Task};
 use crate::time::{Seq, Timestamp};
 use crate::token::Token;
-use crate::wheel::WheelView;
-
-/// The answer to a [`Command`](crate::Command), by the command's name.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Answer {
-    /// To a put.
-    Put(Result<Stored, PutError>),
-    /// To a get.
-    Get(Result<TaskView, GetError>),
-    /// To a patch.
-    Patch(Result<TaskView, PatchError>),
-    /// To a cancel.
-    Cancel(Result<Cancelled, CancelError>),
-    /// To a lease. Empty: nothing was ready.
-    Lease(Result<Vec<Leased>, Unavailable>),
-    /// To an ack, one for each token, in their order.
-    Ack(Result<Vec<TokenAnswer>, Unavailable>),
-    /// To a nack, one for each token, in their order.
-    Nack(Result<Vec<TokenAnswer>, NackError>),
-    /// To a redrive.
-    Redrive(Result<TaskView, RedriveError>),
-    /// To what was to be done to a task that is known by its id.
-    ById(Result<Acted, ByIdError>),
-    /// To what was to be done to the live task of a key: the task as it stands now.
-    ByKey(Result<TaskView, ByKeyError>),
-    /// To an extend, one for each token, in their order.
-    Extend(Result<Vec<TokenAnswer>, Unavailable>),
-    /// To a list of one queue's tasks, or of all tasks.
-    List(Result<TaskPage, Unavailable>),
-    /// To a page of leases.
-    Leases(Result<LeasePage, Unavailable>),
-    /// To a forecast.
-    Forecast(Result<ForecastView, Unavailable>),
-    /// To queues, in the order of their names.
-    Queues(Result<QueuePage, Unavailable>),
-    /// To a look at a queue.
-    Queue(Result<Box<QueueView>, Unavailable>),
-    /// To a change of a queue.
-    ChangeQueue(Result<(), QueueError>),
-    /// To a put of a schedule.
-    PutSchedule(Result<StoredSchedule, ScheduleError>),
-    /// To giving a schedule up.
-    DeleteSchedule(Result<(), ScheduleError>),
-    /// To a look at a schedule.
-    GetSchedule(Result<ScheduleView, ScheduleError>),
-    /// To a page of schedules.
-    Schedules(Result<Vec<ScheduleView>, Unavailable>),
-    /// To a change of a job: its number.
-    ChangeJob(Result<u64, JobError>),
-    /// To a read of all jobs: numbers and values, in the order of the numbers.
-    Jobs(Result<Vec<(u64, JobValue)>, Unavailable>),
-    /// To stats.
-    Stats(Result<Box<Stats>, Unavailable>),
-    /// To a look at the wheel.
-    Wheel(Result<Box<WheelView>, Unavailable>),
-    /// To an import of tasks.
-    Import(Result<Imported, Unavailable>),
-    /// To an import of a schedule.
-    ImportSchedule(Result<ImportOutcome, ScheduleError>),
-}
 
 /// Where a live task stands.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -346,7 +282,6 @@ pub struct Stats {
 
 /// The machine cannot answer as asked; not the caller's mistake.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum Unavailable {
     /// It is stopping or has stopped. The call had no effect.
     #[error("the queue is closed; the call had no effect")]
@@ -378,7 +313,6 @@ pub enum Unavailable {
 
 /// Why a put was refused. None leaves a trace.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum PutError {
     /// `Create`, and the key is live.
     #[error("a live task has this key (id {id}, version {version})")]
@@ -442,7 +376,6 @@ pub enum PutError {
 
 /// Why a get found nothing.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum GetError {
     /// No live task, and none that was done lately.
     #[error("no live task has this key")]
@@ -457,7 +390,6 @@ pub enum GetError {
 
 /// Why a patch was refused. None leaves a trace.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum PatchError {
     /// No live task, and none that was done lately.
     #[error("no live task has this key")]
@@ -507,7 +439,6 @@ pub enum PatchError {
 
 /// Why a cancel did not end the task. None leaves a trace.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum CancelError {
     /// No live task, and none that was done lately.
     #[error("no live task has this key")]
@@ -531,7 +462,6 @@ pub enum CancelError {
 
 /// Why a nack was refused as a whole.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum NackError {
     /// Due later than allowed.
     #[error("the task would be due more than {limit_ms} ms ahead")]
@@ -546,7 +476,6 @@ pub enum NackError {
 
 /// Why a redrive was refused. It leaves no trace.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum RedriveError {
     /// No dead task of this queue has this id.
     #[error("no dead task has this id")]
@@ -583,7 +512,6 @@ pub enum Acted {
 
 /// Why nothing was done to a task that is known by its id. A refusal leaves no trace.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum ByIdError {
     /// No task has this id.
     #[error("no task has this id")]
@@ -626,7 +554,6 @@ impl From<RedriveError> for ByIdError {
 
 /// Why a queue was not changed. A refusal leaves no trace.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum QueueError {
     /// The settings have something that cannot be.
     #[error("{what} cannot be")]
@@ -657,7 +584,6 @@ pub enum QueueError {
 
 /// Why a schedule was not put, given up or found. A refusal leaves no trace.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum ScheduleError {
     /// There is none of this name.
     #[error("no schedule of the queue has this name")]

@@ -29,7 +29,6 @@ pub enum KeyAct {
 
 /// Why nothing was done to the task of a key. A refusal leaves no trace.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum ByKeyError {
     /// No live task, and none that was done lately.
     #[error("no live task has this key")]

@@ -3,14 +3,7 @@
 use core::time::Duration;
 use std::sync::Arc;
 
-use crate::answer::{
-    Answer, ByIdError, CancelError, GetError, NackError, PatchError, PutError, QueueError, RedriveError,
-    ScheduleError, State, TaskView, Unavailable,
-};
-use crate::by_key::{ByKey, ByKeyError};
-use crate::import::{ImportSchedule, ImportTasks};
-use crate::job::{ChangeJob, JobError};
-use crate::leases::ListLeases;
+use crate::answer::{State, TaskView};
 use crate::name::{Group, Key, QueueName, ScheduleName, Tag};
 use crate::schedule::Schedule;
 use crate::seam::Grid;
@@ -18,105 +11,6 @@ use crate::settings::{QueueRecord, QueueSettings};
 use crate::task::{Body, Death, Moment, PRIORITY_DEFAULT, Retry};
 use crate::time::{Seq, Timestamp};
 use crate::token::Token;
-
-/// One request of a caller. The answer to each is the [`Answer`](crate::Answer) variant of the same name.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Command {
-    /// Schedule a task.
-    Put(Put),
-    /// Look at a task.
-    Get(Get),
-    /// Reschedule a task or change its body.
-    Patch(Patch),
-    /// End a task that no worker has finished.
-    Cancel(Cancel),
-    /// Take ready tasks to work on.
-    Lease(Lease),
-    /// The work of these leases is done.
-    Ack(Ack),
-    /// Give these leases back.
-    Nack(Nack),
-    /// Give a dead task another life.
-    Redrive(Redrive),
-    /// Look at a task, or do something to it, that is known by its id.
-    ById(ById),
-    /// Do something to a live task that its key names.
-    ByKey(ByKey),
-    /// Keep these leases for longer.
-    Extend(Extend),
-    /// Page through the tasks of a queue.
-    List(List),
-    /// Page through the leases that run.
-    Leases(ListLeases),
-    /// Count what falls due when.
-    Forecast(Forecast),
-    /// Page through the queues and count their tasks.
-    Queues(ListQueues),
-    /// Look at one queue.
-    Queue(QueueName),
-    /// Lay down how a queue hands its tasks out.
-    ChangeQueue(ChangeQueue),
-    /// Lay down what is to be done again and again.
-    PutSchedule(PutSchedule),
-    /// Give a schedule up.
-    DeleteSchedule(DeleteSchedule),
-    /// Look at a schedule.
-    GetSchedule(GetSchedule),
-    /// Page through the schedules of a queue.
-    Schedules(ListSchedules),
-    /// See [`ListAllSchedules`].
-    AllSchedules(ListAllSchedules),
-    /// Begin a job, or change what is kept of one.
-    ChangeJob(ChangeJob),
-    /// Read all jobs that are kept.
-    Jobs,
-    /// The machine's own figures, and a page of queues beside them.
-    Stats(ListQueues),
-    /// Look at the wheel.
-    Wheel,
-    /// Page through the tasks of all queues.
-    AllTasks(ListAllTasks),
-    /// Bring tasks from another store.
-    Import(ImportTasks),
-    /// Bring a schedule from another store.
-    ImportSchedule(ImportSchedule),
-}
-
-impl Command {
-    /// The answer that says only why there is no better one.
-    #[must_use]
-    pub fn unavailable(&self, why: Unavailable) -> Answer {
-        match self {
-            Self::Put(_) => Answer::Put(Err(PutError::Unavailable(why))),
-            Self::Get(_) => Answer::Get(Err(GetError::Unavailable(why))),
-            Self::Patch(_) => Answer::Patch(Err(PatchError::Unavailable(why))),
-            Self::Cancel(_) => Answer::Cancel(Err(CancelError::Unavailable(why))),
-            Self::Lease(_) => Answer::Lease(Err(why)),
-            Self::Ack(_) => Answer::Ack(Err(why)),
-            Self::Nack(_) => Answer::Nack(Err(NackError::Unavailable(why))),
-            Self::Redrive(_) => Answer::Redrive(Err(RedriveError::Unavailable(why))),
-            Self::ById(_) => Answer::ById(Err(ByIdError::Unavailable(why))),
-            Self::ByKey(_) => Answer::ByKey(Err(ByKeyError::Unavailable(why))),
-            Self::Extend(_) => Answer::Extend(Err(why)),
-            Self::List(_) | Self::AllTasks(_) => Answer::List(Err(why)),
-            Self::Leases(_) => Answer::Leases(Err(why)),
-            Self::Forecast(_) => Answer::Forecast(Err(why)),
-            Self::Queues(_) => Answer::Queues(Err(why)),
-            Self::Queue(_) => Answer::Queue(Err(why)),
-            Self::ChangeQueue(_) => Answer::ChangeQueue(Err(QueueError::Unavailable(why))),
-            Self::PutSchedule(_) => Answer::PutSchedule(Err(ScheduleError::Unavailable(why))),
-            Self::DeleteSchedule(_) => Answer::DeleteSchedule(Err(ScheduleError::Unavailable(why))),
-            Self::GetSchedule(_) => Answer::GetSchedule(Err(ScheduleError::Unavailable(why))),
-            Self::Schedules(_) | Self::AllSchedules(_) => Answer::Schedules(Err(why)),
-            Self::ChangeJob(_) => Answer::ChangeJob(Err(JobError::Unavailable(why))),
-            Self::Jobs => Answer::Jobs(Err(why)),
-            Self::Stats(_) => Answer::Stats(Err(why)),
-            Self::Wheel => Answer::Wheel(Err(why)),
-            Self::Import(_) => Answer::Import(Err(why)),
-            Self::ImportSchedule(_) => Answer::ImportSchedule(Err(ScheduleError::Unavailable(why))),
-        }
-    }
-}
 
 /// When a task is due.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
@@ -468,6 +362,28 @@ pub enum WhichQueues {
     /// Those that have tasks, settings, or a call that waits on them, and those that a client of beanstalkd uses.
     InUse,
 }
+
+/// Looks at one queue. One that was never used has no tasks and no settings.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct GetQueue(
+    /// Its name.
+    pub QueueName,
+);
+
+/// Asks for the engine's own figures.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct GetStats(
+    /// The page of queues to show beside them.
+    pub ListQueues,
+);
+
+/// Looks at the wheel.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub struct GetWheel;
+
+/// Reads all jobs that are kept.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub struct ListJobs;
 
 /// Pages through the queues in the order of their names.
 #[derive(Clone, PartialEq, Eq, Debug)]

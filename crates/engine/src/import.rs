@@ -103,7 +103,6 @@ pub enum Present {
 
 /// Why a task was not imported. It leaves no trace, and the tasks behind it are not looked at.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum ImportError {
     /// `Refuse`, and the key is live.
     #[error("a live task has this key (id {id}, version {version})")]

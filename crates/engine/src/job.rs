@@ -35,7 +35,6 @@ pub const JOB_BYTES_MAX: usize = 64 << 10;
 
 /// Why a job was not changed. A refusal leaves no trace.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum JobError {
     /// No job has this number.
     #[error("no job has this number")]

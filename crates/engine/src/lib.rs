@@ -6,6 +6,7 @@ mod acquired;
 mod answer;
 mod bounds;
 mod by_key;
+mod call;
 mod command;
 mod cursor;
 mod figures;
@@ -32,18 +33,20 @@ mod wheel;
 
 pub use acquired::{Acquired, AcquiredCursor, AcquiredPage, Population};
 pub use answer::{
-    Acted, Answer, ByIdError, CancelError, Cancelled, ForecastView, GetError, Leased, NackError, PatchError,
+    Acted, ByIdError, CancelError, Cancelled, ForecastView, GetError, Leased, NackError, PatchError,
     PutError, QueueError, RedriveError, ScheduleError, ScheduleView, State, Stats, Stored, StoredSchedule,
     TaskPage, TaskView, TokenAnswer, Unavailable,
 };
 #[doc(hidden)]
 pub use bounds::Bounds;
 pub use by_key::{ByKey, ByKeyError, KeyAct};
+pub use call::{Answer, Call, Command};
 pub use command::{
-    Ack, Act, ById, Cancel, ChangeQueue, Command, DeleteSchedule, Due, Extend, FORECAST_BUCKETS_MAX,
-    Forecast, Get, GetSchedule, LEASE_MS_DEFAULT, Lease, List, ListAllSchedules, ListAllTasks, ListQueues,
-    ListSchedules, Nack, NackHow, OnLease, Patch, Payload, Put, PutMode, PutSchedule, QUEUES_PAGE_MAX,
-    QueueChange, Redrive, SCHEDULES_PAGE_MAX, TRACE_BYTES_MAX, TaskFilter, Terms, WhichQueues,
+    Ack, Act, ById, Cancel, ChangeQueue, DeleteSchedule, Due, Extend, FORECAST_BUCKETS_MAX, Forecast, Get,
+    GetQueue, GetSchedule, GetStats, GetWheel, LEASE_MS_DEFAULT, Lease, List, ListAllSchedules, ListAllTasks,
+    ListJobs, ListQueues, ListSchedules, Nack, NackHow, OnLease, Patch, Payload, Put, PutMode, PutSchedule,
+    QUEUES_PAGE_MAX, QueueChange, Redrive, SCHEDULES_PAGE_MAX, TRACE_BYTES_MAX, TaskFilter, Terms,
+    WhichQueues,
 };
 pub use cursor::{LeaseCursor, TaskCursor};
 pub use figures::{LATENESS_BOUNDS_MS, QUEUE_LATENESS_BOUNDS_MS, QueueFigures};

@@ -55,9 +55,10 @@ use self::room::Shortage;
 use self::schedules::Schedules;
 use self::window::Window;
 use crate::acquired::{Acquired, AcquiredPage, Population};
-use crate::answer::{Answer, Stats, Unavailable};
+use crate::answer::{Stats, Unavailable};
 use crate::bounds::Bounds;
-use crate::command::{Act, ById, Command, ListQueues};
+use crate::call::{Answer, Command};
+use crate::command::{GetQueue, GetStats, ListQueues};
 use crate::figures::Event;
 use crate::input::{CallId, Effect, Input, NextWake};
 use crate::name::{Key, QueueName};
@@ -410,25 +411,9 @@ impl Engine {
     }
 
     fn call(&mut self, now: Now, call: CallId, command: Command) {
-        let changes = !matches!(
-            command,
-            Command::Get(_)
-                | Command::ById(ById { act: Act::Get, .. })
-                | Command::List(_)
-                | Command::Queues(_)
-                | Command::Queue(_)
-                | Command::GetSchedule(_)
-                | Command::Schedules(_)
-                | Command::AllSchedules(_)
-                | Command::AllTasks(_)
-                | Command::Leases(_)
-                | Command::Jobs
-                | Command::Stats(_)
-                | Command::Wheel
-        );
         let refusal = match self.refuses_changes() {
             _ if self.stopping => Some(Unavailable::Closed),
-            Some(why) if changes => Some(Unavailable::ReadOnly { why }),
+            Some(why) if command.needs_store() => Some(Unavailable::ReadOnly { why }),
             _ => None,
         };
         if let Some(why) = refusal {
@@ -462,8 +447,8 @@ impl Engine {
             Command::Schedules(list) => self.list_schedules(call, &list),
             Command::AllSchedules(list) => self.list_all_schedules(call, &list),
             Command::ChangeJob(change) => self.change_job(now, call, change),
-            Command::Jobs => self.list_jobs(call),
-            Command::Wheel => {
+            Command::Jobs(_) => self.list_jobs(call),
+            Command::Wheel(_) => {
                 let view = self.view_of_wheel(now);
                 self.answer(call, Answer::Wheel(Ok(Box::new(view))));
             }
@@ -571,10 +556,12 @@ impl Engine {
         for (call, command) in core::mem::take(&mut self.counting) {
             let answer = match command {
                 // Somebody looks at these because something is wrong: they say that it is, and are as right as may be.
-                Command::Stats(list) => Answer::Stats(Ok(Box::new(self.stats(now, &list)))),
+                Command::Stats(GetStats(list)) => Answer::Stats(Ok(Box::new(self.stats(now, &list)))),
                 command => match (self.refusal_of_counts(now), &command) {
                     (Some(why), _) => command.unavailable(why),
-                    (None, Command::Queue(name)) => Answer::Queue(Ok(Box::new(self.queue_view(now, name)))),
+                    (None, Command::Queue(GetQueue(name))) => {
+                        Answer::Queue(Ok(Box::new(self.queue_view(now, name))))
+                    }
                     (None, Command::Queues(list)) => Answer::Queues(Ok(self.queues.page(now, list))),
                     (None, other) => unreachable!("{other:?} does not ask for counts"),
                 },

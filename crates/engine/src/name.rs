@@ -35,7 +35,6 @@ pub struct ScheduleName(Arc<str>);
 
 /// Why a text is no name.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum NameError {
     /// Nothing between the slashes.
     #[error("the {what} is empty; it takes 1 to {max} bytes")]

@@ -46,20 +46,21 @@ pub use shard::Shard;
 pub use upcoming::{Upcoming, instants, upcoming};
 
 pub use tickwheel_engine::{
-    Ack, Act, Acted, Answer, Backoff, Body, ById, ByIdError, ByKey, ByKeyError, Cadence, CallId, Cancel,
-    CancelError, Cancelled, CatchUp, ChangeJob, ChangeQueue, Command, Dead, Death, DeleteSchedule, Due,
-    Existing, Extend, Extra, FORECAST_BUCKETS_MAX, Failed, Failure, Forecast, ForecastView, Get, GetError,
-    GetSchedule, Grid, Group, IMPORT_TASKS_MAX, ImportError, ImportOutcome, ImportSchedule, ImportTask,
-    ImportTasks, Imported, JOB_BYTES_MAX, JobError, JobValue, Key, KeyAct, LATENESS_BOUNDS_MS,
-    LEASE_MS_DEFAULT, LEASES_PAGE_MAX, Lease, LeaseCursor, LeaseNo, LeasePage, LeaseView, Leased, List,
-    ListAllSchedules, ListAllTasks, ListLeases, ListQueues, ListSchedules, Moment, Nack, NackError, NackHow,
-    NameError, NotAToken, OnLease, Overlap, PRIORITY_DEFAULT, Patch, PatchError, Payload, Present, Put,
-    PutError, PutMode, PutSchedule, QUEUE_LATENESS_BOUNDS_MS, QUEUES_PAGE_MAX, QueueChange, QueueCounts,
-    QueueError, QueueFigures, QueueName, QueuePage, QueueRecord, QueueSettings, QueueTotals, QueueView, Rate,
-    Redrive, RedriveError, Retention, Retry, Ring, SCHEDULES_PAGE_MAX, SHARDS_MAX, Schedule, ScheduleError,
-    ScheduleName, ScheduleRecord, ScheduleView, Seq, ShardId, State, Stats, Stored, StoredSchedule,
-    TRACE_BYTES_MAX, Tag, Tally, TaskCursor, TaskFilter, TaskPage, TaskView, Terms, Timestamp, Token,
-    TokenAnswer, Unavailable, WheelView, WhichQueues, occurrence_key,
+    Ack, Act, Acted, Answer, Backoff, Body, ById, ByIdError, ByKey, ByKeyError, Cadence, Call, CallId,
+    Cancel, CancelError, Cancelled, CatchUp, ChangeJob, ChangeQueue, Command, Dead, Death, DeleteSchedule,
+    Due, Existing, Extend, Extra, FORECAST_BUCKETS_MAX, Failed, Failure, Forecast, ForecastView, Get,
+    GetError, GetQueue, GetSchedule, GetStats, GetWheel, Grid, Group, IMPORT_TASKS_MAX, ImportError,
+    ImportOutcome, ImportSchedule, ImportTask, ImportTasks, Imported, JOB_BYTES_MAX, JobError, JobValue, Key,
+    KeyAct, LATENESS_BOUNDS_MS, LEASE_MS_DEFAULT, LEASES_PAGE_MAX, Lease, LeaseCursor, LeaseNo, LeasePage,
+    LeaseView, Leased, List, ListAllSchedules, ListAllTasks, ListJobs, ListLeases, ListQueues, ListSchedules,
+    Moment, Nack, NackError, NackHow, NameError, NotAToken, OnLease, Overlap, PRIORITY_DEFAULT, Patch,
+    PatchError, Payload, Present, Put, PutError, PutMode, PutSchedule, QUEUE_LATENESS_BOUNDS_MS,
+    QUEUES_PAGE_MAX, QueueChange, QueueCounts, QueueError, QueueFigures, QueueName, QueuePage, QueueRecord,
+    QueueSettings, QueueTotals, QueueView, Rate, Redrive, RedriveError, Retention, Retry, Ring,
+    SCHEDULES_PAGE_MAX, SHARDS_MAX, Schedule, ScheduleError, ScheduleName, ScheduleRecord, ScheduleView, Seq,
+    ShardId, State, Stats, Stored, StoredSchedule, TRACE_BYTES_MAX, Tag, Tally, TaskCursor, TaskFilter,
+    TaskPage, TaskView, Terms, Timestamp, Token, TokenAnswer, Unavailable, WheelView, WhichQueues,
+    occurrence_key,
 };
 pub use tickwheel_store::doctor;
 pub use tickwheel_store::{

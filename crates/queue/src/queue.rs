@@ -8,13 +8,14 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use tickwheel_engine::{
-    Ack, Acted, Answer, ById, ByIdError, ByKey, ByKeyError, CallId, Cancel, CancelError, Cancelled,
+    Ack, Acted, Answer, ById, ByIdError, ByKey, ByKeyError, Call, CallId, Cancel, CancelError, Cancelled,
     ChangeJob, ChangeQueue, Command, DeleteSchedule, Due, Extend, Forecast, ForecastView, Get, GetError,
-    GetSchedule, ImportOutcome, ImportSchedule, ImportTasks, Imported, JobError, JobValue, Lease, LeasePage,
-    Leased, List, ListAllSchedules, ListAllTasks, ListLeases, ListQueues, ListSchedules, Nack, NackError,
-    Now, Patch, PatchError, Put, PutError, PutSchedule, QueueError, QueueName, QueuePage, QueueView, Redrive,
-    RedriveError, Schedule, ScheduleError, ScheduleRecord, ScheduleView, ShardId, Stats, Stored,
-    StoredSchedule, TaskPage, TaskView, Timestamp, Token, TokenAnswer, Unavailable, WheelView,
+    GetQueue, GetSchedule, GetStats, GetWheel, ImportOutcome, ImportSchedule, ImportTasks, Imported,
+    JobError, JobValue, Lease, LeasePage, Leased, List, ListAllSchedules, ListAllTasks, ListJobs, ListLeases,
+    ListQueues, ListSchedules, Nack, NackError, Now, Patch, PatchError, Put, PutError, PutSchedule,
+    QueueError, QueueName, QueuePage, QueueView, Redrive, RedriveError, Schedule, ScheduleError,
+    ScheduleRecord, ScheduleView, ShardId, Stats, Stored, StoredSchedule, TaskPage, TaskView, Timestamp,
+    Token, TokenAnswer, Unavailable, WheelView,
 };
 
 use crate::advance::{Advance, AdvanceError, Goal, VIRTUAL_END_MS};
@@ -123,36 +124,24 @@ impl Queue {
     pub fn put(&self, put: Put) -> Pending<Stored, PutError> {
         let now = self.time_now();
         let put = Put { due: counted_from(now, put.due), asked_at: Some(now.wall), ..put };
-        self.call(Command::Put(put), |answer| match answer {
-            Answer::Put(result) => result,
-            other => unreachable!("a put was answered with {other:?}"),
-        })
+        self.call(put)
     }
 
     /// Looks at a task.
     pub fn get(&self, get: Get) -> Pending<TaskView, GetError> {
-        self.call(Command::Get(get), |answer| match answer {
-            Answer::Get(result) => result,
-            other => unreachable!("a get was answered with {other:?}"),
-        })
+        self.call(get)
     }
 
     /// Reschedules a task or gives it another body.
     pub fn patch(&self, patch: Patch) -> Pending<TaskView, PatchError> {
         let now = self.time_now();
         let patch = Patch { due: patch.due.map(|due| counted_from(now, due)), ..patch };
-        self.call(Command::Patch(patch), |answer| match answer {
-            Answer::Patch(result) => result,
-            other => unreachable!("a patch was answered with {other:?}"),
-        })
+        self.call(patch)
     }
 
     /// Ends a task. After `Ok(Cancelled)` no delivery of it starts, for ever.
     pub fn cancel(&self, cancel: Cancel) -> Pending<Cancelled, CancelError> {
-        self.call(Command::Cancel(cancel), |answer| match answer {
-            Answer::Cancel(result) => result,
-            other => unreachable!("a cancel was answered with {other:?}"),
-        })
+        self.call(cancel)
     }
 
     /// Takes ready tasks to work on. If there are none it waits, at most so long, in real time; zero answers at once, and
@@ -160,37 +149,24 @@ impl Queue {
     pub fn lease(&self, lease: Lease, wait: Duration) -> Pending<Vec<Leased>, Unavailable> {
         let lease = Lease { wait: !wait.is_zero(), ..lease };
         let call = self.next_call();
-        let receiver = self.send(call, Command::Lease(lease), wait);
-        let open = |answer| match answer {
-            Answer::Lease(result) => result,
-            other => unreachable!("a lease was answered with {other:?}"),
-        };
-        Pending::new(receiver, open, Some((self.handle.messages.clone(), call)))
+        let receiver = self.send(call, lease.command(), wait);
+        Pending::new(receiver, opened::<Lease>, Some((self.handle.messages.clone(), call)))
     }
 
     /// Ends tasks: their work is done. One answer for each token, in their order. It may be sent again if its answer was lost: a second ack is
     /// told `acked` as the first was.
     pub fn ack(&self, ack: Ack) -> Pending<Vec<TokenAnswer>, Unavailable> {
-        self.call(Command::Ack(ack), |answer| match answer {
-            Answer::Ack(result) => result,
-            other => unreachable!("an ack was answered with {other:?}"),
-        })
+        self.call(ack)
     }
 
     /// Gives leases back. One answer for each token, in their order.
     pub fn nack(&self, nack: Nack) -> Pending<Vec<TokenAnswer>, NackError> {
-        self.call(Command::Nack(nack), |answer| match answer {
-            Answer::Nack(result) => result,
-            other => unreachable!("a nack was answered with {other:?}"),
-        })
+        self.call(nack)
     }
 
     /// Gives a dead task another life: it is ready at once, with all its attempts before it.
     pub fn redrive(&self, redrive: Redrive) -> Pending<TaskView, RedriveError> {
-        self.call(Command::Redrive(redrive), |answer| match answer {
-            Answer::Redrive(result) => result,
-            other => unreachable!("a redrive was answered with {other:?}"),
-        })
+        self.call(redrive)
     }
 
     /// Looks at a task, or does something to it, that is known by its id alone.
@@ -206,10 +182,7 @@ impl Queue {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn by_id(&self, by_id: ById) -> Pending<Acted, ByIdError> {
-        self.call(Command::ById(by_id), |answer| match answer {
-            Answer::ById(result) => result,
-            other => unreachable!("what was to be done by an id was answered with {other:?}"),
-        })
+        self.call(by_id)
     }
 
     /// Lets a task run now, or takes it from its worker.
@@ -224,10 +197,7 @@ impl Queue {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn by_key(&self, by_key: ByKey) -> Pending<TaskView, ByKeyError> {
-        self.call(Command::ByKey(by_key), |answer| match answer {
-            Answer::ByKey(result) => result,
-            other => unreachable!("what was to be done by a key was answered with {other:?}"),
-        })
+        self.call(by_key)
     }
 
     /// Gives deliveries back as if they had not been made: the tasks are ready again in their old places, and the attempts do not count. Tokens that hold
@@ -247,10 +217,7 @@ impl Queue {
 
     /// Keeps leases for longer. One answer for each token, in their order.
     pub fn extend(&self, extend: Extend) -> Pending<Vec<TokenAnswer>, Unavailable> {
-        self.call(Command::Extend(extend), |answer| match answer {
-            Answer::Extend(result) => result,
-            other => unreachable!("an extend was answered with {other:?}"),
-        })
+        self.call(extend)
     }
 
     /// One page of the leases that run, in the order in which they began.
@@ -267,26 +234,17 @@ impl Queue {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn leases(&self, list: ListLeases) -> Pending<LeasePage, Unavailable> {
-        self.call(Command::Leases(list), |answer| match answer {
-            Answer::Leases(result) => result,
-            other => unreachable!("a list of leases was answered with {other:?}"),
-        })
+        self.call(list)
     }
 
     /// One page of the live tasks of a queue.
     pub fn list(&self, list: List) -> Pending<TaskPage, Unavailable> {
-        self.call(Command::List(list), |answer| match answer {
-            Answer::List(result) => result,
-            other => unreachable!("a list was answered with {other:?}"),
-        })
+        self.call(list)
     }
 
     /// One page of the tasks of all queues, live and dead, in the order in which time has to do with them. It is how a store is exported.
     pub fn all_tasks(&self, list: ListAllTasks) -> Pending<TaskPage, Unavailable> {
-        self.call(Command::AllTasks(list), |answer| match answer {
-            Answer::List(result) => result,
-            other => unreachable!("a list of all tasks was answered with {other:?}"),
-        })
+        self.call(list)
     }
 
     /// Brings tasks from another store, each as it stood there, in their order and up to the first that is refused.
@@ -313,27 +271,18 @@ impl Queue {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn import(&self, import: ImportTasks) -> Pending<Imported, Unavailable> {
-        self.call(Command::Import(import), |answer| match answer {
-            Answer::Import(result) => result,
-            other => unreachable!("an import was answered with {other:?}"),
-        })
+        self.call(import)
     }
 
     /// Brings a schedule from another store, with how far it has come there.
     pub fn import_schedule(&self, import: ImportSchedule) -> Pending<ImportOutcome, ScheduleError> {
-        self.call(Command::ImportSchedule(import), |answer| match answer {
-            Answer::ImportSchedule(result) => result,
-            other => unreachable!("an import of a schedule was answered with {other:?}"),
-        })
+        self.call(import)
     }
 
     /// How many tasks fall due when, of a queue or of all. Cost: of all queues, about what it takes to look at each 16 KiB of far tasks and to
     /// read those that stand over an edge of a bucket; of one queue, to read all far tasks in the span. Others are served meanwhile.
     pub fn forecast(&self, forecast: Forecast) -> Pending<ForecastView, Unavailable> {
-        self.call(Command::Forecast(forecast), |answer| match answer {
-            Answer::Forecast(result) => result,
-            other => unreachable!("a forecast was answered with {other:?}"),
-        })
+        self.call(forecast)
     }
 
     /// One page of the queues with exact counts of their tasks, in the order of their names. Cost: it looks at
@@ -354,18 +303,12 @@ impl Queue {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn queues(&self, list: ListQueues) -> Pending<QueuePage, Unavailable> {
-        self.call(Command::Queues(list), |answer| match answer {
-            Answer::Queues(result) => result,
-            other => unreachable!("queues was answered with {other:?}"),
-        })
+        self.call(list)
     }
 
     /// One queue: its tasks, counted, and what was laid down about it. One that was never used has no tasks and no settings.
     pub fn queue(&self, name: &QueueName) -> Pending<Box<QueueView>, Unavailable> {
-        self.call(Command::Queue(name.clone()), |answer| match answer {
-            Answer::Queue(result) => result,
-            other => unreachable!("queue was answered with {other:?}"),
-        })
+        self.call(GetQueue(name.clone()))
     }
 
     /// Lays down how a queue hands its tasks out: limits, a rate, a pause. It stays when the queue's tasks are gone, until
@@ -387,10 +330,7 @@ impl Queue {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn change_queue(&self, change: ChangeQueue) -> Pending<(), QueueError> {
-        self.call(Command::ChangeQueue(change), |answer| match answer {
-            Answer::ChangeQueue(result) => result,
-            other => unreachable!("a change of a queue was answered with {other:?}"),
-        })
+        self.call(change)
     }
 
     /// Lays down what is to be done again and again: at each of its instants a task is made with the key `name@instant`.
@@ -414,42 +354,27 @@ impl Queue {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn put_schedule(&self, put: PutSchedule) -> Pending<StoredSchedule, ScheduleError> {
-        self.call(Command::PutSchedule(put), |answer| match answer {
-            Answer::PutSchedule(result) => result,
-            other => unreachable!("a put of a schedule was answered with {other:?}"),
-        })
+        self.call(put)
     }
 
     /// Gives a schedule up. The tasks that it has made stay.
     pub fn delete_schedule(&self, delete: DeleteSchedule) -> Pending<(), ScheduleError> {
-        self.call(Command::DeleteSchedule(delete), |answer| match answer {
-            Answer::DeleteSchedule(result) => result,
-            other => unreachable!("giving a schedule up was answered with {other:?}"),
-        })
+        self.call(delete)
     }
 
     /// Looks at a schedule.
     pub fn schedule(&self, get: GetSchedule) -> Pending<ScheduleView, ScheduleError> {
-        self.call(Command::GetSchedule(get), |answer| match answer {
-            Answer::GetSchedule(result) => result,
-            other => unreachable!("a look at a schedule was answered with {other:?}"),
-        })
+        self.call(get)
     }
 
     /// One page of the schedules of a queue, in the order of their names.
     pub fn schedules(&self, list: ListSchedules) -> Pending<Vec<ScheduleView>, Unavailable> {
-        self.call(Command::Schedules(list), |answer| match answer {
-            Answer::Schedules(result) => result,
-            other => unreachable!("a page of schedules was answered with {other:?}"),
-        })
+        self.call(list)
     }
 
     /// One page of the schedules of all queues, in the order of their queues and then of their names.
     pub fn all_schedules(&self, list: ListAllSchedules) -> Pending<Vec<ScheduleView>, Unavailable> {
-        self.call(Command::AllSchedules(list), |answer| match answer {
-            Answer::Schedules(result) => result,
-            other => unreachable!("a page of all schedules was answered with {other:?}"),
-        })
+        self.call(list)
     }
 
     /// Keeps a new job, and answers its number. A job is a number and a value that only its owner understands. It is kept like a task, and it
@@ -479,26 +404,17 @@ impl Queue {
     }
 
     fn change_job(&self, change: ChangeJob) -> Pending<u64, JobError> {
-        self.call(Command::ChangeJob(change), |answer| match answer {
-            Answer::ChangeJob(result) => result,
-            other => unreachable!("a change of a job was answered with {other:?}"),
-        })
+        self.call(change)
     }
 
     /// All jobs that are kept, in the order of their numbers.
     pub fn jobs(&self) -> Pending<Vec<(u64, JobValue)>, Unavailable> {
-        self.call(Command::Jobs, |answer| match answer {
-            Answer::Jobs(result) => result,
-            other => unreachable!("a read of all jobs was answered with {other:?}"),
-        })
+        self.call(ListJobs)
     }
 
     /// The queue's own figures, and a page of queues with counts that are as right as may be, also while the queue is read-only.
     pub fn stats(&self, list: ListQueues) -> Pending<Box<Stats>, Unavailable> {
-        self.call(Command::Stats(list), |answer| match answer {
-            Answer::Stats(result) => result,
-            other => unreachable!("stats was answered with {other:?}"),
-        })
+        self.call(GetStats(list))
     }
 
     /// The wheel of the tasks in memory, to draw it. Cost: it looks at the sets of occupied slots, whatever is in the wheel.
@@ -516,10 +432,7 @@ impl Queue {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn wheel(&self) -> Pending<Box<WheelView>, Unavailable> {
-        self.call(Command::Wheel, |answer| match answer {
-            Answer::Wheel(result) => result,
-            other => unreachable!("a look at the wheel was answered with {other:?}"),
-        })
+        self.call(GetWheel)
     }
 
     /// The record that a new schedule would have if it was put now, for [`upcoming`](crate::upcoming). Nothing is stored. It reads the zone of a
@@ -693,13 +606,9 @@ impl Queue {
         self.handle.time.lock().expect("no thread panics while it holds the time").now()
     }
 
-    fn call<T, E: From<Unavailable>>(
-        &self,
-        command: Command,
-        open: fn(Answer) -> Result<T, E>,
-    ) -> Pending<T, E> {
-        let call = self.next_call();
-        Pending::new(self.send(call, command, Duration::ZERO), open, None)
+    fn call<C: Call>(&self, call: C) -> Pending<C::Answer, C::Error> {
+        let number = self.next_call();
+        Pending::new(self.send(number, call.command(), Duration::ZERO), opened::<C>, None)
     }
 
     fn next_call(&self) -> CallId {
@@ -717,6 +626,11 @@ impl Queue {
         }
         receiver
     }
+}
+
+/// The result in the answer to a call of this kind.
+fn opened<C: Call>(answer: Answer) -> Result<C::Answer, C::Error> {
+    C::open(answer).unwrap_or_else(|| unreachable!("an answer has the kind of its call"))
 }
 
 /// A delay begins when the call is made, and not when its turn comes on the shard's thread.

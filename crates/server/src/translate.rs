@@ -183,7 +183,6 @@ pub(crate) fn redrive_outcome(
         Err(queue::RedriveError::Live { .. }) => Ok(api::RedriveOutcome::Live),
         Err(queue::RedriveError::BacklogFull { .. }) => Ok(api::RedriveOutcome::BacklogFull),
         Err(queue::RedriveError::Unavailable(why)) => Err(unavailable(&why).into()),
-        Err(other) => Err(unknown(&other).into()),
     }
 }
 

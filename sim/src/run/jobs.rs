@@ -127,7 +127,7 @@ impl World {
 
 fn command(asked: Option<Change>) -> product::Command {
     let change = match asked {
-        None => return product::Command::Jobs,
+        None => return product::Command::Jobs(product::ListJobs),
         Some(Change::Begin(number)) => product::ChangeJob::Begin { value: value(number) },
         Some(Change::Keep(id, number)) => product::ChangeJob::Keep { id, value: value(number) },
         Some(Change::Forget(id)) => product::ChangeJob::Forget { id },

@@ -3,8 +3,9 @@
 use super::Engine;
 use super::dead::fail;
 use super::entries::{At, Slot};
-use crate::answer::{Answer, State, TaskView};
+use crate::answer::{State, TaskView};
 use crate::by_key::{ByKey, ByKeyError, KeyAct};
+use crate::call::Answer;
 use crate::input::CallId;
 use crate::task::{Ended, Failed, Redriven};
 use crate::time::Now;

@@ -5,13 +5,9 @@ use std::sync::Arc;
 use super::Engine;
 use super::entries::{At, Slot};
 use super::filling::Sealed;
-use crate::answer::{
-    Answer, ByIdError, CancelError, GetError, NackError, PatchError, PutError, QueueError, RedriveError,
-    ScheduleError, Unavailable,
-};
-use crate::by_key::ByKeyError;
+use crate::answer::Unavailable;
+use crate::call::Answer;
 use crate::input::Effect;
-use crate::job::JobError;
 use crate::seam::{Reply, Request, RequestId};
 use crate::time::{Now, Seq};
 
@@ -156,7 +152,7 @@ impl Engine {
         let waiting: Vec<_> = self.gate.take_all().collect();
         for (call, answer) in waiting {
             let unknown = Unavailable::Indeterminate { why: Arc::clone(&why) };
-            self.answer(call, instead_of(answer, unknown));
+            self.answer(call, answer.unavailable(unknown));
         }
         while let Some(call) = self.queues.first_waiting() {
             self.queues.end_wait(call);
@@ -205,38 +201,5 @@ impl Engine {
             self.entries.get_mut(slot).lingers = None;
             self.let_go_now(slot, now);
         }
-    }
-}
-
-/// The answer of the same kind that says only why there is no better one.
-fn instead_of(answer: Answer, why: Unavailable) -> Answer {
-    match answer {
-        Answer::Put(_) => Answer::Put(Err(PutError::Unavailable(why))),
-        Answer::Get(_) => Answer::Get(Err(GetError::Unavailable(why))),
-        Answer::Patch(_) => Answer::Patch(Err(PatchError::Unavailable(why))),
-        Answer::Cancel(_) => Answer::Cancel(Err(CancelError::Unavailable(why))),
-        Answer::Lease(_) => Answer::Lease(Err(why)),
-        Answer::Ack(_) => Answer::Ack(Err(why)),
-        Answer::Nack(_) => Answer::Nack(Err(NackError::Unavailable(why))),
-        Answer::Redrive(_) => Answer::Redrive(Err(RedriveError::Unavailable(why))),
-        Answer::ById(_) => Answer::ById(Err(ByIdError::Unavailable(why))),
-        Answer::ByKey(_) => Answer::ByKey(Err(ByKeyError::Unavailable(why))),
-        Answer::Extend(_) => Answer::Extend(Err(why)),
-        Answer::List(_) => Answer::List(Err(why)),
-        Answer::Leases(_) => Answer::Leases(Err(why)),
-        Answer::Forecast(_) => Answer::Forecast(Err(why)),
-        Answer::Queues(_) => Answer::Queues(Err(why)),
-        Answer::Queue(_) => Answer::Queue(Err(why)),
-        Answer::ChangeQueue(_) => Answer::ChangeQueue(Err(QueueError::Unavailable(why))),
-        Answer::PutSchedule(_) => Answer::PutSchedule(Err(ScheduleError::Unavailable(why))),
-        Answer::DeleteSchedule(_) => Answer::DeleteSchedule(Err(ScheduleError::Unavailable(why))),
-        Answer::GetSchedule(_) => Answer::GetSchedule(Err(ScheduleError::Unavailable(why))),
-        Answer::Schedules(_) => Answer::Schedules(Err(why)),
-        Answer::ChangeJob(_) => Answer::ChangeJob(Err(JobError::Unavailable(why))),
-        Answer::Jobs(_) => Answer::Jobs(Err(why)),
-        Answer::Stats(_) => Answer::Stats(Err(why)),
-        Answer::Wheel(_) => Answer::Wheel(Err(why)),
-        Answer::Import(_) => Answer::Import(Err(why)),
-        Answer::ImportSchedule(_) => Answer::ImportSchedule(Err(ScheduleError::Unavailable(why))),
     }
 }

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use super::Engine;
-use crate::answer::{Answer, ForecastView, Unavailable};
+use crate::answer::{ForecastView, Unavailable};
+use crate::call::Answer;
 use crate::command::{FORECAST_BUCKETS_MAX, Forecast};
 use crate::input::{CallId, Effect};
 use crate::seam::{Census, Grid, Request, RequestId};

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::answer::Answer;
+use crate::call::Answer;
 use crate::input::{CallId, Effect};
 use crate::time::Seq;
 

@@ -10,7 +10,8 @@ use super::entries::{At, Slot};
 use super::filling::{schedule_bytes, task_bytes};
 use super::lookup::Keyed;
 use super::owner::{Held, check_timeline};
-use crate::answer::{Answer, ScheduleError, Unavailable};
+use crate::answer::{ScheduleError, Unavailable};
+use crate::call::Answer;
 use crate::command::{Due, OnLease};
 use crate::import::{
     Existing, IMPORT_TASKS_MAX, ImportError, ImportOutcome, ImportSchedule, ImportTask, ImportTasks,

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use super::Engine;
 use super::entries::{At, Slot};
-use crate::answer::{Answer, Unavailable};
+use crate::answer::Unavailable;
+use crate::call::Answer;
 use crate::cursor::LeaseCursor;
 use crate::input::CallId;
 use crate::leases::{LeasePage, LeaseView, ListLeases};

@@ -8,7 +8,8 @@ use tickwheel_core::TimerQueue;
 use super::Engine;
 use super::dead::BURIED_FROM;
 use super::entries::At;
-use crate::answer::{Answer, State, TaskPage, TaskView, Unavailable};
+use crate::answer::{State, TaskPage, TaskView, Unavailable};
+use crate::call::Answer;
 use crate::command::{List, ListAllTasks, TaskFilter};
 use crate::cursor::TaskCursor;
 use crate::input::{CallId, Effect};
@@ -31,6 +32,15 @@ pub(super) enum Listing {
     Queue(List),
     /// Tasks of all queues, live and dead.
     All(ListAllTasks),
+}
+
+impl Listing {
+    fn answer(&self, page: Result<TaskPage, Unavailable>) -> Answer {
+        match self {
+            Self::Queue(_) => Answer::List(page),
+            Self::All(_) => Answer::AllTasks(page),
+        }
+    }
 }
 
 impl From<List> for Listing {
@@ -90,7 +100,7 @@ impl Engine {
             };
             let Some(request) = request else {
                 let past = TaskPage { as_of: self.applied, ..TaskPage::default() };
-                self.answer(call, Answer::List(Ok(past)));
+                self.answer(call, list.answer(Ok(past)));
                 continue;
             };
             let id = self.request(request, out);
@@ -156,14 +166,14 @@ impl Engine {
                 Ok(TaskPage { tasks, cursors, looked_at, next, as_of: self.applied })
             }
         };
-        self.answer(call, Answer::List(answer));
+        self.answer(call, list.answer(answer));
         self.retire(now);
     }
 
     /// The store failed to answer this list.
     pub(super) fn list_failed(&mut self, now: Now, request: RequestId, why: &Arc<str>) {
-        let (call, _) = self.lists.asked.remove(&request).expect("the failure answers a list under way");
-        self.answer(call, Answer::List(Err(Unavailable::ReadOnly { why: Arc::clone(why) })));
+        let (call, list) = self.lists.asked.remove(&request).expect("the failure answers a list under way");
+        self.answer(call, list.answer(Err(Unavailable::ReadOnly { why: Arc::clone(why) })));
         self.retire(now);
     }
 

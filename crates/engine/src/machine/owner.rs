@@ -10,8 +10,9 @@ use super::import::IDS_ASIDE;
 use super::leases::Holder;
 use super::lookup::Keyed;
 use crate::answer::{
-    Answer, CancelError, Cancelled, GetError, PatchError, PutError, State, Stored, TaskView, Unavailable,
+    CancelError, Cancelled, GetError, PatchError, PutError, State, Stored, TaskView, Unavailable,
 };
+use crate::call::Answer;
 use crate::command::{Cancel, Due, Get, OnLease, Patch, Payload, Put, PutMode, TRACE_BYTES_MAX, Terms};
 use crate::figures::Event;
 use crate::input::CallId;

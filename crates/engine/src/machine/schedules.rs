@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use super::Engine;
 use super::filling::schedule_bytes;
-use crate::answer::{Answer, ScheduleError, ScheduleView, StoredSchedule, Unavailable};
+use crate::answer::{ScheduleError, ScheduleView, StoredSchedule, Unavailable};
+use crate::call::Answer;
 use crate::command::{
     DeleteSchedule, GetSchedule, ListAllSchedules, ListSchedules, PutSchedule, SCHEDULES_PAGE_MAX,
 };
@@ -476,7 +477,7 @@ impl Engine {
             Some(why) => Err(why),
             None => Ok(self.page_of_all_schedules(list)),
         };
-        self.answer(call, Answer::Schedules(answer));
+        self.answer(call, Answer::AllSchedules(answer));
     }
 
     fn page_of_all_schedules(&self, list: &ListAllSchedules) -> Vec<ScheduleView> {

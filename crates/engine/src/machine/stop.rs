@@ -2,7 +2,8 @@
 
 use super::Engine;
 use super::entries::{At, Slot};
-use crate::answer::{Answer, Unavailable};
+use crate::answer::Unavailable;
+use crate::call::Answer;
 use crate::task::StoredLease;
 use crate::time::Now;
 

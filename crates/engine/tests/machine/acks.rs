@@ -35,7 +35,7 @@ fn a_second_ack_is_told_what_the_first_was() {
     assert_eq!(world.counts(), (0, 0, 1), "it does not end the new one");
     assert_eq!(world.cancel_by(Cancel::new(&queue("q"), key("a")).revoke()), Ok(Cancelled::Revoked));
     assert_eq!(world.ack(new[0].token), TokenAnswer::Revoked);
-    let Answer::Stats(Ok(stats)) = world.ask(Command::Stats(ListQueues::default())) else {
+    let Answer::Stats(Ok(stats)) = world.ask(Command::Stats(GetStats(ListQueues::default()))) else {
         panic!("another answer")
     };
     assert_eq!(stats.acked_total, 0, "second acks are not counted, and the first were in another life");

@@ -8,7 +8,7 @@ use crate::world::*;
 const HOUR_MS: u64 = 3_600_000;
 
 fn stats(world: &mut World) -> Stats {
-    let Answer::Stats(Ok(stats)) = world.ask(Command::Stats(ListQueues::default())) else {
+    let Answer::Stats(Ok(stats)) = world.ask(Command::Stats(GetStats(ListQueues::default()))) else {
         panic!("another answer")
     };
     *stats

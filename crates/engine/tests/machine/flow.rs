@@ -17,7 +17,9 @@ fn settle(world: &mut World, settings: QueueSettings) {
 }
 
 fn view(world: &mut World) -> QueueView {
-    let Answer::Queue(result) = world.ask(Command::Queue(queue("q"))) else { panic!("another answer") };
+    let Answer::Queue(result) = world.ask(Command::Queue(GetQueue(queue("q")))) else {
+        panic!("another answer")
+    };
     *result.expect("shown")
 }
 
@@ -351,7 +353,7 @@ fn an_answer_waits_for_the_commit_and_a_failed_one_leaves_it_open() {
     world.hold_commits = true;
     let command = ChangeQueue { queue: queue("q"), change: QueueChange::Pause { ms: None } };
     let call = world.send(Command::ChangeQueue(command));
-    let look = world.send(Command::Queue(queue("q")));
+    let look = world.send(Command::Queue(GetQueue(queue("q"))));
     assert_eq!((world.answer(call), world.answer(look)), (None, None));
     world.release();
     assert_eq!(world.answer(call), Some(Answer::ChangeQueue(Ok(()))));
@@ -359,7 +361,9 @@ fn an_answer_waits_for_the_commit_and_a_failed_one_leaves_it_open() {
     world.fail_commits = true;
     let Err(QueueError::Unavailable(why)) = change(&mut world, QueueChange::Resume) else { panic!("taken") };
     assert!(matches!(why, Unavailable::Indeterminate { .. }), "{why}");
-    let Answer::Queue(Err(why)) = world.ask(Command::Queue(queue("q"))) else { panic!("it was shown") };
+    let Answer::Queue(Err(why)) = world.ask(Command::Queue(GetQueue(queue("q")))) else {
+        panic!("it was shown")
+    };
     assert!(matches!(why, Unavailable::Indeterminate { .. }), "it is paused, or it is not: {why}");
     let Answer::Queues(Err(_)) = world.ask(Command::Queues(ListQueues::default())) else {
         panic!("it was shown")

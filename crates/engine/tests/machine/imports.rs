@@ -46,7 +46,7 @@ fn outcomes(world: &mut World, existing: Existing, tasks: Vec<ImportTask>) -> Ve
 fn everything(world: &mut World) -> Vec<TaskView> {
     let (mut all, mut after) = (Vec::new(), None);
     loop {
-        let Answer::List(Ok(page)) = world.ask(Command::AllTasks(ListAllTasks { max: 3, after })) else {
+        let Answer::AllTasks(Ok(page)) = world.ask(Command::AllTasks(ListAllTasks { max: 3, after })) else {
             panic!("no page")
         };
         all.extend(page.tasks);
@@ -547,7 +547,7 @@ fn a_schedule_goes_on_where_it_stood() {
         "it says the same"
     );
     let stats = |world: &mut World| {
-        let Answer::Stats(Ok(stats)) = world.ask(Command::Stats(ListQueues::default())) else {
+        let Answer::Stats(Ok(stats)) = world.ask(Command::Stats(GetStats(ListQueues::default()))) else {
             panic!("another answer")
         };
         (stats.made_total, stats.skipped_total)

@@ -27,7 +27,7 @@ fn forget(world: &mut World, id: u64) -> Result<u64, JobError> {
 }
 
 fn jobs(world: &mut World) -> Vec<(u64, Arc<[u8]>)> {
-    match world.ask(Command::Jobs) {
+    match world.ask(Command::Jobs(ListJobs)) {
         Answer::Jobs(result) => result.expect("the store is well"),
         other => panic!("a read of all jobs was answered {other:?}"),
     }
@@ -96,7 +96,7 @@ fn a_change_is_answered_when_it_is_durable() {
     let id = begin(&mut world, b"1").expect("kept");
     world.hold_commits = true;
     let kept = world.send(Command::ChangeJob(ChangeJob::Keep { id, value: b"2".as_slice().into() }));
-    let shown = world.send(Command::Jobs);
+    let shown = world.send(Command::Jobs(ListJobs));
     assert_eq!((world.answer(kept), world.answer(shown)), (None, None));
     world.release();
     assert_eq!(world.answer(kept), Some(Answer::ChangeJob(Ok(id))));
@@ -105,7 +105,7 @@ fn a_change_is_answered_when_it_is_durable() {
     let Err(JobError::Unavailable(Unavailable::Indeterminate { .. })) = keep(&mut world, id, b"3") else {
         panic!("it may be kept or not")
     };
-    let Answer::Jobs(Err(Unavailable::Indeterminate { .. })) = world.ask(Command::Jobs) else {
+    let Answer::Jobs(Err(Unavailable::Indeterminate { .. })) = world.ask(Command::Jobs(ListJobs)) else {
         panic!("what is kept is not known")
     };
     let Err(JobError::Unavailable(Unavailable::ReadOnly { .. })) = begin(&mut world, b"3") else {

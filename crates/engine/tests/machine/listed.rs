@@ -34,7 +34,9 @@ fn an_emptied_queue_stays_in_the_list_for_an_hour() {
     world.ack(token);
     let counts = world.all_counts();
     assert_eq!((counts.len(), counts[0].live(), counts[0].dead), (1, 0, 0));
-    let Answer::Queue(Ok(view)) = world.ask(Command::Queue(queue("q"))) else { panic!("another answer") };
+    let Answer::Queue(Ok(view)) = world.ask(Command::Queue(GetQueue(queue("q")))) else {
+        panic!("another answer")
+    };
     assert!(!view.exists, "nothing is in it, and nobody uses it");
     assert!(in_use(&mut world).is_empty());
     world.pass_ms(HOUR_MS - 1);

@@ -459,7 +459,7 @@ fn counts_are_refused_once_it_cannot_be_read_what_falls_due() {
     world.pass_ms(100);
     let counts = world.ask(Command::Queues(ListQueues::default()));
     assert!(matches!(counts, Answer::Queues(Err(Unavailable::ReadOnly { .. }))), "{counts:?}");
-    let Answer::Stats(Ok(stats)) = world.ask(Command::Stats(ListQueues::default())) else {
+    let Answer::Stats(Ok(stats)) = world.ask(Command::Stats(GetStats(ListQueues::default()))) else {
         panic!("figures are always there")
     };
     assert!(stats.read_only);

@@ -740,7 +740,7 @@ fn a_put_is_counted_from_when_it_was_asked_for() {
         Put { due: Due::At(ms(965)), asked_at: Some(ms(960)), terms, ..Put::new(&queue("q"), key("a")) };
     let task = world.put(put.clone()).expect("taken").task;
     assert_eq!((task.put_at, task.due_at, task.expire_at), (ms(960), ms(965), Some(ms(1_060))));
-    let Answer::Stats(Ok(stats)) = world.ask(Command::Stats(ListQueues::default())) else {
+    let Answer::Stats(Ok(stats)) = world.ask(Command::Stats(GetStats(ListQueues::default()))) else {
         panic!("another answer")
     };
     assert_eq!((stats.fired_total, stats.lateness_sum_ms), (1, 35));
@@ -756,7 +756,7 @@ fn lateness_is_what_the_machine_adds_and_not_what_the_owner_wished() {
     world.put(past).expect("taken");
     world.put_in("soon", 1_000);
     world.pass_ms(1_007);
-    let Answer::Stats(Ok(stats)) = world.ask(Command::Stats(ListQueues::default())) else {
+    let Answer::Stats(Ok(stats)) = world.ask(Command::Stats(GetStats(ListQueues::default()))) else {
         panic!("no stats")
     };
     assert_eq!((stats.fired_total, stats.lateness_sum_ms), (2, 7));

@@ -200,7 +200,7 @@ fn the_same_again_changes_nothing_and_another_body_leaves_the_instants_alone() {
 
 /// Schedules; instants made, left out, waiting.
 fn figures(world: &mut World) -> (usize, u64, u64, usize) {
-    let Answer::Stats(Ok(stats)) = world.ask(Command::Stats(ListQueues::default())) else {
+    let Answer::Stats(Ok(stats)) = world.ask(Command::Stats(GetStats(ListQueues::default()))) else {
         panic!("figures are always there")
     };
     (stats.schedules, stats.made_total, stats.skipped_total, stats.instants_waiting)
@@ -351,7 +351,7 @@ fn a_page_of_all_schedules_goes_by_queue_and_name() {
     let page_of = |world: &mut World, prefix: &str, after: Option<(&str, &str)>, max| {
         let after = after.map(|(of, name)| (queue(of), ScheduleName::new(name).expect("a name")));
         let list = Command::AllSchedules(ListAllSchedules { prefix: prefix.into(), after, max });
-        let Answer::Schedules(Ok(page)) = world.ask(list) else { panic!("no page") };
+        let Answer::AllSchedules(Ok(page)) = world.ask(list) else { panic!("no page") };
         page.into_iter()
             .map(|one| format!("{}:{}", one.queue.as_str(), one.name.as_str()))
             .collect::<Vec<_>>()
@@ -378,7 +378,7 @@ fn a_page_of_all_schedules_has_an_end_whatever_is_asked_for() {
         assert!(matches!(world.ask(Command::PutSchedule(put)), Answer::PutSchedule(Ok(_))));
     }
     let list = Command::AllSchedules(ListAllSchedules { prefix: "".into(), after: None, max: usize::MAX });
-    let Answer::Schedules(Ok(page)) = world.ask(list) else { panic!("no page") };
+    let Answer::AllSchedules(Ok(page)) = world.ask(list) else { panic!("no page") };
     assert_eq!(page.len(), SCHEDULES_PAGE_MAX);
 }
 

@@ -25,7 +25,9 @@ fn names(answer: Option<Answer>) -> Option<Vec<String>> {
 }
 
 fn view(world: &mut World, of: &str) -> QueueView {
-    let Answer::Queue(result) = world.ask(Command::Queue(queue(of))) else { panic!("another answer") };
+    let Answer::Queue(result) = world.ask(Command::Queue(GetQueue(queue(of)))) else {
+        panic!("another answer")
+    };
     *result.expect("shown")
 }
 
@@ -120,7 +122,7 @@ fn a_wait_for_a_record_holds_up_the_next_only_as_long_as_it_takes() {
 fn what_happened_in_queues_that_are_gone_counts_for_their_namespace() {
     let mut world = World::new();
     let gone = |world: &mut World| {
-        let Answer::Stats(Ok(stats)) = world.ask(Command::Stats(ListQueues::default())) else {
+        let Answer::Stats(Ok(stats)) = world.ask(Command::Stats(GetStats(ListQueues::default()))) else {
             panic!("another answer")
         };
         stats.gone
@@ -139,7 +141,9 @@ fn what_happened_in_queues_that_are_gone_counts_for_their_namespace() {
         "of namespaces with queues, those that are empty and listed among them"
     );
     let first = ListQueues { max: 1, ..ListQueues::default() };
-    let Answer::Stats(Ok(stats)) = world.ask(Command::Stats(first)) else { panic!("another answer") };
+    let Answer::Stats(Ok(stats)) = world.ask(Command::Stats(GetStats(first))) else {
+        panic!("another answer")
+    };
     assert!(stats.page.next.is_some() && stats.gone.is_empty(), "they come with the last page");
     world.pass_ms(3_600_000);
     assert_eq!(gone(&mut world), [("shop".to_owned(), one)].into(), "of a namespace that has others");

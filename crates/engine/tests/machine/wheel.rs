@@ -5,7 +5,7 @@ use tickwheel_engine::*;
 use crate::world::*;
 
 fn wheel(world: &mut World) -> WheelView {
-    let Answer::Wheel(Ok(wheel)) = world.ask(Command::Wheel) else { panic!("another answer") };
+    let Answer::Wheel(Ok(wheel)) = world.ask(Command::Wheel(GetWheel)) else { panic!("another answer") };
     *wheel
 }
 

@@ -10,7 +10,7 @@ use tickwheel_queue::{Key, QueueName, ScheduleName, Timestamp};
 use super::twin::Twin;
 use super::{
     death, failure, group_text, moments_from, name_refused, retry, retry_body, tag_texts, timeline,
-    unavailable, unknown,
+    unavailable,
 };
 use crate::translate::{schedule, settings};
 
@@ -225,7 +225,6 @@ pub(crate) fn import_refused(error: &queue::ImportError, queue: &QueueName, key:
         }
         queue::ImportError::BacklogFull { limit } => Problem::backlog_full(queue, *limit),
         queue::ImportError::Unavailable(why) => unavailable(why),
-        other => unknown(other),
     }
 }
 

@@ -39,8 +39,8 @@ pub(crate) fn put_refused(
         queue::PutError::Draining => Problem::draining(queue),
         queue::PutError::WouldAdd => Problem::token_full(),
         queue::PutError::BacklogFull { limit } => Problem::backlog_full(queue, *limit),
+        queue::PutError::NotRising { index } => not_rising(*index),
         queue::PutError::Unavailable(why) => unavailable(why),
-        other => unknown(other),
     }
 }
 
@@ -49,7 +49,6 @@ pub(crate) fn get_refused(error: &queue::GetError, queue: &QueueName, key: &Key)
         queue::GetError::NotFound => Problem::not_found(queue.as_str(), key.as_str()),
         queue::GetError::Done => Problem::done(queue.as_str(), key.as_str()),
         queue::GetError::Unavailable(why) => unavailable(why),
-        other => unknown(other),
     }
 }
 
@@ -71,9 +70,19 @@ pub(crate) fn patch_refused(
         }
         queue::PatchError::Dead => Problem::dead(queue, key),
         queue::PatchError::Timeline => Problem::timeline(queue, key),
+        queue::PatchError::NotRising { index } => not_rising(*index),
         queue::PatchError::Unavailable(why) => unavailable(why),
-        other => unknown(other),
     }
+}
+
+/// Instants of a timeline that do not rise. The parser refuses them first.
+fn not_rising(index: usize) -> Problem {
+    let (path, what) = (format!("timeline[{index}]"), "is not after the instant before it");
+    Problem::bad_request(&BadRequest::member(
+        path,
+        what,
+        "write the instants in the order of time, each once",
+    ))
 }
 
 pub(crate) fn by_key_refused(
@@ -91,7 +100,6 @@ pub(crate) fn by_key_refused(
         queue::ByKeyError::NotLeased => Problem::not_leased(queue, key),
         queue::ByKeyError::VersionMismatch { current } => version_mismatch(version, Some(*current)),
         queue::ByKeyError::Unavailable(why) => unavailable(why),
-        other => unknown(other),
     }
 }
 
@@ -101,14 +109,14 @@ pub(crate) fn cancel_refused(
     key: &Key,
     version: Option<Seq>,
 ) -> Problem {
-    if let Some(outcome) = cancel_refusal(error) {
-        return Problem::cancel(outcome, queue.as_str(), key.as_str());
-    }
-    match error {
-        queue::CancelError::VersionMismatch { current } => version_mismatch(version, *current),
-        queue::CancelError::Unavailable(why) => unavailable(why),
-        other => unknown(other),
-    }
+    let outcome = match error {
+        queue::CancelError::NotFound => CancelOutcome::NotFound,
+        queue::CancelError::Done => CancelOutcome::Done,
+        queue::CancelError::Leased => CancelOutcome::Leased,
+        queue::CancelError::VersionMismatch { current } => return version_mismatch(version, *current),
+        queue::CancelError::Unavailable(why) => return unavailable(why),
+    };
+    Problem::cancel(outcome, queue.as_str(), key.as_str())
 }
 
 /// The definite outcome in a refusal, if there is one.
@@ -117,7 +125,7 @@ pub(super) fn cancel_refusal(error: &queue::CancelError) -> Option<CancelOutcome
         queue::CancelError::NotFound => Some(CancelOutcome::NotFound),
         queue::CancelError::Done => Some(CancelOutcome::Done),
         queue::CancelError::Leased => Some(CancelOutcome::Leased),
-        _ => None,
+        queue::CancelError::VersionMismatch { .. } | queue::CancelError::Unavailable(_) => None,
     }
 }
 
@@ -127,7 +135,6 @@ pub(crate) fn redrive_refused(error: &queue::RedriveError, queue: &QueueName, id
         queue::RedriveError::Live { version, .. } => Problem::key_is_live(queue.as_str(), version.0),
         queue::RedriveError::BacklogFull { limit } => Problem::backlog_full(queue.as_str(), *limit),
         queue::RedriveError::Unavailable(why) => unavailable(why),
-        other => unknown(other),
     }
 }
 
@@ -135,7 +142,6 @@ pub(crate) fn nack_refused(error: &queue::NackError) -> Problem {
     match error {
         queue::NackError::TooFar { limit_ms } => Problem::too_far(*limit_ms),
         queue::NackError::Unavailable(why) => unavailable(why),
-        other => unknown(other),
     }
 }
 
@@ -161,7 +167,6 @@ pub(crate) fn unavailable(why: &queue::Unavailable) -> Problem {
         queue::Unavailable::ReadOnly { why } => Problem::read_only(why),
         queue::Unavailable::Indeterminate { why } => Problem::indeterminate(why),
         queue::Unavailable::Full { needed, room } => Problem::storage_full(*needed, *room),
-        other => unknown(other),
     }
 }
 

@@ -225,7 +225,10 @@ pub(crate) fn unfit(error: &queue::ScheduleError) -> Problem {
             Problem::too_many(&format!("schedules, with {bytes} bytes of payloads and texts,"), *schedules)
         }
         queue::ScheduleError::Unavailable(why) => translate::unavailable(why),
-        other => translate::unknown(other),
+        // These are about a schedule that is stored.
+        queue::ScheduleError::NotFound
+        | queue::ScheduleError::VersionMismatch { .. }
+        | queue::ScheduleError::Exists { .. } => translate::unknown(error),
     }
 }
 

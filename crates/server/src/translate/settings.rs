@@ -86,6 +86,5 @@ pub(crate) fn change_refused(error: &queue::QueueError, queue: &QueueName) -> Pr
             Problem::queue_not_empty(queue.as_str(), *live, *dead, *schedules)
         }
         queue::QueueError::Unavailable(why) => translate::unavailable(why),
-        other => translate::unknown(other),
     }
 }

@@ -74,7 +74,8 @@ mod tests {
 
     #[test]
     fn the_secret_is_read_though_a_byte_of_it_is_damaged() {
-        let meta = Meta { clock: ClockMode::Virtual, secret: *b"0123456789abcdef", has_log: true, format: FORMAT };
+        let meta =
+            Meta { clock: ClockMode::Virtual, secret: *b"0123456789abcdef", has_log: true, format: FORMAT };
         let whole = meta.to_bytes();
         for at in 0..HEADER_BYTES {
             let mut damaged = whole;

@@ -1,0 +1,168 @@
+//! Everything that an engine can be asked, each with its answer and its error: one table for all.
+
+use crate::answer::{
+    Acted, ByIdError, CancelError, Cancelled, ForecastView, GetError, Leased, NackError, PatchError,
+    PutError, QueueError, RedriveError, ScheduleError, ScheduleView, Stats, Stored, StoredSchedule, TaskPage,
+    TaskView, TokenAnswer, Unavailable,
+};
+use crate::by_key::{ByKey, ByKeyError};
+use crate::command::{
+    Ack, ById, Cancel, ChangeQueue, DeleteSchedule, Extend, Forecast, Get, GetQueue, GetSchedule, GetStats,
+    GetWheel, Lease, List, ListAllSchedules, ListAllTasks, ListJobs, ListQueues, ListSchedules, Nack, Patch,
+    Put, PutSchedule, Redrive,
+};
+use crate::import::{ImportOutcome, ImportSchedule, ImportTasks, Imported};
+use crate::job::{ChangeJob, JobError, JobValue};
+use crate::leases::{LeasePage, ListLeases};
+use crate::queue_view::{QueuePage, QueueView};
+use crate::wheel::WheelView;
+
+/// One kind of question to an engine, with the types of its answer and its error.
+///
+/// ```
+/// use tickwheel_engine::{Ack, Answer, Call, Cancel, TokenAnswer};
+///
+/// let answer = Answer::Ack(Ok(vec![TokenAnswer::Acked]));
+/// assert_eq!(Cancel::open(answer.clone()), None);
+/// assert_eq!(Ack::open(answer), Some(Ok(vec![TokenAnswer::Acked])));
+/// ```
+pub trait Call: Sized {
+    /// The answer to it.
+    type Answer;
+    /// Why there is none. Each error can say that the engine is unavailable.
+    type Error: From<Unavailable>;
+
+    /// The command that asks it.
+    fn command(self) -> Command;
+
+    /// The result in an answer; `None`: the answer is to another kind of question.
+    fn open(answer: Answer) -> Option<Result<Self::Answer, Self::Error>>;
+}
+
+/// From one table: [`Command`], [`Answer`], what is said when the engine is unavailable, and a [`Call`] for each kind. What `reads` is
+/// answered after the store has failed, too. What `changes` or `counts` is refused then.
+macro_rules! calls {
+    ($($(#[$doc:meta])* $kind:ident $name:ident($call:ty) -> $answer:ty, $error:ty;)*) => {
+        /// One request of a caller. The answer to each is the [`Answer`] of the same name.
+        #[derive(Clone, PartialEq, Eq, Debug)]
+        pub enum Command {
+            $($(#[$doc])* $name($call),)*
+        }
+
+        /// The answer to a [`Command`], by the command's name.
+        #[derive(Clone, PartialEq, Eq, Debug)]
+        pub enum Answer {
+            $(
+                /// The answer to this:
+                $(#[$doc])*
+                $name(Result<$answer, $error>),
+            )*
+        }
+
+        impl Command {
+            /// The answer that says only why there is no better one.
+            #[must_use]
+            pub fn unavailable(&self, why: Unavailable) -> Answer {
+                match self {
+                    $(Self::$name(_) => Answer::$name(Err(why.into())),)*
+                }
+            }
+
+            /// Whether it is refused once the store has failed.
+            pub(crate) fn needs_store(&self) -> bool {
+                match self {
+                    $(Self::$name(_) => calls!(@$kind self),)*
+                }
+            }
+        }
+
+        impl Answer {
+            /// The answer of the same kind that says only why there is no better one.
+            pub(crate) fn unavailable(&self, why: Unavailable) -> Self {
+                match self {
+                    $(Self::$name(_) => Self::$name(Err(why.into())),)*
+                }
+            }
+        }
+
+        $(
+            impl Call for $call {
+                type Answer = $answer;
+                type Error = $error;
+
+                fn command(self) -> Command {
+                    Command::$name(self)
+                }
+
+                fn open(answer: Answer) -> Option<Result<$answer, $error>> {
+                    if let Answer::$name(result) = answer { Some(result) } else { None }
+                }
+            }
+        )*
+    };
+    (@changes $command:expr) => { true };
+    (@counts $command:expr) => { true };
+    (@reads $command:expr) => { false };
+    (@may_change $command:expr) => { !matches!($command, Self::ById(ById { act: crate::command::Act::Get, .. })) };
+}
+
+calls! {
+    /// Schedule a task.
+    changes Put(Put) -> Stored, PutError;
+    /// Look at a task.
+    reads Get(Get) -> TaskView, GetError;
+    /// Reschedule a task or change its body.
+    changes Patch(Patch) -> TaskView, PatchError;
+    /// End a task that no worker has finished.
+    changes Cancel(Cancel) -> Cancelled, CancelError;
+    /// Take ready tasks to work on. An empty answer: none was ready.
+    changes Lease(Lease) -> Vec<Leased>, Unavailable;
+    /// The work of these leases is done. One answer for each token, in their order.
+    changes Ack(Ack) -> Vec<TokenAnswer>, Unavailable;
+    /// Give these leases back. One answer for each token, in their order.
+    changes Nack(Nack) -> Vec<TokenAnswer>, NackError;
+    /// Give a dead task another life.
+    changes Redrive(Redrive) -> TaskView, RedriveError;
+    /// Look at a task, or do something to it, that is known by its id.
+    may_change ById(ById) -> Acted, ByIdError;
+    /// Do something to a live task that its key names. The answer has the task as it stands now.
+    changes ByKey(ByKey) -> TaskView, ByKeyError;
+    /// Keep these leases for longer. One answer for each token, in their order.
+    changes Extend(Extend) -> Vec<TokenAnswer>, Unavailable;
+    /// Page through the tasks of a queue.
+    reads List(List) -> TaskPage, Unavailable;
+    /// Page through the leases that run.
+    reads Leases(ListLeases) -> LeasePage, Unavailable;
+    /// Count what falls due when.
+    counts Forecast(Forecast) -> ForecastView, Unavailable;
+    /// Page through the queues in the order of their names, and count their tasks.
+    reads Queues(ListQueues) -> QueuePage, Unavailable;
+    /// Look at one queue.
+    reads Queue(GetQueue) -> Box<QueueView>, Unavailable;
+    /// Configure how a queue hands its tasks out.
+    changes ChangeQueue(ChangeQueue) -> (), QueueError;
+    /// Configure what is to be done again and again.
+    changes PutSchedule(PutSchedule) -> StoredSchedule, ScheduleError;
+    /// Give a schedule up.
+    changes DeleteSchedule(DeleteSchedule) -> (), ScheduleError;
+    /// Look at a schedule.
+    reads GetSchedule(GetSchedule) -> ScheduleView, ScheduleError;
+    /// Page through the schedules of a queue.
+    reads Schedules(ListSchedules) -> Vec<ScheduleView>, Unavailable;
+    /// Page through the schedules of all queues.
+    reads AllSchedules(ListAllSchedules) -> Vec<ScheduleView>, Unavailable;
+    /// Begin a job, or change what is kept of one. The answer is its number.
+    changes ChangeJob(ChangeJob) -> u64, JobError;
+    /// Read all jobs that are kept: numbers and values, in the order of the numbers.
+    reads Jobs(ListJobs) -> Vec<(u64, JobValue)>, Unavailable;
+    /// The engine's own figures, and a page of queues beside them.
+    reads Stats(GetStats) -> Box<Stats>, Unavailable;
+    /// Look at the wheel.
+    reads Wheel(GetWheel) -> Box<WheelView>, Unavailable;
+    /// Page through the tasks of all queues.
+    reads AllTasks(ListAllTasks) -> TaskPage, Unavailable;
+    /// Bring tasks from another store.
+    changes Import(ImportTasks) -> Imported, Unavailable;
+    /// Bring a schedule from another store.
+    changes ImportSchedule(ImportSchedule) -> ImportOutcome, ScheduleError;
+}
