@@ -1,6 +1,6 @@
 //! [`QueueFigures`]: what has happened in one queue, for those who watch it; and the one place that counts.
 
-use crate::answer::Stats;
+use crate::calls::Stats;
 
 /// Upper bounds of the lateness histogram, milliseconds. One more count stands behind the last bound.
 pub const LATENESS_BOUNDS_MS: [u64; 14] =

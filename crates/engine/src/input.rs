@@ -1,6 +1,6 @@
 //! What goes into the machine and what comes out.
 
-use crate::call::{Answer, Command};
+use crate::calls::{Answer, Command};
 use crate::name::QueueName;
 use crate::schedule::{AskId, InstantFound, InstantWanted};
 use crate::seam::{Reply, Request, RequestId};

@@ -1,8 +1,7 @@
 //! A job: a number and a value. Its owner writes the value and knows what it means.
 
+use crate::calls::Unavailable;
 use std::sync::Arc;
-
-use crate::answer::Unavailable;
 
 /// The value of a job: bytes that its owner writes and reads. They mean nothing here.
 pub type JobValue = Arc<[u8]>;

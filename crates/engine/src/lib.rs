@@ -3,17 +3,12 @@
 //! every write.
 
 mod acquired;
-mod answer;
 mod bounds;
-mod by_key;
-mod call;
-mod command;
+mod calls;
 mod cursor;
 mod figures;
-mod import;
 mod input;
 mod job;
-mod leases;
 mod machine;
 mod name;
 #[cfg(not(tickwheel_sim))]
@@ -32,31 +27,23 @@ mod token;
 mod wheel;
 
 pub use acquired::{Acquired, AcquiredCursor, AcquiredPage, Population};
-pub use answer::{
-    Acted, ByIdError, CancelError, Cancelled, ForecastView, GetError, Leased, NackError, PatchError,
-    PutError, QueueError, RedriveError, ScheduleError, ScheduleView, State, Stats, Stored, StoredSchedule,
-    TaskPage, TaskView, TokenAnswer, Unavailable,
-};
 #[doc(hidden)]
 pub use bounds::Bounds;
-pub use by_key::{ByKey, ByKeyError, KeyAct};
-pub use call::{Answer, Call, Command};
-pub use command::{
-    Ack, Act, ById, Cancel, ChangeQueue, DeleteSchedule, Due, Extend, FORECAST_BUCKETS_MAX, Forecast, Get,
-    GetQueue, GetSchedule, GetStats, GetWheel, LEASE_MS_DEFAULT, Lease, List, ListAllSchedules, ListAllTasks,
-    ListJobs, ListQueues, ListSchedules, Nack, NackHow, OnLease, Patch, Payload, Put, PutMode, PutSchedule,
-    QUEUES_PAGE_MAX, QueueChange, Redrive, SCHEDULES_PAGE_MAX, TRACE_BYTES_MAX, TaskFilter, Terms,
-    WhichQueues,
+pub use calls::{
+    Ack, Act, Acted, Answer, ById, ByIdError, ByKey, ByKeyError, Call, Cancel, CancelError, Cancelled,
+    ChangeQueue, Command, DeleteSchedule, Due, Existing, Extend, FORECAST_BUCKETS_MAX, Forecast,
+    ForecastView, Get, GetError, GetQueue, GetSchedule, GetStats, GetWheel, IMPORT_TASKS_MAX, ImportError,
+    ImportOutcome, ImportSchedule, ImportTask, ImportTasks, Imported, KeyAct, LEASE_MS_DEFAULT,
+    LEASES_PAGE_MAX, Lease, LeasePage, LeaseView, Leased, List, ListAllSchedules, ListAllTasks, ListJobs,
+    ListLeases, ListQueues, ListSchedules, Nack, NackError, NackHow, OnLease, Patch, PatchError, Payload,
+    Present, Put, PutError, PutMode, PutSchedule, QUEUES_PAGE_MAX, QueueChange, QueueError, Redrive,
+    RedriveError, SCHEDULES_PAGE_MAX, ScheduleError, ScheduleView, State, Stats, Stored, StoredSchedule,
+    TRACE_BYTES_MAX, TaskFilter, TaskPage, TaskView, Terms, TokenAnswer, Unavailable, WhichQueues,
 };
 pub use cursor::{LeaseCursor, TaskCursor};
 pub use figures::{LATENESS_BOUNDS_MS, QUEUE_LATENESS_BOUNDS_MS, QueueFigures};
-pub use import::{
-    Existing, IMPORT_TASKS_MAX, ImportError, ImportOutcome, ImportSchedule, ImportTask, ImportTasks,
-    Imported, Present,
-};
 pub use input::{CallId, Effect, Input, NextWake};
 pub use job::{ChangeJob, JOB_BYTES_MAX, JobError, JobValue};
-pub use leases::{LEASES_PAGE_MAX, LeasePage, LeaseView, ListLeases};
 pub use machine::{Engine, EngineConfig, RoomPace};
 pub use name::{Group, Key, NameError, QueueName, ScheduleName, Tag};
 pub use queue_view::{QueueCounts, QueuePage, QueueTotals, QueueView};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::command::Terms;
+use crate::calls::Terms;
 use crate::name::{Key, ScheduleName};
 use crate::task::Body;
 use crate::time::{Now, Seq, Timestamp};

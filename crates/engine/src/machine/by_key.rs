@@ -3,9 +3,7 @@
 use super::Engine;
 use super::dead::fail;
 use super::entries::{At, Slot};
-use crate::answer::{State, TaskView};
-use crate::by_key::{ByKey, ByKeyError, KeyAct};
-use crate::call::Answer;
+use crate::calls::{Answer, ByKey, ByKeyError, KeyAct, State, TaskView};
 use crate::input::CallId;
 use crate::task::{Ended, Failed, Redriven};
 use crate::time::Now;

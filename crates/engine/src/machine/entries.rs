@@ -7,7 +7,7 @@ use hashbrown::HashTable;
 use siphasher::sip::SipHasher13;
 use tickwheel_core::Handle;
 
-use crate::answer::State;
+use crate::calls::State;
 use crate::name::{Key, QueueName, Tag};
 use crate::seam::RequestId;
 use crate::task::{Body, Extra, LeaseNo, Outcome, Task};

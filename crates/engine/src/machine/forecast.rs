@@ -4,9 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use super::Engine;
-use crate::answer::{ForecastView, Unavailable};
-use crate::call::Answer;
-use crate::command::{FORECAST_BUCKETS_MAX, Forecast};
+use crate::calls::{Answer, FORECAST_BUCKETS_MAX, Forecast, ForecastView, Unavailable};
 use crate::input::{CallId, Effect};
 use crate::seam::{Census, Grid, Request, RequestId};
 use crate::time::{Now, Seq, Timestamp};

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::call::Answer;
+use crate::calls::Answer;
 use crate::input::{CallId, Effect};
 use crate::time::Seq;
 

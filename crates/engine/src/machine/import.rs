@@ -10,12 +10,9 @@ use super::entries::{At, Slot};
 use super::filling::{schedule_bytes, task_bytes};
 use super::lookup::Keyed;
 use super::owner::{Held, check_timeline};
-use crate::answer::{ScheduleError, Unavailable};
-use crate::call::Answer;
-use crate::command::{Due, OnLease};
-use crate::import::{
-    Existing, IMPORT_TASKS_MAX, ImportError, ImportOutcome, ImportSchedule, ImportTask, ImportTasks,
-    Imported, Present,
+use crate::calls::{
+    Answer, Due, Existing, IMPORT_TASKS_MAX, ImportError, ImportOutcome, ImportSchedule, ImportTask,
+    ImportTasks, Imported, OnLease, Present, ScheduleError, Unavailable,
 };
 use crate::input::CallId;
 use crate::schedule::{Cadence, ScheduleRecord};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::Engine;
-use crate::call::Answer;
+use crate::calls::Answer;
 use crate::input::CallId;
 use crate::job::{ChangeJob, JOB_BYTES_MAX, JobError, JobValue};
 use crate::settings::{Rule, RuleName};

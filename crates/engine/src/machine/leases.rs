@@ -6,11 +6,9 @@ use std::sync::Arc;
 
 use super::Engine;
 use super::entries::{At, Slot};
-use crate::answer::Unavailable;
-use crate::call::Answer;
+use crate::calls::{Answer, LeasePage, LeaseView, ListLeases, Unavailable};
 use crate::cursor::LeaseCursor;
 use crate::input::CallId;
-use crate::leases::{LeasePage, LeaseView, ListLeases};
 use crate::task::LeaseNo;
 use crate::time::Timestamp;
 

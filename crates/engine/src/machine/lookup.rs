@@ -11,11 +11,9 @@ use super::leases::Holder;
 use super::near::Met;
 use super::schedules::ScheduleId;
 use super::worker::TokenCall;
-use crate::answer::Unavailable;
-use crate::by_key::ByKey;
-use crate::call::{Answer, Command};
-use crate::command::{ById, Cancel, Get, Patch, Put, Redrive};
-use crate::import::ImportSchedule;
+use crate::calls::{
+    Answer, ById, ByKey, Cancel, Command, Get, ImportSchedule, Patch, Put, Redrive, Unavailable,
+};
 use crate::input::{CallId, Effect};
 use crate::name::{Key, QueueName};
 use crate::seam::{Found, Request, RequestId, Wanted};

@@ -9,7 +9,7 @@ use super::line::{InLine, ReadyPlace};
 use super::queues::QueueNo;
 use super::runs::{Ordered, Runs};
 use super::stub::{ReadyKey, ReadyStub, STUB_BYTES, WaitingStub};
-use crate::answer::State;
+use crate::calls::State;
 use crate::figures::Event;
 use crate::name::QueueName;
 use crate::seam::Place;

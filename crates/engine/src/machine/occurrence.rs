@@ -10,7 +10,7 @@ use super::dead::ROOM_MIN;
 use super::filling::{schedule_bytes, task_bytes};
 use super::lookup::Keyed;
 use super::schedules::{Asked, Phase, ScheduleId};
-use crate::command::Terms;
+use crate::calls::Terms;
 use crate::input::CallId;
 use crate::schedule::{
     AskId, Cadence, CatchUp, InstantFound, MISSED_MS, Overlap, ScheduleRecord, Which, occurrence_key,

@@ -9,11 +9,10 @@ use super::filling::task_bytes;
 use super::import::IDS_ASIDE;
 use super::leases::Holder;
 use super::lookup::Keyed;
-use crate::answer::{
-    CancelError, Cancelled, GetError, PatchError, PutError, State, Stored, TaskView, Unavailable,
+use crate::calls::{
+    Answer, Cancel, CancelError, Cancelled, Due, Get, GetError, OnLease, Patch, PatchError, Payload, Put,
+    PutError, PutMode, State, Stored, TRACE_BYTES_MAX, TaskView, Terms, Unavailable,
 };
-use crate::call::Answer;
-use crate::command::{Cancel, Due, Get, OnLease, Patch, Payload, Put, PutMode, TRACE_BYTES_MAX, Terms};
 use crate::figures::Event;
 use crate::input::CallId;
 use crate::name::{Key, QueueName, Tag};

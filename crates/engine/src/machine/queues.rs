@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::heads::Fetch;
 use super::queue::{Emptied, Queue};
-use crate::command::{ListQueues, QUEUES_PAGE_MAX, WhichQueues};
+use crate::calls::{ListQueues, QUEUES_PAGE_MAX, WhichQueues};
 use crate::figures::QueueFigures;
 use crate::input::CallId;
 use crate::name::QueueName;

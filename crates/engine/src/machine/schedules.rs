@@ -7,10 +7,9 @@ use std::sync::Arc;
 
 use super::Engine;
 use super::filling::schedule_bytes;
-use crate::answer::{ScheduleError, ScheduleView, StoredSchedule, Unavailable};
-use crate::call::Answer;
-use crate::command::{
-    DeleteSchedule, GetSchedule, ListAllSchedules, ListSchedules, PutSchedule, SCHEDULES_PAGE_MAX,
+use crate::calls::{
+    Answer, DeleteSchedule, GetSchedule, ListAllSchedules, ListSchedules, PutSchedule, SCHEDULES_PAGE_MAX,
+    ScheduleError, ScheduleView, StoredSchedule, Unavailable,
 };
 use crate::input::{CallId, Effect};
 use crate::name::{QueueName, ScheduleName};

@@ -2,8 +2,7 @@
 
 use super::Engine;
 use super::entries::{At, Slot};
-use crate::answer::Unavailable;
-use crate::call::Answer;
+use crate::calls::{Answer, Unavailable};
 use crate::task::StoredLease;
 use crate::time::Now;
 

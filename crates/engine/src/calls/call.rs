@@ -1,19 +1,14 @@
 //! Everything that an engine can be asked, each with its answer and its error: one table for all.
 
-use crate::answer::{
-    Acted, ByIdError, CancelError, Cancelled, ForecastView, GetError, Leased, NackError, PatchError,
-    PutError, QueueError, RedriveError, ScheduleError, ScheduleView, Stats, Stored, StoredSchedule, TaskPage,
-    TaskView, TokenAnswer, Unavailable,
+use crate::calls::{
+    Ack, Acted, ById, ByIdError, ByKey, ByKeyError, Cancel, CancelError, Cancelled, ChangeQueue,
+    DeleteSchedule, Extend, Forecast, ForecastView, Get, GetError, GetQueue, GetSchedule, GetStats, GetWheel,
+    ImportOutcome, ImportSchedule, ImportTasks, Imported, Lease, LeasePage, Leased, List, ListAllSchedules,
+    ListAllTasks, ListJobs, ListLeases, ListQueues, ListSchedules, Nack, NackError, Patch, PatchError, Put,
+    PutError, PutSchedule, QueueError, Redrive, RedriveError, ScheduleError, ScheduleView, Stats, Stored,
+    StoredSchedule, TaskPage, TaskView, TokenAnswer, Unavailable,
 };
-use crate::by_key::{ByKey, ByKeyError};
-use crate::command::{
-    Ack, ById, Cancel, ChangeQueue, DeleteSchedule, Extend, Forecast, Get, GetQueue, GetSchedule, GetStats,
-    GetWheel, Lease, List, ListAllSchedules, ListAllTasks, ListJobs, ListQueues, ListSchedules, Nack, Patch,
-    Put, PutSchedule, Redrive,
-};
-use crate::import::{ImportOutcome, ImportSchedule, ImportTasks, Imported};
 use crate::job::{ChangeJob, JobError, JobValue};
-use crate::leases::{LeasePage, ListLeases};
 use crate::queue_view::{QueuePage, QueueView};
 use crate::wheel::WheelView;
 
@@ -103,7 +98,7 @@ macro_rules! calls {
     (@changes $command:expr) => { true };
     (@counts $command:expr) => { true };
     (@reads $command:expr) => { false };
-    (@may_change $command:expr) => { !matches!($command, Self::ById(ById { act: crate::command::Act::Get, .. })) };
+    (@may_change $command:expr) => { !matches!($command, Self::ById(ById { act: crate::calls::Act::Get, .. })) };
 }
 
 calls! {

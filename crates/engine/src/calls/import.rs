@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::answer::Unavailable;
-use crate::command::OnLease;
+use crate::calls::{OnLease, Unavailable};
 use crate::name::{Key, QueueName, ScheduleName};
 use crate::schedule::Schedule;
 use crate::task::{Body, Extra};

@@ -1,6 +1,6 @@
 //! Something is done to the live task of a key: it runs now, or is taken from its worker.
 
-use crate::answer::Unavailable;
+use crate::calls::Unavailable;
 use crate::name::{Key, QueueName};
 use crate::time::Seq;
 

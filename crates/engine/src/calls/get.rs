@@ -1,0 +1,35 @@
+//! Looking at a task.
+
+use super::unavailable::Unavailable;
+use crate::name::{Key, QueueName};
+
+/// Looks at a task.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Get {
+    /// The queue.
+    pub queue: QueueName,
+    /// The key.
+    pub key: Key,
+}
+
+impl Get {
+    /// Looks at the task of this key.
+    #[must_use]
+    pub fn new(queue: &QueueName, key: Key) -> Self {
+        Self { queue: queue.clone(), key }
+    }
+}
+
+/// Why a get found nothing.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum GetError {
+    /// No live task, and none that was done lately.
+    #[error("no live task has this key")]
+    NotFound,
+    /// The last task of this key was acked.
+    #[error("the task of this key is done")]
+    Done,
+    /// Not the caller's mistake.
+    #[error(transparent)]
+    Unavailable(#[from] Unavailable),
+}

@@ -1,0 +1,73 @@
+//! The engine's own figures.
+
+use std::collections::BTreeMap;
+
+use super::queues::ListQueues;
+use crate::figures::{LATENESS_BOUNDS_MS, QueueFigures};
+use crate::queue_view::{QueuePage, QueueTotals};
+
+/// Asks for the engine's own figures.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct GetStats(
+    /// The page of queues to show beside them.
+    pub ListQueues,
+);
+
+/// Looks at the wheel.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub struct GetWheel;
+
+/// The machine's own figures since its start.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Stats {
+    /// The page of queues that was asked for.
+    pub page: QueuePage,
+    /// What happened in queues that have ended, by the namespace, as long as that has others. Empty unless the page is the last.
+    pub gone: BTreeMap<String, QueueTotals>,
+    /// What happened in queues that are forgotten, together.
+    pub forgotten: QueueFigures,
+    /// How many queues have appeared; no queue's [`appeared`](crate::QueueCounts::appeared) is higher.
+    pub queues_appeared: u64,
+    /// Puts and patches taken.
+    pub scheduled_total: u64,
+    /// Tasks added.
+    pub added_total: u64,
+    /// Tasks that became ready because their instant came.
+    pub fired_total: u64,
+    /// Tasks cancelled or revoked.
+    pub cancelled_total: u64,
+    /// Leases granted.
+    pub leased_total: u64,
+    /// Leases that ended by ack.
+    pub acked_total: u64,
+    /// Leases that ended by nack.
+    pub nacked_total: u64,
+    /// Leases that ran out.
+    pub expired_total: u64,
+    /// Tasks given up.
+    pub dead_total: u64,
+    /// Schedules that are laid down.
+    pub schedules: usize,
+    /// Instants of schedules that tasks were made of.
+    pub made_total: u64,
+    /// Instants of schedules that were left out: missed, or in the way of a task that had not ended.
+    pub skipped_total: u64,
+    /// Instants of schedules that have come and wait for the task before them to end.
+    pub instants_waiting: usize,
+    /// Lateness of what fired, `due_at` to ready, in the buckets of [`LATENESS_BOUNDS_MS`] and one beyond.
+    pub lateness: [u64; LATENESS_BOUNDS_MS.len() + 1],
+    /// Their sum, milliseconds.
+    pub lateness_sum_ms: u64,
+    /// Bytes of growth that the store can take.
+    pub room: u64,
+    /// Calls that wait for a ready task.
+    pub waiting: usize,
+    /// Whether the store failed and only reads are answered.
+    pub read_only: bool,
+    /// Bytes that near memory takes, about.
+    pub near_bytes: u64,
+    /// Its budget, see [`EngineConfig::near_bytes_max`](crate::EngineConfig::near_bytes_max).
+    pub near_bytes_max: u64,
+    /// All ids of tasks that there have been are below this one.
+    pub ids_below: u64,
+}

@@ -1,0 +1,105 @@
+//! A task as its owner sees it.
+
+use std::sync::Arc;
+
+use crate::name::{Group, Key, QueueName};
+use crate::task::{Body, Dead, Failure, Retry, Tally, Task};
+use crate::time::{Seq, Timestamp};
+
+/// Where a live task stands.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum State {
+    /// Not due yet. Time moves it to ready; its owner may cancel it.
+    Scheduled,
+    /// Due, and nobody has it. A lease moves it on; its owner may cancel it.
+    Ready,
+    /// In a worker's hands. Ack ends it; expiry and nack without delay make it ready, nack with delay scheduled.
+    Leased,
+    /// Given up. Its owner may redrive or cancel it; time forgets it.
+    Dead,
+}
+
+/// A live task as its owner sees it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TaskView {
+    /// The server's number.
+    pub id: u64,
+    /// The queue.
+    pub queue: QueueName,
+    /// The key.
+    pub key: Key,
+    /// The ETag: changes exactly when the owner changes the task.
+    pub version: Seq,
+    /// The put that made or replaced it.
+    pub put_seq: Seq,
+    /// Where it stands.
+    pub state: State,
+    /// When it is, or was, due.
+    pub due_at: Timestamp,
+    /// When its put was received; of a row of debounced puts, the first.
+    pub put_at: Timestamp,
+    /// Of a task in a worker's hands: when its lease ends.
+    pub leased_until: Option<Timestamp>,
+    /// When that lease began, if it did in this life of the machine.
+    pub leased_since: Option<Timestamp>,
+    /// The name of its worker, if it gave one in this life of the machine.
+    pub leased_by: Option<Arc<str>>,
+    /// Of a ready task whose queue limits its group, in the answer to a get: how many tasks of the group are in workers' hands.
+    pub group_in_flight: Option<u64>,
+    /// Smaller goes first.
+    pub priority: u32,
+    /// Leases begun so far; 0: never leased.
+    pub attempt: u32,
+    /// The lease duration that its producer chose, milliseconds.
+    pub ttr_ms: Option<u64>,
+    /// What has happened to it so far, counted.
+    pub tally: Tally,
+    /// The group it is in.
+    pub group: Option<Group>,
+    /// How often and how soon it is tried again.
+    pub retry: Option<Retry>,
+    /// When it is given up unless somebody has it or has finished it.
+    pub expire_at: Option<Timestamp>,
+    /// What its put was traced by.
+    pub trace: Option<Arc<str>>,
+    /// The attempts that failed last, the oldest first.
+    pub failures: Vec<Failure>,
+    /// When and why it was given up.
+    pub dead: Option<Dead>,
+    /// Which instant of its timeline it is due at, from 0.
+    pub step: usize,
+    /// Payload, content type, tags, timeline.
+    pub body: Arc<Body>,
+}
+
+impl TaskView {
+    pub(crate) fn new(task: &Task, state: State) -> Self {
+        let begun = if state == State::Leased { task.attempts.saturating_add(1) } else { task.attempts };
+        Self {
+            id: task.id,
+            queue: task.queue.clone(),
+            key: task.key.clone(),
+            version: task.version,
+            put_seq: task.put_seq,
+            state,
+            due_at: task.dead().map_or(task.due_at, |dead| dead.due_at),
+            put_at: task.put_at,
+            leased_until: None,
+            leased_since: None,
+            leased_by: None,
+            group_in_flight: None,
+            priority: task.priority,
+            attempt: begun,
+            ttr_ms: task.ttr_ms(),
+            tally: task.tally(),
+            group: task.group().cloned(),
+            retry: task.own_retry(),
+            expire_at: task.expire_at(),
+            trace: task.trace().cloned(),
+            failures: task.failures().to_vec(),
+            dead: task.dead().copied(),
+            step: task.step(),
+            body: Arc::clone(&task.body),
+        }
+    }
+}

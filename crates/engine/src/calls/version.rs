@@ -1,0 +1,10 @@
+//! A version in the text of an error.
+
+use crate::time::Seq;
+
+pub(super) fn version_prose(current: &Option<Seq>) -> String {
+    match current {
+        Some(version) => format!("the live task has version {version}"),
+        None => "no live task has this key".to_owned(),
+    }
+}
