@@ -123,7 +123,7 @@ fn a_later_format_of_any_file() {
     }
     let cases: [(&str, u32, File, Seed); 5] = [
         ("newest-log", 1, |dir| shard_file(dir, "newest-log"), |_| seed(5, 0)),
-        ("meta", 5, |dir| dir.join("meta"), |_| 0),
+        ("meta", 6, |dir| dir.join("meta"), |_| 0),
         ("log", 1, |dir| shard_file(dir, "log-"), |_| seed(1, 0)),
         ("checkpoint", 2, |dir| shard_file(dir, "checkpoint-"), |path| numbered(3, path)),
         ("segment", 1, |dir| shard_file(dir, "segment-"), |path| numbered(4, path)),
@@ -143,7 +143,7 @@ fn a_later_format_of_any_file() {
 #[test]
 fn damage_to_what_was_synced() {
     type Damage = fn(&Path);
-    let cases: [(&str, Damage); 7] = [
+    let cases: [(&str, Damage); 8] = [
         ("meta", |dir| change(&dir.join("meta"), |bytes| bytes[20] ^= 1)),
         ("meta", |dir| fs::remove_file(dir.join("meta")).expect("removed")),
         ("shard-0000", |dir| fs::rename(dir.join("shard-0000"), dir.join("elsewhere")).expect("renamed")),
@@ -164,6 +164,13 @@ fn damage_to_what_was_synced() {
                     change(&path, |bytes| bytes[4_096 + 20] ^= 1);
                 }
             }
+        }),
+        ("log-", |dir| {
+            // The newest log file, of which the header is left.
+            let note = fs::read(dir.join("shard-0000/newest-log")).expect("readable");
+            let number = u64::from_le_bytes(note[24..32].try_into().expect("eight bytes"));
+            let file = dir.join(format!("shard-0000/log-{number:08}"));
+            change(&file, |bytes| bytes.truncate(4_096));
         }),
         ("shard-0000", |dir| fs::remove_file(shard_file(dir, "checkpoint-")).expect("removed")),
     ];

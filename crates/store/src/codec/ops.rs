@@ -17,6 +17,7 @@ mod tag {
     pub(super) const COUNTERS: u8 = 4;
     pub(super) const RULE: u8 = 5;
     pub(super) const STATE: u8 = 6;
+    pub(super) const LAST: u8 = STATE;
 }
 
 mod outcome {
@@ -178,7 +179,7 @@ pub(crate) fn split_ops<'a>(bytes: &'a [u8], names: &'a mut Names) -> impl Itera
         let head = rest.first_chunk::<OP_HEAD_BYTES>()?;
         let length = u32::from_le_bytes([head[1], head[2], head[3], head[4]]) as usize;
         let content = rest[OP_HEAD_BYTES..].get(..length)?;
-        if !(tag::STORED..=tag::RULE).contains(&head[0]) {
+        if !(tag::STORED..=tag::LAST).contains(&head[0]) {
             return None;
         }
         let found = OpAt {
@@ -416,6 +417,9 @@ mod tests {
     #[test]
     fn what_was_written_is_read() {
         let (ops, bytes) = sample();
+        let mut names = Names::new();
+        let split: Vec<Op> = split_ops(&bytes, &mut names).map(|found| found.op.expect("a record")).collect();
+        assert_eq!(split, ops, "a salvage reads them one by one");
         assert_eq!(read_all(&bytes), Ok(ops));
     }
 

@@ -110,7 +110,11 @@ pub(crate) fn recover<D: Disk>(
     let (mut used, mut idle) = (Vec::new(), Vec::new());
     for file in found.logs {
         let is_needed = |header: &LogHeader| header.generation >= base.generation;
-        if let Some(header) = file.header.filter(|header| file.cut_short && is_needed(header)) {
+        // The note names a file when all its bytes are durable. So a file that is shorter has lost its end, also if no frame is left.
+        let noted = newest.and_then(|newest| newest.file).map_or(0, |noted| noted.generation);
+        let is_cut =
+            |header: &LogHeader| file.cut_short || file.len < header.len && header.generation <= noted;
+        if let Some(header) = file.header.filter(|header| is_cut(header) && is_needed(header)) {
             let what = format!("the file ends here, and it had {} bytes", header.len);
             return Err(OpenError::corrupt(&*file.name, file.len, what));
         }

@@ -88,6 +88,12 @@ impl LogFile {
         file
     }
 
+    /// The bytes behind the last frame that the file had and has no more.
+    fn lost_end(&self) -> Option<(u64, u64)> {
+        let from = self.frames.last().map_or(FRAMES_AT, FrameAt::end);
+        self.header.filter(|header| self.len < header.len).map(|header| (from.min(self.len), header.len))
+    }
+
     /// What may be left of a frame behind the last one.
     fn rest_of(&self, bytes: &[u8]) -> Option<(u64, u64)> {
         let from = self.frames.last().map_or(FRAMES_AT, FrameAt::end);
@@ -319,16 +325,15 @@ fn end_of(
         .copied()
         .filter(|index| files[*index].generation <= noted)
         .filter(|index| before.is_none_or(|(file, _)| files[*index].generation > files[file].generation));
-    let place =
-        before.map(|(file, _)| file).into_iter().chain(later).find(|index| files[*index].rest.is_some());
+    // All bytes of a file were durable when the note named it, so one that is shorter has lost its end.
+    let is_noted = |file: &LogFile| newest.is_some() && file.generation <= noted;
+    let lost = |file: &LogFile| file.rest.or_else(|| file.lost_end().filter(|_| is_noted(file)));
+    let mut last_files = before.map(|(file, _)| file).into_iter().chain(later);
+    let place = last_files.find_map(|index| lost(&files[index]).map(|(from, to)| (index, from, Some(to))));
     let certain = last.0 < reach;
     if !certain && place.is_none() && absent.is_none() {
         return;
     }
-    let place = place.map(|index| {
-        let (from, to) = files[index].rest.expect("it was found by it");
-        (index, from, Some(to))
-    });
     let place =
         place.or_else(|| absent.is_none().then(|| before.map(|(file, frame)| (file, frame.end(), None)))?);
     let what = match (absent, certain) {
@@ -353,7 +358,7 @@ mod tests {
 
     /// A file with frames of one owner: numbers, and the changes before and in them.
     fn file(name: &str, generation: u64, epoch: u32, frames: &[(u64, u64, u64)], seeds: &Seeds) -> LogFile {
-        let header = LogHeader { generation, len: 1 << 16, fresh: true, before: None };
+        let header = LogHeader { generation, len: 1 << 13, fresh: true, before: None };
         let mut bytes = header.to_bytes(seeds).to_vec();
         bytes.resize(FRAMES_AT as usize, 0);
         for (number, prev, seq) in frames {

@@ -241,7 +241,7 @@ fn blocks_that_cannot_be_read_are_a_loss_and_no_end() {
     let image = directory(8);
     let whole = contents(&image);
     let (log, frames) = newest_log(&image);
-    let segment = image.files.keys().rfind(|name| name.contains("/segment-")).expect("some").clone();
+    let segment = image.first("shard-0000/segment-");
     for (file, block) in [(log, frames[1] as u64 / 4_096), (segment, 0)] {
         let mut damaged = image.clone();
         damaged.unreadable = Some((file.clone(), block * 4_096));
