@@ -75,7 +75,7 @@ pub const BUGS: [Bug; 51] = [
     bug("import-beside-what-is-far", &["P1", "P4", "P5", "P6"]),
     bug("job-in-memory-only", &["P1"]),
     // At the seams. A former owner says what it remembers: a task as it was, or one that is gone.
-    bug("answer-after-ownership", &["P1", "P4", "P5", "P6"]),
+    bug("answer-after-ownership", &["ownership", "P1", "P4", "P5", "P6"]),
 ];
 
 /// The number of seeds that have to fail before the verdict about the promises is given.

@@ -297,7 +297,7 @@ impl Play {
         let Some(server) = &mut self.server else { return Err(Stopped::Died) };
         let mut answers = Vec::new();
         server.turn(self.now, inputs);
-        server.take_answers(|| self.now.mono_ns, &mut answers);
+        server.take_answers(&mut answers);
         if self.disk.is_crashed() {
             return Err(Stopped::Died);
         }

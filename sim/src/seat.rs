@@ -14,7 +14,7 @@ use crate::planted;
 type Store = DiskStore<SimDisk, SimIo>;
 
 /// The number of nodes: one owns the shard, and the other one owned it before or takes it next.
-pub(crate) const NODES: u64 = 2;
+const NODES: usize = 2;
 
 /// One node's access to the store.
 ///
@@ -23,7 +23,7 @@ pub(crate) const NODES: u64 = 2;
 #[derive(Debug)]
 pub(crate) struct Seat {
     table: Rc<RefCell<Table>>,
-    node: u64,
+    node: usize,
     /// Why the store failed. Kept here, because the store is behind a cell.
     failure: Option<String>,
 }
@@ -31,17 +31,17 @@ pub(crate) struct Seat {
 #[derive(Debug)]
 struct Table {
     store: Store,
-    replies: [VecDeque<(RequestId, Reply)>; NODES as usize],
-    validity: [Validity; NODES as usize],
+    replies: [VecDeque<(RequestId, Reply)>; NODES],
+    validity: [Validity; NODES],
     /// The node that asked for the shard last.
-    owner: u64,
+    owner: usize,
 }
 
 impl Seat {
     /// The first node's access to a store that was just opened.
     pub(crate) fn first(store: Store) -> Self {
         let table =
-            Table { store, replies: Default::default(), validity: [Validity::Unbounded; 2], owner: 0 };
+            Table { store, replies: Default::default(), validity: [Validity::Valid; NODES], owner: 0 };
         Self { table: Rc::new(RefCell::new(table)), node: 0, failure: None }
     }
 
@@ -57,18 +57,14 @@ impl Seat {
 
     /// Tells the node how long it owns the shard.
     pub(crate) fn set_validity(&self, validity: Validity) {
-        self.table.borrow_mut().validity[self.index()] = validity;
-    }
-
-    fn index(&self) -> usize {
-        usize::from(self.node == 1)
+        self.table.borrow_mut().validity[self.node] = validity;
     }
 }
 
 impl ShardStore for Seat {
     fn submit(&mut self, id: RequestId, request: Request) {
         // Each node numbers its requests by itself.
-        let id = RequestId(id.0 * NODES + self.node);
+        let id = RequestId(id.0 * NODES as u64 + self.node as u64);
         let mut table = self.table.borrow_mut();
         if matches!(request, Request::Acquire { .. }) {
             table.owner = self.node;
@@ -81,13 +77,13 @@ impl ShardStore for Seat {
         let mut all = Vec::new();
         table.store.poll(&mut all);
         for (id, reply) in all {
-            let node = id.0 % NODES;
+            let node = (id.0 % NODES as u64) as usize;
             let is_read = matches!(reply, Reply::Found(_) | Reply::Page(_) | Reply::Counts { .. });
             // A database reads the epoch in the statement of the read.
             let reply = if is_read && node != table.owner { Reply::Fenced } else { reply };
-            table.replies[usize::from(node == 1)].push_back((RequestId(id.0 / NODES), reply));
+            table.replies[node].push_back((RequestId(id.0 / NODES as u64), reply));
         }
-        replies.extend(table.replies[self.index()].drain(..));
+        replies.extend(table.replies[self.node].drain(..));
         self.failure = table.store.failure().map(str::to_owned);
     }
 
@@ -97,8 +93,8 @@ impl ShardStore for Seat {
 
     fn validity(&self) -> Validity {
         if planted::is("answer-after-ownership") {
-            return Validity::Unbounded;
+            return Validity::Valid;
         }
-        self.table.borrow().validity[self.index()]
+        self.table.borrow().validity[self.node]
     }
 }

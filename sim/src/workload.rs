@@ -72,6 +72,11 @@ impl Workload {
         }
     }
 
+    /// The keys of each queue, without those of the crowd.
+    pub(crate) fn keys(&self) -> &[String] {
+        &self.keys
+    }
+
     /// The queues in use.
     #[must_use]
     pub(crate) fn queues(&self) -> &[String] {
@@ -79,10 +84,6 @@ impl Workload {
     }
 
     /// An answer showed a task.
-    pub(crate) fn keys(&self) -> &[String] {
-        &self.keys
-    }
-
     pub(crate) fn saw(&mut self, queue: &str, task: &View) {
         let place = (queue.to_owned(), task.key.clone());
         self.seen.push_back((queue.to_owned(), task.key.clone(), task.id));

@@ -1,5 +1,8 @@
 //! Where a page of a list ended.
 
+use core::cmp::Ordering;
+use core::ops::Bound;
+
 use crate::seam::Place;
 use crate::task::LeaseNo;
 use crate::time::{Seq, Timestamp};
@@ -44,9 +47,9 @@ impl TaskCursor {
     pub(crate) fn place_in(self, shard: u32) -> Option<Place> {
         let Self { due_at, put_seq, .. } = self;
         match self.shard.cmp(&shard) {
-            core::cmp::Ordering::Less => Some(Place::START),
-            core::cmp::Ordering::Equal => Some(Place { due_at, put_seq }),
-            core::cmp::Ordering::Greater => None,
+            Ordering::Less => Some(Place::START),
+            Ordering::Equal => Some(Place { due_at, put_seq }),
+            Ordering::Greater => None,
         }
     }
 }
@@ -58,6 +61,17 @@ pub struct LeaseCursor {
     pub shard: u32,
     /// The number of the last lease that the page looked at.
     pub no: LeaseNo,
+}
+
+impl LeaseCursor {
+    /// The leases of this shard that the next page may have; `None`: the list is past the shard.
+    pub(crate) fn behind_in(self, shard: u32) -> Option<Bound<LeaseNo>> {
+        match self.shard.cmp(&shard) {
+            Ordering::Less => Some(Bound::Unbounded),
+            Ordering::Equal => Some(Bound::Excluded(self.no)),
+            Ordering::Greater => None,
+        }
+    }
 }
 
 #[cfg(test)]

@@ -48,32 +48,30 @@ pub trait ShardStore {
     fn failure(&self) -> Option<&str> {
         None
     }
-    /// How long the owner may answer. The driver asks after each turn, and reads its clock after the turn, too: an answer that needs no
-    /// commit is right only if the shard was still owned when it left.
+    /// Whether the owner may answer now. The shard thread asks after each turn, because an answer that needs no commit is right only if the
+    /// shard was still owned when it left. A store that can lose the shard reads its own clock here. It wakes the shard thread when the
+    /// answer changes, and it does not stay in doubt for ever.
     fn validity(&self) -> Validity {
-        Validity::Unbounded
+        Validity::Valid
     }
 }
 
-/// How long an owner may answer. It concerns all answers, those of reads and refusals, too: they come from memory, which is right only
-/// while nobody else changes the shard.
+/// Whether an owner may answer. It concerns all answers, those of reads and refusals, too: they come from memory, which is right only
+/// while no other owner changes the shard.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum Validity {
-    /// As long as the process lives, because no other process can take the shard meanwhile.
-    Unbounded,
-    /// Before this instant. A renewal moves the instant; until one comes, another owner may have the shard.
-    Until {
-        /// By the monotonic clock of the driver (ns).
-        mono_ns: u64,
-    },
-    /// No longer. Another owner has the shard, or may take it at any time. The shard can be acquired again.
+    /// No other owner can have the shard. A store that one process has for itself always says so.
+    Valid,
+    /// Another owner may have the shard by now. A renewal says that none had it meanwhile; until it comes, nothing is answered.
+    InDoubt,
+    /// Another owner has the shard, or may take it at any time. The shard can be acquired again.
     Lost,
 }
 
 /// What the engine asks of a store.
 #[derive(Clone, Debug)]
 pub enum Request {
-    /// Take the shard. `wall` is for the record only.
+    /// Take the shard. `wall` is for the record only. Answered by [`Reply::Acquired`] or [`Reply::Held`].
     Acquire {
         /// Which shard.
         shard: ShardId,
@@ -141,8 +139,8 @@ pub enum Reply {
         /// Bytes of growth the store can still take, its reserve for acks, cancels and a checkpoint not counted.
         room: u64,
     },
-    /// The ownership is over, and nothing was written: a newer epoch has the shard, or the store has lost commits that it had
-    /// acknowledged. The engine is dropped, and the shard can be acquired again.
+    /// The ownership is over: a newer epoch has the shard, or the store has lost commits that it had acknowledged. A commit wrote nothing,
+    /// and a read is not answered. The engine is dropped, and the shard can be acquired again.
     Fenced,
     /// To a commit: it is not acknowledged and nothing will be any more: the store is read-only from now on. Reads go on.
     /// To a read: it cannot be answered. The machine commits nothing any more; it may go on to read.
@@ -170,7 +168,7 @@ pub enum Reply {
 pub struct Batch {
     /// One effect for each task.
     pub effects: Vec<TaskEffect>,
-    /// The engine's own state, if it changed.
+    /// The engine's own state, if it changed. It contains all that earlier ones said, so the last one may replace them.
     pub state: Option<EngineState>,
     /// One effect for each rule that changed.
     pub rules: Vec<RuleEffect>,

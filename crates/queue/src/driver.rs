@@ -102,13 +102,13 @@ impl<S: QueueStore> Driver<S> {
     pub(crate) fn run(mut self) {
         wake_on_time();
         while !self.is_over() {
+            self.look_after_ownership();
             if self.shard.is_serving() {
                 self.wait_for_messages();
             } else {
                 // Being acquired, loaded or released: only the store can say more.
                 self.wait_for_store();
             }
-            self.look_after_ownership();
             self.end_waits();
             self.look_after_store();
             self.turn();
@@ -121,22 +121,17 @@ impl<S: QueueStore> Driver<S> {
 
     /// Whether the shard was given up for good: it was released, or it was lost before it could be.
     fn is_over(&self) -> bool {
-        self.shard.is_released() || self.stopping && self.unowned_since.is_some()
+        self.shard.is_released() || self.stopping && self.shard.is_to_be_acquired()
     }
 
     fn turn(&mut self) {
         let now = self.lock_time().now();
-        self.shard.turn(now, &mut self.inputs);
-        let time = Arc::clone(&self.time);
-        let mono_ns = || time.lock().expect("no thread panics while it holds the time").now().mono_ns;
-        self.shard.take_answers(mono_ns, &mut self.answers);
-        for (call, answer) in self.answers.drain(..) {
-            if let Some((reply, until)) = self.replies.remove(&call) {
-                if let Some(until) = until {
-                    self.waits.remove(&(until, call));
-                }
-                // A caller that went away drops its parcel, which brings deliveries back.
-                let _ = reply.send(Parcel::new(answer, self.back.clone()));
+        loop {
+            self.shard.turn(now, &mut self.inputs);
+            let again = self.shard.take_answers(&mut self.answers);
+            self.send_answers();
+            if !again {
+                break;
             }
         }
         let (clock, changes) = {
@@ -147,9 +142,21 @@ impl<S: QueueStore> Driver<S> {
         self.watch.tell(&mut self.shard, changes, now.mono_ns, Instant::now());
     }
 
+    fn send_answers(&mut self) {
+        for (call, answer) in self.answers.drain(..) {
+            if let Some((reply, until)) = self.replies.remove(&call) {
+                if let Some(until) = until {
+                    self.waits.remove(&(until, call));
+                }
+                // A caller that went away drops its parcel, which brings deliveries back.
+                let _ = reply.send(Parcel::new(answer, self.back.clone()));
+            }
+        }
+    }
+
     /// Ends the calls of a shard that was lost, and tries to get it back.
     fn look_after_ownership(&mut self) {
-        if self.shard.is_unowned() || self.shard.refusal().is_some() {
+        if self.shard.is_to_be_acquired() {
             let now = Instant::now();
             if self.unowned_since.is_none_or(|since| now >= since + ACQUIRE_AGAIN) {
                 // Without an answer a caller is told that the outcome is unknown.
@@ -161,6 +168,7 @@ impl<S: QueueStore> Driver<S> {
             }
         } else if self.unowned_since.is_some() && self.shard.is_serving() {
             self.unowned_since = None;
+            self.inputs.extend(self.stopping.then_some(Input::Stop));
             for (queue, count) in &self.uses {
                 let begins = (0..*count).map(|_| Input::Use { queue: queue.clone() });
                 self.inputs.extend(begins);
@@ -193,13 +201,14 @@ impl<S: QueueStore> Driver<S> {
             Message::Call { command, reply, .. } => {
                 let is_over = self.stopping || self.shard.is_released();
                 let why = if is_over { Unavailable::Closed } else { Unavailable::Unowned };
-                let _ = reply.send(Parcel::new(command.unavailable(why), self.back.clone()));
+                self.refuse(&command, reply, why);
             }
             Message::Use(queue) => self.begin_use(queue),
             Message::Leave(queue) => self.end_use(&queue),
-            // A backup sees that there is no answer.
-            Message::EndWait(_) | Message::Undelivered(_) | Message::Pin(_) | Message::Store => {}
-            Message::Advance(advance) => advance.closed(),
+            Message::Pin(pin) => self.carry_out(pin),
+            Message::EndWait(_) | Message::Undelivered(_) | Message::Store => {}
+            Message::Advance(advance) if self.stopping || self.shard.is_released() => advance.closed(),
+            Message::Advance(advance) => advance.refuse(AdvanceError::Unavailable(Unavailable::Unowned)),
             Message::Stop => self.stopping = true,
         }
     }
@@ -227,6 +236,10 @@ impl<S: QueueStore> Driver<S> {
 
     fn take(&mut self, message: Message) {
         match message {
+            // Its answer would wait for a time that is not known.
+            Message::Call { command, reply, .. } if self.shard.is_in_doubt() => {
+                self.refuse(&command, reply, Unavailable::Unowned);
+            }
             Message::Call { call, command, wait, reply } => {
                 let waits = !wait.is_zero() && matches!(*command, Command::Lease(_));
                 // Longer than the clock can count is for ever: nothing ends such a wait.
@@ -247,10 +260,7 @@ impl<S: QueueStore> Driver<S> {
             }
             Message::Advance(advance) if self.stopping => advance.closed(),
             Message::Advance(advance) => self.take_advance(advance),
-            Message::Pin(pin) => {
-                let now = self.lock_time().stamp();
-                pin.carry_out(self.shard.store_mut().backup(), now);
-            }
+            Message::Pin(pin) => self.carry_out(pin),
             Message::Store => {}
             Message::Stop => {
                 self.stopping = true;
@@ -260,6 +270,15 @@ impl<S: QueueStore> Driver<S> {
                 self.inputs.push(Input::Stop);
             }
         }
+    }
+
+    fn refuse(&self, command: &Command, reply: oneshot::Sender<Parcel>, why: Unavailable) {
+        let _gone = reply.send(Parcel::new(command.unavailable(why), self.back.clone()));
+    }
+
+    fn carry_out(&mut self, pin: Pin) {
+        let now = self.lock_time().stamp();
+        pin.carry_out(self.shard.store_mut().backup(), now);
     }
 
     fn begin_use(&mut self, queue: QueueName) {
@@ -346,7 +365,7 @@ fn wake_on_time() {}
 
 impl<S> Drop for Driver<S> {
     fn drop(&mut self) {
-        // Also when the thread panics: from then on nobody is told that the queue is ready.
+        // Also when the thread panics: from then on the queue does not say that it is ready.
         self.shared.closed();
     }
 }

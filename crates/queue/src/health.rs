@@ -59,12 +59,12 @@ impl Shared {
 
     pub(crate) fn update<S: ShardStore>(&self, shard: &Shard<S>, (clock_steps, clock_offset_ms): (u64, i64)) {
         let mut state = self.lock();
-        state.health.ready = shard.is_loaded();
+        state.health.ready = shard.is_loaded() && !shard.is_in_doubt();
         state.health.short_of_room = shard.engine().and_then(|engine| engine.shortage());
         state.health.clock_steps = clock_steps;
         state.health.clock_offset_ms = clock_offset_ms;
-        if state.health.read_only.is_none() {
-            state.health.read_only = shard.engine().and_then(|engine| engine.failure());
+        if let Some(engine) = shard.engine() {
+            state.health.read_only = engine.failure();
         }
         state.commits = *shard.commits();
     }

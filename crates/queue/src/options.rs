@@ -257,7 +257,7 @@ fn load<S: QueueStore>(
 ) -> Result<Shard<S>, OpenError> {
     loop {
         shard.turn(time.now(), &mut Vec::new());
-        shard.take_answers(|| time.now().mono_ns, &mut Vec::new());
+        shard.take_answers(&mut Vec::new());
         if shard.is_serving() {
             return Ok(shard);
         }

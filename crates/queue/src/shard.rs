@@ -1,4 +1,4 @@
-//! [`Shard`]: one task machine over one store, without thread and clock.
+//! [`Shard`]: one engine over one store, without thread and clock.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use tickwheel_engine::{
 use crate::calendar::Calendar;
 use crate::commits::CommitSeconds;
 
-/// A machine and its store, joined: inputs go in, answers come out, and what the two say to each other stays inside.
+/// An engine and its store, joined: inputs go in, answers come out, and what the two say to each other stays inside.
 ///
 /// A driver calls [`turn`](Self::turn) with all inputs that are there, whenever there are some, when
 /// [`next_wake`](Self::next_wake) says so, or when the store has something to say. After each turn it takes the answers, see
@@ -18,7 +18,7 @@ use crate::commits::CommitSeconds;
 ///
 /// # Ownership
 /// The store may lose the shard to another owner while the engine runs. Then the engine is dropped, the answers that have not left are
-/// dropped with it, and [`is_unowned`](Self::is_unowned) is true: of the calls that are open nobody can say whether they took effect. The
+/// dropped with it, and [`is_unowned`](Self::is_unowned) is true: it is unknown whether the open calls took effect. The
 /// driver asks for the shard again with [`acquire`](Self::acquire).
 #[derive(Debug)]
 pub struct Shard<S> {
@@ -31,10 +31,14 @@ pub struct Shard<S> {
     effects: Vec<Effect>,
     /// Answers that have not left.
     answers: Vec<(CallId, Answer)>,
-    /// Requests up to this one were made by engines of earlier ownerships, and their replies say nothing to this one.
+    /// The request of the shard itself that is under way.
+    own: Option<RequestId>,
+    /// Requests up to this one were made before the engine ran, or by an earlier engine. Their replies say nothing to this one.
     earlier: RequestId,
     /// The last request.
     last: RequestId,
+    /// Whether it is unknown at the moment if the shard is still owned.
+    in_doubt: bool,
     replies: Vec<(RequestId, Reply)>,
     /// The commit in flight and when it was handed over, monotonic nanoseconds.
     committing: Option<(RequestId, u64)>,
@@ -55,46 +59,71 @@ enum Phase {
     /// The engine is told what the shard was left with, page by page.
     Restoring(Box<Engine>),
     Running(Box<Engine>),
-    /// The machine has stopped; the store is asked to close.
+    /// The engine has stopped. Its last answers leave before the shard is released.
+    Stopped(Box<Engine>),
+    /// The store is asked to close.
     Releasing(Box<Engine>),
     Released(Box<Engine>),
 }
 
-/// Names the requests that the shard itself makes; the machine counts from 1.
-const OWN_REQUEST: RequestId = RequestId(0);
-
 impl<S: ShardStore> Shard<S> {
     /// Asks the store for shard `id`. The engine runs once the store has answered, see [`is_serving`](Self::is_serving).
     #[must_use]
-    pub fn new(id: ShardId, mut store: S, config: EngineConfig, now: Now) -> Self {
-        store.submit(OWN_REQUEST, Request::Acquire { shard: id, wall: now.wall });
-        Self {
+    pub fn new(id: ShardId, store: S, config: EngineConfig, now: Now) -> Self {
+        let mut shard = Self {
             id,
             store,
-            phase: Phase::Acquiring,
+            phase: Phase::Unowned,
             serving: false,
             config,
             effects: Vec::new(),
             answers: Vec::new(),
-            earlier: OWN_REQUEST,
-            last: OWN_REQUEST,
+            own: None,
+            earlier: RequestId(0),
+            last: RequestId(0),
+            in_doubt: false,
             replies: Vec::new(),
             committing: None,
             commits: CommitSeconds::default(),
             slowest: Duration::ZERO,
             calendar: Calendar::default(),
-        }
+        };
+        shard.acquire(now);
+        shard
     }
 
-    /// Asks the store for the shard again, after it was lost, or was not to be had. Otherwise nothing happens.
+    /// Asks the store for the shard again, after it was lost, or was not to be had, or could not be loaded. Otherwise nothing happens.
     pub fn acquire(&mut self, now: Now) {
-        if matches!(self.phase, Phase::Unowned | Phase::Refused(_)) {
+        if self.is_to_be_acquired() {
+            self.lose();
             self.phase = Phase::Acquiring;
-            self.store.submit(OWN_REQUEST, Request::Acquire { shard: self.id, wall: now.wall });
+            self.submit_own(Request::Acquire { shard: self.id, wall: now.wall });
         }
     }
 
-    /// Takes what has happened, and carries requests and replies between machine and store as long as there are any. The answers are
+    /// Whether the shard is to be asked for again: another owner has it, the store refused it, or what is near cannot be read.
+    #[must_use]
+    pub fn is_to_be_acquired(&self) -> bool {
+        match &self.phase {
+            Phase::Unowned | Phase::Refused(_) => true,
+            Phase::Running(engine) => !self.serving && engine.failure().is_some(),
+            Phase::Acquiring
+            | Phase::Restoring(_)
+            | Phase::Stopped(_)
+            | Phase::Releasing(_)
+            | Phase::Released(_) => false,
+        }
+    }
+
+    /// Makes a request of the shard itself. No engine runs meanwhile.
+    fn submit_own(&mut self, request: Request) {
+        self.last.0 += 1;
+        self.earlier = self.last;
+        self.own = Some(self.last);
+        self.store.submit(self.last, request);
+    }
+
+    /// Takes what has happened, and carries requests and replies between engine and store as long as there are any. The answers are
     /// kept for [`take_answers`](Self::take_answers). Inputs that come while the shard is not to be had are dropped.
     ///
     /// # Panics
@@ -135,35 +164,48 @@ impl<S: ShardStore> Shard<S> {
         }
     }
 
-    /// Appends the answers that may leave. `mono_ns` reads the monotonic clock of the driver (ns) after the turn; a store that cannot lose
-    /// the shard does not need it.
+    /// Appends the answers that may leave. Returns whether another turn has something to do at once.
     ///
-    /// An answer stays here while nobody knows whether the shard is still owned, and it is dropped if the shard was lost.
-    pub fn take_answers(&mut self, mono_ns: impl FnOnce() -> u64, answers: &mut Vec<(CallId, Answer)>) {
-        match self.store.validity() {
-            Validity::Unbounded => answers.append(&mut self.answers),
-            Validity::Until { mono_ns: end } if mono_ns() < end => answers.append(&mut self.answers),
-            Validity::Until { .. } => {}
+    /// An answer stays here while it is unknown whether the shard is still owned, and it is dropped if the shard was lost. The last answers
+    /// of an engine that has stopped leave before the shard is released.
+    pub fn take_answers(&mut self, answers: &mut Vec<(CallId, Answer)>) -> bool {
+        let validity = self.store.validity();
+        self.in_doubt = validity == Validity::InDoubt;
+        match validity {
+            Validity::Valid => answers.append(&mut self.answers),
+            Validity::InDoubt => return false,
             Validity::Lost => self.lose(),
+        }
+        match core::mem::replace(&mut self.phase, Phase::Acquiring) {
+            Phase::Stopped(engine) => {
+                self.submit_own(Request::Release { ownership: engine.ownership() });
+                self.phase = Phase::Releasing(engine);
+                true
+            }
+            phase => {
+                self.phase = phase;
+                false
+            }
         }
     }
 
     /// Drops the engine, whose memory may be wrong by now, with all that it was about to say.
     fn lose(&mut self) {
         match &self.phase {
-            Phase::Restoring(_) | Phase::Running(_) => self.phase = Phase::Unowned,
+            Phase::Restoring(_) | Phase::Running(_) | Phase::Stopped(_) => self.phase = Phase::Unowned,
             Phase::Acquiring | Phase::Refused(_) | Phase::Unowned => {}
-            // It wrote down all that it had to. Who comes after it has its own epoch.
+            // All its answers have left. The next owner has an epoch of its own.
             Phase::Releasing(_) | Phase::Released(_) => return,
         }
         self.serving = false;
+        self.in_doubt = false;
         self.effects.clear();
         self.answers.clear();
         self.committing = None;
         self.earlier = self.last;
     }
 
-    /// Carries out the machine's effects. Whether the store was asked for something.
+    /// Carries out the engine's effects. Whether the store was asked for something.
     fn carry_out(&mut self, now: Now) -> bool {
         let mut asked = false;
         for effect in self.effects.drain(..) {
@@ -180,13 +222,11 @@ impl<S: ShardStore> Shard<S> {
                 Effect::Answer { call, answer } => self.answers.push((call, answer)),
                 Effect::Ask { .. } => unreachable!("the calendar has answered all that was asked"),
                 Effect::Stopped => {
-                    asked = true;
                     let phase = core::mem::replace(&mut self.phase, Phase::Acquiring);
                     let Phase::Running(engine) = phase else {
-                        unreachable!("only a running machine stops, not one that is {}", phase.name())
+                        unreachable!("only a running engine stops, not one that is {}", phase.name())
                     };
-                    self.store.submit(OWN_REQUEST, Request::Release { ownership: engine.ownership() });
-                    self.phase = Phase::Releasing(engine);
+                    self.phase = Phase::Stopped(engine);
                 }
             }
         }
@@ -194,7 +234,8 @@ impl<S: ShardStore> Shard<S> {
     }
 
     fn replied(&mut self, now: Now, request: RequestId, reply: Reply) {
-        if request == OWN_REQUEST {
+        if self.own == Some(request) {
+            self.own = None;
             return self.own_replied(now, reply);
         }
         if request <= self.earlier {
@@ -230,15 +271,14 @@ impl<S: ShardStore> Shard<S> {
                 engine.restore(now, page);
                 self.restored(engine, next)
             }
-            (Phase::Restoring(_), Reply::Fenced) => Phase::Unowned,
-            (Phase::Restoring(_), Reply::Failed { why }) => Phase::Refused(why),
+            (Phase::Acquiring | Phase::Restoring(_), Reply::Held | Reply::Fenced) => Phase::Unowned,
+            (Phase::Acquiring | Phase::Restoring(_), Reply::Failed { why }) => Phase::Refused(why),
             // The shard was lost meanwhile.
-            (Phase::Unowned, Reply::AcquiredPage(_) | Reply::Fenced | Reply::Failed { .. }) => Phase::Unowned,
-            (Phase::Acquiring, Reply::Held) => Phase::Unowned,
-            (Phase::Acquiring, Reply::Failed { why }) => Phase::Refused(why),
-            (Phase::Releasing(engine), Reply::Released) => Phase::Released(engine),
-            // It failed before, or another owner has the shard: the next one reads what is durable.
-            (Phase::Releasing(engine), Reply::Failed { .. } | Reply::Fenced) => Phase::Released(engine),
+            (Phase::Unowned, _) => Phase::Unowned,
+            // If it failed before, or another owner has the shard, the next one reads what is durable.
+            (Phase::Releasing(engine), Reply::Released | Reply::Failed { .. } | Reply::Fenced) => {
+                Phase::Released(engine)
+            }
             (phase, reply) => {
                 unreachable!("the store answered {reply:?} while the shard was {}", phase.name())
             }
@@ -248,7 +288,7 @@ impl<S: ShardStore> Shard<S> {
     /// The engine has taken a page in: it runs, or the next page is asked for.
     fn restored(&mut self, engine: Box<Engine>, next: Option<AcquiredCursor>) -> Phase {
         let Some(after) = next else { return Phase::Running(engine) };
-        self.store.submit(OWN_REQUEST, Request::AcquiredPage { after });
+        self.submit_own(Request::AcquiredPage { after });
         Phase::Restoring(engine)
     }
 
@@ -261,6 +301,7 @@ impl<S: ShardStore> Shard<S> {
             | Phase::Refused(_)
             | Phase::Unowned
             | Phase::Restoring(_)
+            | Phase::Stopped(_)
             | Phase::Releasing(_)
             | Phase::Released(_) => NextWake::default(),
         }
@@ -270,6 +311,12 @@ impl<S: ShardStore> Shard<S> {
     #[must_use]
     pub fn is_serving(&self) -> bool {
         self.serving && self.is_running()
+    }
+
+    /// Whether it is unknown at the moment if the shard is still owned. Answers wait meanwhile.
+    #[must_use]
+    pub fn is_in_doubt(&self) -> bool {
+        self.in_doubt
     }
 
     /// Whether another owner has the shard.
@@ -284,7 +331,7 @@ impl<S: ShardStore> Shard<S> {
         matches!(&self.phase, Phase::Running(engine) if engine.is_loaded())
     }
 
-    /// Whether the machine runs, so that it takes inputs.
+    /// Whether the engine runs, so that it takes inputs.
     #[must_use]
     pub fn is_running(&self) -> bool {
         matches!(self.phase, Phase::Running(_))
@@ -305,6 +352,7 @@ impl<S: ShardStore> Shard<S> {
             | Phase::Unowned
             | Phase::Restoring(_)
             | Phase::Running(_)
+            | Phase::Stopped(_)
             | Phase::Releasing(_)
             | Phase::Released(_) => None,
         }
@@ -316,11 +364,14 @@ impl<S: ShardStore> Shard<S> {
         matches!(self.phase, Phase::Released(_))
     }
 
-    /// The machine, once it runs.
+    /// The engine, once it runs.
     #[must_use]
     pub fn engine(&self) -> Option<&Engine> {
         match &self.phase {
-            Phase::Running(engine) | Phase::Releasing(engine) | Phase::Released(engine) => Some(engine),
+            Phase::Running(engine)
+            | Phase::Stopped(engine)
+            | Phase::Releasing(engine)
+            | Phase::Released(engine) => Some(engine),
             Phase::Acquiring | Phase::Refused(_) | Phase::Unowned | Phase::Restoring(_) => None,
         }
     }
@@ -336,13 +387,13 @@ impl<S: ShardStore> Shard<S> {
         &mut self.store
     }
 
-    /// Whether the machine wants [`Input::LookForRoom`] several times a second.
+    /// Whether the engine wants [`Input::LookForRoom`] several times a second.
     #[must_use]
     pub fn asks_for_room(&self) -> bool {
         self.room_pace() == Some(RoomPace::Fast)
     }
 
-    /// How often the machine wants [`Input::LookForRoom`].
+    /// How often the engine wants [`Input::LookForRoom`].
     pub(crate) fn room_pace(&self) -> Option<RoomPace> {
         match &self.phase {
             Phase::Running(engine) => engine.room_pace(),
@@ -375,6 +426,7 @@ impl Phase {
             Self::Unowned => "in the hands of another owner",
             Self::Restoring(_) => "being restored",
             Self::Running(_) => "running",
+            Self::Stopped(_) => "stopped",
             Self::Releasing(_) => "being released",
             Self::Released(_) => "released",
         }

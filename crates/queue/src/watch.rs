@@ -97,8 +97,9 @@ impl Watch {
         changes.into_iter().for_each(|change| self.listener.tell(Notice::Clock(change)));
         self.tell_of_commits(shard, mono_ns);
         let Some(engine) = shard.engine() else { return };
-        if let Some(why) = engine.failure().filter(|_| !self.is_read_only) {
-            self.is_read_only = true;
+        let failure = engine.failure();
+        let was_read_only = core::mem::replace(&mut self.is_read_only, failure.is_some());
+        if let Some(why) = failure.filter(|_| !was_read_only) {
             self.listener.tell(Notice::ReadOnly { why });
         }
         match (engine.shortage(), self.short_since) {

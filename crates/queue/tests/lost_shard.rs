@@ -72,7 +72,7 @@ impl ShardStore for Shared {
                 return control.replies.push((id, Reply::Held));
             }
             control.acquired += 1;
-            control.validity = Validity::Until { mono_ns: u64::MAX };
+            control.validity = Validity::Valid;
         }
         let Control { store, replies, .. } = &mut *control;
         store.submit(id, request);
@@ -146,9 +146,24 @@ fn a_wait_ends_when_the_shard_is_lost_and_a_close_does_not_hang() {
     store.change(|control| {
         (control.validity, control.is_free) = (Validity::Lost, false);
     });
-    let ended = waiting.wait();
+    let (tell, told) = std::sync::mpsc::channel();
+    std::thread::spawn(move || tell.send(waiting.wait()));
+    let ended = told.recv_timeout(Duration::from_secs(20)).expect("the wait ends");
     assert!(matches!(ended, Err(Unavailable::Indeterminate { .. } | Unavailable::Unowned)), "{ended:?}");
     queue.close();
+}
+
+#[test]
+fn calls_are_refused_while_the_ownership_is_in_doubt() {
+    let store = Shared::new();
+    let queue = Queue::options().open_store(store.clone()).expect("it opens");
+    store.change(|control| control.validity = Validity::InDoubt);
+    until("the doubt", || !queue.health().ready);
+    assert_eq!(put(&queue, "a"), Err(PutError::Unavailable(Unavailable::Unowned)));
+    store.change(|control| control.validity = Validity::Valid);
+    until("the renewal", || queue.health().ready);
+    assert_eq!(put(&queue, "a"), Ok(true));
+    assert_eq!(store.acquired(), 1, "it was owned all the time");
 }
 
 #[test]

@@ -19,6 +19,8 @@ struct Shared {
     /// Whether replies are kept back.
     silent: Rc<RefCell<bool>>,
     is_free: Rc<RefCell<bool>>,
+    /// Whether pages of what a new owner has to know are kept back.
+    holds_pages: Rc<RefCell<bool>>,
 }
 
 impl Shared {
@@ -26,9 +28,10 @@ impl Shared {
         Self {
             store: Rc::clone(store),
             replies: Rc::default(),
-            validity: Rc::new(RefCell::new(Validity::Unbounded)),
+            validity: Rc::new(RefCell::new(Validity::Valid)),
             silent: Rc::default(),
             is_free: Rc::new(RefCell::new(true)),
+            holds_pages: Rc::default(),
         }
     }
 }
@@ -39,7 +42,11 @@ impl ShardStore for Shared {
             return self.replies.borrow_mut().push((id, Reply::Held));
         }
         if matches!(request, Request::Acquire { .. }) {
-            *self.validity.borrow_mut() = Validity::Until { mono_ns: u64::MAX };
+            *self.validity.borrow_mut() = Validity::Valid;
+        }
+        // An owner that has released the shard owns nothing.
+        if matches!(request, Request::Release { .. }) {
+            *self.validity.borrow_mut() = Validity::Lost;
         }
         let mut store = self.store.borrow_mut();
         store.submit(id, request);
@@ -47,9 +54,12 @@ impl ShardStore for Shared {
     }
 
     fn poll(&mut self, replies: &mut Vec<(RequestId, Reply)>) {
-        if !*self.silent.borrow() {
-            replies.append(&mut self.replies.borrow_mut());
+        if *self.silent.borrow() {
+            return;
         }
+        let holds_pages = *self.holds_pages.borrow();
+        let passes = |reply: &Reply| !holds_pages || !matches!(reply, Reply::AcquiredPage(_));
+        replies.extend(self.replies.borrow_mut().extract_if(.., |(_, reply)| passes(reply)));
     }
 
     fn validity(&self) -> Validity {
@@ -79,19 +89,26 @@ fn key(key: &str) -> Key {
 
 impl Owner {
     fn of(store: &Rc<RefCell<MemoryStore>>) -> Self {
-        let store = Shared::of(store);
-        let now = Now { mono_ns: 0, wall: wall(), wall_sub_ns: 0 };
-        let shard = Shard::new(ShardId::ONLY, store.clone(), EngineConfig::default(), now);
-        let mut owner = Self { shard, store, now, calls: 0 };
+        let mut owner = Self::begin(Shared::of(store));
         owner.turn(Vec::new());
         owner
     }
 
+    /// An owner that has asked for the shard.
+    fn begin(store: Shared) -> Self {
+        let now = Now { mono_ns: 0, wall: wall(), wall_sub_ns: 0 };
+        let shard = Shard::new(ShardId::ONLY, store.clone(), EngineConfig::default(), now);
+        Self { shard, store, now, calls: 0 }
+    }
+
     fn turn(&mut self, mut inputs: Vec<Input>) -> Vec<(CallId, Answer)> {
         let mut answers = Vec::new();
-        self.shard.turn(self.now, &mut inputs);
-        self.shard.take_answers(|| self.now.mono_ns, &mut answers);
-        answers
+        loop {
+            self.shard.turn(self.now, &mut inputs);
+            if !self.shard.take_answers(&mut answers) {
+                return answers;
+            }
+        }
     }
 
     fn call(&mut self, command: Command) -> Option<Answer> {
@@ -134,10 +151,8 @@ fn is_found(answer: Option<Answer>) -> bool {
 #[test]
 fn an_answer_stays_while_the_ownership_is_in_doubt_and_leaves_after_its_renewal() {
     let mut owner = Owner::of(&store());
-    owner.set_validity(Validity::Until { mono_ns: 1_000 });
-    owner.now.mono_ns = 999;
     assert!(is_stored(owner.put("a")));
-    owner.now.mono_ns = 1_000;
+    owner.set_validity(Validity::InDoubt);
     for command in [
         Command::Put(Put::new(&queue(), key("b"))),
         Command::Get(Get { queue: queue(), key: key("a") }),
@@ -148,7 +163,8 @@ fn an_answer_stays_while_the_ownership_is_in_doubt_and_leaves_after_its_renewal(
         assert!(answer.is_none(), "it answered {answer:?} when another owner might have had the shard");
         assert!(!owner.shard.is_idle(), "an answer waits");
     }
-    owner.set_validity(Validity::Until { mono_ns: 2_000 });
+    assert!(owner.shard.is_in_doubt());
+    owner.set_validity(Validity::Valid);
     let answers = owner.turn(Vec::new());
     assert_eq!(answers.len(), 4);
     assert!(owner.shard.is_idle());
@@ -160,8 +176,7 @@ fn what_waited_for_a_lost_ownership_is_never_said() {
     let mut first = Owner::of(&store);
     assert!(is_stored(first.put("a")));
     let epoch = first.shard.engine().expect("it runs").ownership().epoch;
-    first.set_validity(Validity::Until { mono_ns: 1_000 });
-    first.now.mono_ns = 5_000;
+    first.set_validity(Validity::InDoubt);
     assert!(first.put("b").is_none());
     assert!(first.get("a").is_none());
     first.set_validity(Validity::Lost);
@@ -227,16 +242,61 @@ fn a_shard_that_another_owner_has_is_asked_for_again() {
     let shared = store();
     let store = Shared::of(&shared);
     *store.is_free.borrow_mut() = false;
-    let now = Now { mono_ns: 0, wall: wall(), wall_sub_ns: 0 };
-    let shard = Shard::new(ShardId::ONLY, store.clone(), EngineConfig::default(), now);
-    let mut owner = Owner { shard, store, now, calls: 0 };
+    let mut owner = Owner::begin(store);
     owner.turn(Vec::new());
     assert!(owner.shard.is_unowned());
-    owner.shard.acquire(now);
+    owner.shard.acquire(owner.now);
     owner.turn(Vec::new());
     assert!(owner.shard.is_unowned(), "it is still held");
     *owner.store.is_free.borrow_mut() = true;
-    owner.shard.acquire(now);
+    owner.shard.acquire(owner.now);
     owner.turn(Vec::new());
     assert!(owner.shard.is_serving() && is_stored(owner.put("a")));
+}
+
+#[test]
+fn a_page_of_an_earlier_acquisition_is_dropped() {
+    let store = Rc::new(RefCell::new(MemoryStore::new([7; 16]).with_acquired_page(1)));
+    let mut first = Owner::of(&store);
+    let names = ["p", "q", "r"].map(|name| QueueName::new(name).expect("a name"));
+    for name in &names {
+        assert!(is_stored(first.call(Command::Put(Put::new(name, key("a"))))));
+    }
+    let mut second = Owner::begin(Shared::of(&store));
+    *second.store.holds_pages.borrow_mut() = true;
+    second.turn(Vec::new());
+    assert!(!second.shard.is_running(), "the second page is kept back");
+    second.set_validity(Validity::Lost);
+    second.turn(Vec::new());
+    assert!(second.shard.is_unowned());
+    second.shard.acquire(second.now);
+    // The page of the first acquisition comes before the reply to the second one.
+    *second.store.holds_pages.borrow_mut() = false;
+    second.turn(Vec::new());
+    assert!(second.shard.is_serving());
+    for name in names {
+        let found = second.call(Command::Get(Get { queue: name, key: key("a") }));
+        assert!(is_found(found));
+    }
+}
+
+#[test]
+fn the_last_answers_leave_before_the_shard_is_released() {
+    let mut owner = Owner::of(&store());
+    let put = Command::Put(Put::without_key(&queue()));
+    let answers = owner.turn(vec![Input::Call { call: CallId(1), command: put }, Input::Stop]);
+    assert_eq!(answers.len(), 1, "the put is durable, and its caller is told");
+    assert!(owner.shard.is_released());
+}
+
+#[test]
+fn a_stop_waits_while_the_ownership_is_in_doubt() {
+    let mut owner = Owner::of(&store());
+    owner.set_validity(Validity::InDoubt);
+    let put = Command::Put(Put::without_key(&queue()));
+    let inputs = vec![Input::Call { call: CallId(1), command: put }, Input::Stop];
+    assert!(owner.turn(inputs).is_empty() && !owner.shard.is_released());
+    owner.set_validity(Validity::Valid);
+    assert_eq!(owner.turn(Vec::new()).len(), 1);
+    assert!(owner.shard.is_released());
 }

@@ -196,7 +196,7 @@ impl World {
         for _ in 0..1_000 {
             let server = self.server.as_mut().expect("no faults any more");
             server.turn(self.clocks.now(), &mut self.inputs);
-            server.take_answers(|| self.clocks.now().mono_ns, &mut self.answers);
+            server.take_answers(&mut self.answers);
             if let Some((answered, answer)) = self.answers.pop() {
                 assert_eq!(answered, call, "no other call is open");
                 return Ok(answer);

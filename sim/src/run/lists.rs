@@ -131,7 +131,7 @@ impl World {
             }
             let Some(server) = &mut self.server else { return Ok(None) };
             server.turn(self.clocks.now(), &mut self.inputs);
-            server.take_answers(|| self.clocks.now().mono_ns, &mut self.answers);
+            server.take_answers(&mut self.answers);
             if self.disk.is_crashed() {
                 self.answers.clear();
                 self.crashed("died during a list")?;

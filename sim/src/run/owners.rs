@@ -1,11 +1,11 @@
 //! Owners of the shard: a node loses it to the other one, answers nothing any more, and takes it back later.
 
-use tickwheel_engine::{Input, Validity};
+use tickwheel_engine::{Answer, Input, Validity};
 use tickwheel_queue::Shard;
 
 use super::life::{Loaded, names_a_file, refused};
 use super::{Server, Step, World};
-use crate::oracle::{Call, CallId, Verb};
+use crate::oracle::{Call, CallId, Due, Mode, Verb, Violation};
 use crate::seat::Seat;
 use crate::words;
 
@@ -52,7 +52,7 @@ impl World {
         if self.owners.doubt.is_none() {
             self.trace.event(format_args!("the ownership is in doubt"));
             self.coverage.doubts += 1;
-            server.store().set_validity(Validity::Until { mono_ns: self.clocks.now().mono_ns });
+            server.store().set_validity(Validity::InDoubt);
             self.owners.doubt = Some(self.owners.rng.between(1, 10));
         }
     }
@@ -71,7 +71,7 @@ impl World {
             && let Some(server) = &self.server
         {
             self.trace.event(format_args!("the ownership is renewed"));
-            server.store().set_validity(Validity::Unbounded);
+            server.store().set_validity(Validity::Valid);
         }
     }
 
@@ -81,8 +81,7 @@ impl World {
         self.trace.event(format_args!("the shard gets another owner, {} calls open", self.open.len()));
         self.coverage.takeovers += 1;
         self.owners.doubt = None;
-        let now = self.clocks.now();
-        server.store().set_validity(Validity::Until { mono_ns: now.mono_ns });
+        server.store().set_validity(Validity::InDoubt);
         self.forget_clients();
         self.oracle.crashed()?;
         self.clocks.restart();
@@ -91,8 +90,9 @@ impl World {
             Some(mut former) => {
                 // By now it knows that it lost the shard.
                 former.store().set_validity(Validity::Lost);
-                self.turn_former(&mut former, Vec::new())?;
-                former.store().set_validity(Validity::Unbounded);
+                let answers = self.turn_former(&mut former, Vec::new())?;
+                self.judge_former(None, answers)?;
+                former.store().set_validity(Validity::Valid);
                 former.acquire(self.clocks.now());
                 former
             }
@@ -120,44 +120,64 @@ impl World {
         if self.owners.rng.chance(5) {
             former.store().set_validity(Validity::Lost);
         }
-        let inputs = if former.is_serving() { self.former_call() } else { None };
-        let (call, inputs) = inputs.map_or((None, Vec::new()), |(call, input)| (Some(call), vec![input]));
-        let answers = self.turn_former(&mut former, inputs)?;
+        let call = if former.is_serving() { Some(self.former_call()) } else { None };
+        let input = call.as_ref().map(|(id, call)| {
+            let command = words::command(call);
+            Input::Call { call: tickwheel_engine::CallId(id.0), command }
+        });
+        let answers = self.turn_former(&mut former, input.into_iter().collect())?;
         self.owners.former = Some(former);
         if self.disk.is_crashed() {
             return self.crashed("died at a disk call of the former owner");
         }
-        let Some((id, call)) = call else { return Ok(()) };
-        if let Some(answer) = answers {
-            // The oracle says whether the answer is still right.
-            self.trace.event(format_args!("the former owner answers {call:?}"));
-            self.oracle.called(id, call.clone());
-            self.oracle.answered(id, words::answer(&call, answer))?;
+        self.judge_former(call, answers)
+    }
+
+    /// Judges the answers of a former owner. The oracle says whether a task is still as a get shows it. Anything else it must not say at
+    /// all: its caller was told that the outcome is unknown, and a delivery may be another worker's by now.
+    fn judge_former(&mut self, call: Option<(CallId, Call)>, answers: Vec<(CallId, Answer)>) -> Step {
+        for (answered, answer) in answers {
+            self.trace.event(format_args!("the former owner answers {answered:?}: {answer:?}"));
+            match &call {
+                Some((id, call)) if *id == answered && matches!(call.verb, Verb::Get) => {
+                    self.oracle.called(answered, call.clone());
+                    self.oracle.answered(answered, words::answer(call, answer))?;
+                }
+                _ => {
+                    let what = format!("a former owner of the shard answered {answer:?}");
+                    return Err(Violation { promise: "ownership", what, story: Vec::new() });
+                }
+            }
         }
         Ok(())
     }
 
-    /// A get or an empty-handed lease: calls that need no commit, so nothing but the end of the ownership holds their answers back.
-    fn former_call(&mut self) -> Option<((CallId, Call), Input)> {
+    /// A get or a lease, which need no commit, so nothing but the end of the ownership holds their answers back; or a put.
+    fn former_call(&mut self) -> (CallId, Call) {
         let (queues, keys) = (self.workload.queues(), self.workload.keys());
         let queue = queues[self.owners.rng.index(queues.len())].clone();
-        let key = keys[self.owners.rng.index(keys.len())].clone();
+        let key = Some(keys[self.owners.rng.index(keys.len())].clone());
         self.next_call += 1;
-        let id = CallId(self.next_call);
-        let call = Call { queue, key: Some(key), verb: Verb::Get };
-        let command = words::command(&call);
-        Some(((id, call), Input::Call { call: tickwheel_engine::CallId(id.0), command }))
+        let call = match self.owners.rng.below(10) {
+            0..7 => Call { queue, key, verb: Verb::Get },
+            7..9 => Call { queue, key: None, verb: Verb::Lease { max: 3, lease_ms: 1_000 } },
+            _ => {
+                let (due, mode) = (Some(Due::In(0)), Mode::Upsert);
+                Call { queue, key, verb: Verb::Put { due, payload: 7, mode, if_match: None, revoke: false } }
+            }
+        };
+        (CallId(self.next_call), call)
     }
 
-    /// Runs a turn of the former owner. Returns the answer that it gave.
+    /// Runs a turn of the former owner. Returns the answers that it gave.
     fn turn_former(
         &mut self,
         former: &mut Server,
         mut inputs: Vec<Input>,
-    ) -> Result<Option<tickwheel_engine::Answer>, crate::oracle::Violation> {
+    ) -> Result<Vec<(CallId, Answer)>, Violation> {
         let mut answers = Vec::new();
         self.turn_of(former, &mut inputs, &mut answers)?;
-        Ok(answers.pop().map(|(_, answer)| answer))
+        Ok(answers.into_iter().map(|(call, answer)| (CallId(call.0), answer)).collect())
     }
 
     pub(super) fn node(&mut self, seat: Seat) -> Server {

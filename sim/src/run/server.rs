@@ -53,7 +53,7 @@ impl World {
     ) -> Step {
         self.disk.allow_changes(Some(CHANGES_OF_TURN_MAX));
         server.turn(self.clocks.now(), inputs);
-        server.take_answers(|| self.clocks.now().mono_ns, answers);
+        server.take_answers(answers);
         if self.disk.has_no_changes_left() {
             return Err(self.hang("a turn does not end"));
         }
@@ -99,7 +99,7 @@ impl World {
         self.switch.set(true);
         if let Some(server) = &mut self.server {
             server.turn(self.clocks.now(), &mut self.inputs);
-            server.take_answers(|| self.clocks.now().mono_ns, &mut self.answers);
+            server.take_answers(&mut self.answers);
         }
         let answer = self.answers.pop().map(|(_, answer)| answer);
         let promise = match &answer {

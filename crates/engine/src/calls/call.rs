@@ -12,7 +12,7 @@ use crate::job::{ChangeJob, JobError, JobValue};
 use crate::queue_view::{QueuePage, QueueView};
 use crate::wheel::WheelView;
 
-/// One kind of question to an engine, with the types of its answer and its error.
+/// One kind of command, with the types of its answer and its error.
 ///
 /// ```
 /// use tickwheel_engine::{Ack, Answer, Call, Cancel, TokenAnswer};
@@ -27,15 +27,16 @@ pub trait Call: Sized {
     /// Why there is none. Each error can say that the engine is unavailable.
     type Error: From<Unavailable>;
 
-    /// The command that asks it.
+    /// The command.
     fn command(self) -> Command;
 
-    /// The result in an answer; `None`: the answer is to another kind of question.
+    /// The result in an answer; `None`: the answer is to another kind of command.
     fn open(answer: Answer) -> Option<Result<Self::Answer, Self::Error>>;
 }
 
-/// From one table: [`Command`], [`Answer`], what is said when the engine is unavailable, and a [`Call`] for each kind. What `reads` is
-/// answered after the store has failed, too. What `changes` or `counts` is refused then.
+/// Makes from one table: [`Command`], [`Answer`], the answer when the engine is unavailable, and a [`Call`] for each kind. The first word
+/// of a line says what happens after the store has failed. What `reads` is answered. What `changes` is refused, and so is what `counts`,
+/// because the store has to be asked. `may_change` depends on the command.
 macro_rules! calls {
     ($($(#[$doc:meta])* $kind:ident $name:ident($call:ty) -> $answer:ty, $error:ty;)*) => {
         /// One request of a caller. The answer to each is the [`Answer`] of the same name.
@@ -48,7 +49,7 @@ macro_rules! calls {
         #[derive(Clone, PartialEq, Eq, Debug)]
         pub enum Answer {
             $(
-                /// The answer to this:
+                /// The answer to the command of this name:
                 $(#[$doc])*
                 $name(Result<$answer, $error>),
             )*

@@ -1,6 +1,5 @@
 //! The leases that run: who has what, and page by page for those who ask.
 
-use core::cmp::Ordering;
 use core::ops::Bound;
 use std::sync::Arc;
 
@@ -46,14 +45,8 @@ impl Engine {
         let ListLeases { queue, worker, after, max } = list;
         let mut page = LeasePage::default();
         let shard = self.ownership.shard.number();
-        let behind = match after {
-            None => Bound::Unbounded,
-            Some(after) => match after.shard.cmp(&shard) {
-                Ordering::Less => Bound::Unbounded,
-                Ordering::Equal => Bound::Excluded(after.no),
-                // The list is past this shard.
-                Ordering::Greater => return Ok(page),
-            },
+        let Some(behind) = after.map_or(Some(Bound::Unbounded), |after| after.behind_in(shard)) else {
+            return Ok(page);
         };
         let mut behind = self.leases.range((behind, Bound::Unbounded));
         let mut last = None;

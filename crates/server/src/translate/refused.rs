@@ -1,6 +1,6 @@
 //! Translates refusals of the queue into problems.
 
-use tickwheel_api::{BadRequest, CancelOutcome, Problem};
+use tickwheel_api::{BadRequest, CancelOutcome, Problem, ProblemKind};
 use tickwheel_queue as queue;
 use tickwheel_queue::{Key, QueueName, Seq};
 
@@ -163,7 +163,9 @@ impl From<queue::Unavailable> for Refusal {
 pub(crate) fn unavailable(why: &queue::Unavailable) -> Problem {
     match why {
         queue::Unavailable::Closed => Problem::stopping(),
-        queue::Unavailable::Unowned => Problem::busy(why.to_string(), 1),
+        queue::Unavailable::Unowned => {
+            Problem::new(ProblemKind::Starting, why.to_string()).with_hint("try again").with_retry_after_s(1)
+        }
         queue::Unavailable::ReadOnly { why } => Problem::read_only(why),
         queue::Unavailable::Indeterminate { why } => Problem::indeterminate(why),
         queue::Unavailable::Full { needed, room } => Problem::storage_full(*needed, *room),

@@ -95,8 +95,8 @@ impl From<Unavailable> for CommandError {
         match why {
             Unavailable::Closed => Self::End(End::Stop),
             Unavailable::Full { .. } | Unavailable::ReadOnly { .. } => Self::Answer(Reply::OutOfMemory),
-            // The command may have been carried out or not, and the protocol has no word for that.
-            _ => Self::Answer(Reply::InternalError),
+            // The protocol has no word for these: the command had no effect and can be sent again; or it may have had its effect.
+            Unavailable::Unowned | Unavailable::Indeterminate { .. } => Self::Answer(Reply::InternalError),
         }
     }
 }
