@@ -34,7 +34,7 @@ pub enum Act {
     Run,
     /// Take it to work on, unless a worker has it: also if it is not due or was given up, and whatever its queue holds up.
     Lease {
-        /// As in [`Lease`].
+        /// As in [`Lease`](crate::Lease).
         lease_ms: Option<u64>,
     },
 }

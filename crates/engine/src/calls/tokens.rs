@@ -54,7 +54,7 @@ pub struct Extend {
     pub queue: QueueName,
     /// The leases.
     pub tokens: Vec<Token>,
-    /// They end so many milliseconds from now. `None`: as each task says, else as its queue's settings say, else [`LEASE_MS_DEFAULT`].
+    /// They end so many milliseconds from now. `None`: as each task says, else as its queue's settings say, else [`LEASE_MS_DEFAULT`](crate::LEASE_MS_DEFAULT).
     pub lease_ms: Option<u64>,
 }
 
