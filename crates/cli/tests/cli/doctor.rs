@@ -114,9 +114,13 @@ fn a_copy_is_made_and_made_a_directory_again() {
     assert!(foreign.code == 1 && foreign.err.contains("`notes`"), "{}", foreign.err);
 }
 
+fn present_format() -> u8 {
+    u8::try_from(tickwheel_queue::FORMAT).expect("formats are few")
+}
+
 /// A directory of an earlier or of a later format, copied from those that the store keeps for its tests.
 pub(crate) fn of_format(format: u8, to: &Path) {
-    let known = format.min(5);
+    let known = format.min(present_format());
     let from = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../store/tests/golden/format-{known}"));
     std::fs::create_dir_all(to.join("shard-0000")).expect("made");
     for entry in std::fs::read_dir(from.join("shard-0000")).expect("a golden directory") {
@@ -141,16 +145,20 @@ fn an_upgrade_is_announced() {
     let seen = run(&["doctor", text(&data), "-o", "table"]);
     assert_eq!(seen.code, 0, "{}", seen.out);
     assert!(seen.out.contains("format        4, real clock\n"), "{}", seen.out);
-    assert!(seen.out.contains("changes the directory to format 6\n"), "{}", seen.out);
+    assert!(
+        seen.out.contains(&format!("changes the directory to format {}\n", present_format())),
+        "{}",
+        seen.out
+    );
     assert!(seen.out.contains("-> back it up before the start"), "{}", seen.out);
     let upgrade = |told: &str| {
         let line: serde_json::Value = serde_json::from_str(told).expect("one object");
         (line["format"].as_u64(), line["upgrades_to"].as_u64())
     };
-    assert_eq!(upgrade(&run(&["doctor", text(&data)]).out), (Some(4), Some(6)));
+    assert_eq!(upgrade(&run(&["doctor", text(&data)]).out), (Some(4), Some(present_format().into())));
     let server = Server::start(&["--data", text(&data), "--listen", "127.0.0.1:0"]);
     assert!(server.stop(Signal::TERM).success());
-    assert_eq!(upgrade(&run(&["doctor", text(&data)]).out), (Some(6), None));
+    assert_eq!(upgrade(&run(&["doctor", text(&data)]).out), (Some(present_format().into()), None));
     let seen = run(&["doctor", text(&data), "-o", "table"]);
     assert!(!seen.out.contains("upgrade"), "{}", seen.out);
 }
@@ -160,7 +168,8 @@ fn an_upgrade_is_announced() {
 fn a_directory_of_a_newer_version_is_refused_untouched() {
     let place = tempfile::tempdir().expect("a temporary directory");
     let data = place.path().join("data");
-    of_format(6, &data);
+    let (present, newer) = (present_format(), present_format() + 1);
+    of_format(newer, &data);
     let files = || {
         let mut files = std::collections::BTreeMap::new();
         for folder in [data.clone(), data.join("shard-0000")] {
@@ -176,11 +185,12 @@ fn a_directory_of_a_newer_version_is_refused_untouched() {
     let before = files();
     let started = run(&["serve", "--data", text(&data), "--listen", "127.0.0.1:0"]);
     assert_eq!(started.code, 1, "{}", started.err);
-    assert!(started.err.contains("format 6") && started.err.contains("up to 5"), "{}", started.err);
+    let (found, up_to) = (format!("format {newer}"), format!("up to {present}"));
+    assert!(started.err.contains(&found) && started.err.contains(&up_to), "{}", started.err);
     let seen = run(&["doctor", text(&data), "-o", "table"]);
     assert_eq!(seen.code, 1, "{}", seen.out);
     assert!(
-        seen.out.contains("format 6") && seen.out.contains("-> use the version that wrote it"),
+        seen.out.contains(&found) && seen.out.contains("-> use the version that wrote it"),
         "{}",
         seen.out
     );
