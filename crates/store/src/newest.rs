@@ -30,6 +30,7 @@
 //! - *A file of a version that named no file before it.* The chain ends there. The opening that brings this version notes a file whose header
 //!   names the last one with frames.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::checksum::{Seeds, Use};
@@ -39,11 +40,28 @@ use crate::io::{Call, run_calls};
 use crate::layout::{
     HEADER_BYTES, Header, SHARD, can_rise, header, newest_file, newest_file_unfinished, read_header,
 };
-use crate::log::LogUse;
+use crate::log::{LogHeader, LogUse};
 use crate::meta::Meta;
 
 const MAGIC: [u8; 8] = *b"TWNEWEST";
 const FORMAT: u32 = 1;
+
+/// The generations of the file that the note names, and of the files before it by the chain of the headers. All bytes of each were durable
+/// when the note named it. A file that was made ready and given up is not among them.
+pub(crate) fn generations(
+    newest: Option<Newest>,
+    headers: impl Iterator<Item = LogHeader> + Clone,
+) -> BTreeSet<u64> {
+    let mut generations = BTreeSet::new();
+    let mut next = newest.and_then(|newest| newest.file);
+    while let Some(file) = next
+        && generations.insert(file.generation)
+    {
+        let header = headers.clone().find(|header| header.generation == file.generation);
+        next = header.and_then(|header| header.before);
+    }
+    generations
+}
 
 /// The newest log file that may have frames.
 ///

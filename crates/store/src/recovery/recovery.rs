@@ -107,13 +107,14 @@ pub(crate) fn recover<D: Disk>(
         torn: None,
     };
 
+    // The note names a file when all its bytes are durable. So one that is shorter has lost its end, also if no frame is left.
+    let noted = newest::generations(newest, found.logs.iter().filter_map(|file| file.header));
     let (mut used, mut idle) = (Vec::new(), Vec::new());
     for file in found.logs {
         let is_needed = |header: &LogHeader| header.generation >= base.generation;
-        // The note names a file when all its bytes are durable. So a file that is shorter has lost its end, also if no frame is left.
-        let noted = newest.and_then(|newest| newest.file).map_or(0, |noted| noted.generation);
-        let is_cut =
-            |header: &LogHeader| file.cut_short || file.len < header.len && header.generation <= noted;
+        let is_cut = |header: &LogHeader| {
+            file.cut_short || file.len < header.len && noted.contains(&header.generation)
+        };
         if let Some(header) = file.header.filter(|header| is_cut(header) && is_needed(header)) {
             let what = format!("the file ends here, and it had {} bytes", header.len);
             return Err(OpenError::corrupt(&*file.name, file.len, what));

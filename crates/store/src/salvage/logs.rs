@@ -11,7 +11,7 @@ use crate::log::{
     END_MARK_BYTES, FRAMES_AT, FrameHead, HEAD_BYTES, LogHeader, LogUse, frame_bytes, next_frame,
     read_log_header,
 };
-use crate::newest::Newest;
+use crate::newest::{self, Newest};
 
 /// A log file as it was found.
 pub(super) struct LogFile {
@@ -326,7 +326,8 @@ fn end_of(
         .filter(|index| files[*index].generation <= noted)
         .filter(|index| before.is_none_or(|(file, _)| files[*index].generation > files[file].generation));
     // All bytes of a file were durable when the note named it, so one that is shorter has lost its end.
-    let is_noted = |file: &LogFile| newest.is_some() && file.generation <= noted;
+    let generations = newest::generations(newest, files.iter().filter_map(|file| file.header));
+    let is_noted = |file: &LogFile| generations.contains(&file.generation);
     let lost = |file: &LogFile| file.rest.or_else(|| file.lost_end().filter(|_| is_noted(file)));
     let mut last_files = before.map(|(file, _)| file).into_iter().chain(later);
     let place = last_files.find_map(|index| lost(&files[index]).map(|(from, to)| (index, from, Some(to))));
