@@ -30,7 +30,6 @@
 //! - *A file of a version that named no file before it.* The chain ends there. The opening that brings this version notes a file whose header
 //!   names the last one with frames.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::checksum::{Seeds, Use};
@@ -40,27 +39,24 @@ use crate::io::{Call, run_calls};
 use crate::layout::{
     HEADER_BYTES, Header, SHARD, can_rise, header, newest_file, newest_file_unfinished, read_header,
 };
-use crate::log::{LogHeader, LogUse};
+use crate::log::LogUse;
 use crate::meta::Meta;
 
 const MAGIC: [u8; 8] = *b"TWNEWEST";
 const FORMAT: u32 = 1;
 
-/// The generations of the file that the note names, and of the files before it by the chain of the headers. All bytes of each were durable
-/// when the note named it. A file that was made ready and given up is not among them.
-pub(crate) fn generations(
-    newest: Option<Newest>,
-    headers: impl Iterator<Item = LogHeader> + Clone,
-) -> BTreeSet<u64> {
-    let mut generations = BTreeSet::new();
-    let mut next = newest.and_then(|newest| newest.file);
-    while let Some(file) = next
-        && generations.insert(file.generation)
-    {
-        let header = headers.clone().find(|header| header.generation == file.generation);
-        next = header.and_then(|header| header.before);
-    }
-    generations
+/// The generations of this file and of the files before it, by the chain of the headers. `before` tells of a generation which file its header
+/// names; `None`: the file is not there, and the walk ends before it.
+pub(crate) fn back_from(
+    file: Option<LogUse>,
+    before: impl Fn(u64) -> Option<Option<LogUse>>,
+) -> impl Iterator<Item = u64> {
+    let step = move |generation: u64| before(generation).map(|before| (generation, before));
+    let first = file.and_then(|file| step(file.generation));
+    std::iter::successors(first, move |(generation, before)| {
+        before.filter(|before| before.generation < *generation).and_then(|before| step(before.generation))
+    })
+    .map(|(generation, _)| generation)
 }
 
 /// The newest log file that may have frames.

@@ -173,34 +173,19 @@ impl End {
         out.extend_from_slice(&state.to_bytes());
     }
 
-    pub(super) fn read(content: &[u8]) -> Result<Self, DecodeError> {
+    /// The end in a block of this kind.
+    pub(super) fn read(kind: BlockKind, content: &[u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(content);
-        let end = Self::read_counts(&mut reader)?;
-        Ok(Self { sum: reader.number()?, state: state(&mut reader)?, ..end })
-    }
-
-    /// The end of a checkpoint before format 6 of the directory.
-    pub(super) fn read_before(content: &[u8]) -> Result<Self, DecodeError> {
-        let mut reader = Reader::new(content);
-        let end = Self::read_counts(&mut reader)?;
-        let ids_reserved = reader.varint()?;
-        let end =
-            Self { sum: reader.number()?, state: state_before_format_6(ids_reserved, &mut reader)?, ..end };
+        let (segments, ended, last_frame) = (reader.varint()?, reader.varint()?, reader.varint()?);
+        let ms = reader.number::<i64>()?;
+        let wall = Timestamp::from_ms(ms).ok_or_else(|| reader.error("an instant before 1970"))?;
+        let ids_before = if kind == BlockKind::EndBefore { Some(reader.varint()?) } else { None };
+        let sum = reader.number()?;
+        let state = match ids_before {
+            Some(ids) => state_before_format_6(ids, &mut reader)?,
+            None => state(&mut reader)?,
+        };
+        let end = Self { segments, ended, last_frame, wall, state, sum };
         if reader.is_empty() { Ok(end) } else { Err(reader.error("bytes behind the end")) }
-    }
-
-    /// The numbers with which every end begins.
-    fn read_counts(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        Ok(Self {
-            segments: reader.varint()?,
-            ended: reader.varint()?,
-            last_frame: reader.varint()?,
-            wall: {
-                let ms = reader.number::<i64>()?;
-                Timestamp::from_ms(ms).ok_or_else(|| reader.error("an instant before 1970"))?
-            },
-            state: EngineState::default(),
-            sum: 0,
-        })
     }
 }

@@ -108,8 +108,7 @@ impl Pieces {
                 return read == content.len();
             }
             BlockKind::End | BlockKind::EndBefore => {
-                let read = if kind == BlockKind::End { End::read } else { End::read_before };
-                let Ok(end) = read(content) else { return false };
+                let Ok(end) = End::read(kind, content) else { return false };
                 let End { last_frame, wall, state, ended, .. } = end;
                 self.end = Some(PiecesEnd { last_frame, wall, state, ended });
             }

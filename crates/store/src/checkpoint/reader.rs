@@ -120,8 +120,7 @@ fn read<D: Disk>(disk: &mut D, file: &str, number: u64, seeds: &Seeds) -> Result
             })
             .map_err(decoded)?,
             BlockKind::End | BlockKind::EndBefore => {
-                let read = if kind == BlockKind::End { End::read } else { End::read_before };
-                let end = read(content).map_err(decoded)?;
+                let end = End::read(kind, content).map_err(decoded)?;
                 if (end.segments, end.ended, end.sum) != (segments.len() as u64, ended.len() as u64, sum) {
                     return Err(damaged(offset, "its end does not match what is before it"));
                 }

@@ -8,7 +8,7 @@ use crate::checkpoint::Damage;
 use crate::error::OpenError;
 use crate::layout::{SHARD, log_file};
 use crate::log::LogUse;
-use crate::newest::Newest;
+use crate::newest::{self, Newest};
 
 /// The log files that were found, each with the one before it. `newest.rs` says why a file of the chain is never missing in a whole directory.
 #[derive(Debug)]
@@ -57,11 +57,8 @@ impl Chain {
 
     /// The generations of the chain from this file back.
     pub(super) fn back_from(&self, file: Option<LogUse>) -> Vec<u64> {
-        let known = |file: LogUse| self.files.get(&file.generation).map(|(_, before)| (file, *before));
-        let step =
-            |wanted: Option<LogUse>| wanted.filter(|file| file.generation >= self.floor).and_then(known);
-        let walk = std::iter::successors(step(file), |(_, before)| step(*before));
-        walk.map(|(file, _)| file.generation).collect()
+        let known = |generation| self.files.get(&generation).map(|(_, before)| *before);
+        newest::back_from(file, |generation| known(generation).filter(|_| generation >= self.floor)).collect()
     }
 
     fn missing(&self, wanted: LogUse, after: Option<&Arc<str>>, damage: Option<&Damage>) -> OpenError {

@@ -108,7 +108,7 @@ pub(crate) fn recover<D: Disk>(
     };
 
     // The note names a file when all its bytes are durable. So one that is shorter has lost its end, also if no frame is left.
-    let noted = newest::generations(newest, found.logs.iter().filter_map(|file| file.header));
+    let noted = chain.back_from(newest.and_then(|newest| newest.file));
     let (mut used, mut idle) = (Vec::new(), Vec::new());
     for file in found.logs {
         let is_needed = |header: &LogHeader| header.generation >= base.generation;

@@ -326,8 +326,10 @@ fn end_of(
         .filter(|index| files[*index].generation <= noted)
         .filter(|index| before.is_none_or(|(file, _)| files[*index].generation > files[file].generation));
     // All bytes of a file were durable when the note named it, so one that is shorter has lost its end.
-    let generations = newest::generations(newest, files.iter().filter_map(|file| file.header));
-    let is_noted = |file: &LogFile| generations.contains(&file.generation);
+    let header = |generation| files.iter().find(|file| file.generation == generation)?.header;
+    let chain = newest::back_from(newest.and_then(|newest| newest.file), |file| Some(header(file)?.before));
+    let chain: Vec<u64> = chain.collect();
+    let is_noted = |file: &LogFile| chain.contains(&file.generation);
     let lost = |file: &LogFile| file.rest.or_else(|| file.lost_end().filter(|_| is_noted(file)));
     let mut last_files = before.map(|(file, _)| file).into_iter().chain(later);
     let place = last_files.find_map(|index| lost(&files[index]).map(|(from, to)| (index, from, Some(to))));

@@ -10,8 +10,8 @@ use crate::acquired;
 use crate::history::HistoryLimits;
 use crate::rules::Rules;
 use tickwheel_engine::{
-    AcquiredCursor, AcquiredPage, Census, Ended, EngineState, Filter, Found, Page, Place, Population,
-    QueueName, Rule, RuleEffect, RuleName, Seq, Task, TaskEffect, Timestamp, Wanted,
+    AcquiredCursor, AcquiredPage, Census, Ended, EngineState, Filter, Found, Page, Place, QueueName, Rule,
+    RuleEffect, RuleName, Seq, Task, TaskEffect, Timestamp, Wanted,
 };
 
 /// A part of a census ends once it has looked at so many tasks: a millisecond or two.
@@ -113,12 +113,6 @@ impl Table {
     #[must_use]
     pub fn get(&self, id: u64) -> Option<&Arc<Task>> {
         self.records.get(id)
-    }
-
-    /// How many tasks each queue has that has any, in the order of the queues' names.
-    #[must_use]
-    pub fn populations(&self) -> Vec<(QueueName, Population)> {
-        self.index.queues.iter().map(|(name, queue)| (name.clone(), queue.population())).collect()
     }
 
     /// A page of what a new owner has to know.
