@@ -442,19 +442,15 @@ pub(crate) fn patch_line(key: &Key, task: &queue::TaskView) -> api::BatchResult 
 
 /// The line of a batch for a cancel. It has the outcome, even where a single call would get a problem.
 pub(crate) fn cancel_line(
-    queue: &QueueName,
     key: &Key,
     version: Option<Seq>,
     ended: Result<queue::Cancelled, queue::CancelError>,
 ) -> api::BatchResult {
     let outcome = match ended {
         Ok(ended) => cancel_outcome(ended),
-        Err(error) => match cancel_refusal(&error) {
-            Some(outcome) => outcome,
-            None => {
-                let problem = cancel_refused(&error, queue, key, version);
-                return api::BatchResult::problem(Some(key.as_str().to_owned()), problem);
-            }
+        Err(error) => match cancel_refusal(&error, version) {
+            Ok(outcome) => outcome,
+            Err(problem) => return api::BatchResult::problem(Some(key.as_str().to_owned()), *problem),
         },
     };
     api::BatchResult::cancel(key.as_str(), outcome)

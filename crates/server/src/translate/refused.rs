@@ -109,23 +109,23 @@ pub(crate) fn cancel_refused(
     key: &Key,
     version: Option<Seq>,
 ) -> Problem {
-    let outcome = match error {
-        queue::CancelError::NotFound => CancelOutcome::NotFound,
-        queue::CancelError::Done => CancelOutcome::Done,
-        queue::CancelError::Leased => CancelOutcome::Leased,
-        queue::CancelError::VersionMismatch { current } => return version_mismatch(version, *current),
-        queue::CancelError::Unavailable(why) => return unavailable(why),
-    };
-    Problem::cancel(outcome, queue.as_str(), key.as_str())
+    match cancel_refusal(error, version) {
+        Ok(outcome) => Problem::cancel(outcome, queue.as_str(), key.as_str()),
+        Err(problem) => *problem,
+    }
 }
 
-/// The definite outcome in a refusal, if there is one.
-pub(super) fn cancel_refusal(error: &queue::CancelError) -> Option<CancelOutcome> {
+/// The definite outcome in a refusal, or the problem that there is none.
+pub(super) fn cancel_refusal(
+    error: &queue::CancelError,
+    version: Option<Seq>,
+) -> Result<CancelOutcome, Box<Problem>> {
     match error {
-        queue::CancelError::NotFound => Some(CancelOutcome::NotFound),
-        queue::CancelError::Done => Some(CancelOutcome::Done),
-        queue::CancelError::Leased => Some(CancelOutcome::Leased),
-        queue::CancelError::VersionMismatch { .. } | queue::CancelError::Unavailable(_) => None,
+        queue::CancelError::NotFound => Ok(CancelOutcome::NotFound),
+        queue::CancelError::Done => Ok(CancelOutcome::Done),
+        queue::CancelError::Leased => Ok(CancelOutcome::Leased),
+        queue::CancelError::VersionMismatch { current } => Err(version_mismatch(version, *current).into()),
+        queue::CancelError::Unavailable(why) => Err(unavailable(why).into()),
     }
 }
 

@@ -202,7 +202,7 @@ impl Batch {
                     Ok(ended) => ended,
                     Err(refusal) => return settle(&key, refusal),
                 };
-                Box::pin(async move { translate::cancel_line(&name, &key, version, ended.await) })
+                Box::pin(async move { translate::cancel_line(&key, version, ended.await) })
             }
         }
     }
