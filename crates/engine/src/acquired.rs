@@ -1,4 +1,4 @@
-//! What a new owner of a shard is told, page by page.
+//! The pages that a new owner of a shard reads first.
 
 use std::sync::Arc;
 

@@ -106,7 +106,7 @@ impl Task {
         self.extra.as_ref().and_then(|extra| extra.retry)
     }
 
-    /// What its put was traced by.
+    /// The trace context of its put.
     #[must_use]
     pub fn trace(&self) -> Option<&Arc<str>> {
         self.extra.as_ref().and_then(|extra| extra.trace.as_ref())

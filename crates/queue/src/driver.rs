@@ -163,8 +163,8 @@ impl<S: QueueStore> Driver<S> {
                 self.replies.clear();
                 self.waits.clear();
                 self.unowned_since = Some(now);
-                let wall_and_mono = self.lock_time().now();
-                self.shard.acquire(wall_and_mono);
+                let time = self.lock_time().now();
+                self.shard.acquire(time);
             }
         } else if self.unowned_since.is_some() && self.shard.is_serving() {
             self.unowned_since = None;

@@ -1,11 +1,12 @@
 //! Owners of the shard: a node loses it to the other one, answers nothing any more, and takes it back later.
 
-use tickwheel_engine::{Answer, Input, Validity};
+use tickwheel_engine::{Answer, Input, ShardId, Validity};
 use tickwheel_queue::Shard;
 
 use super::life::{Loaded, names_a_file, refused};
 use super::{Server, Step, World};
 use crate::oracle::{Call, CallId, Due, Mode, Verb, Violation};
+use crate::rng::Rng;
 use crate::seat::Seat;
 use crate::words;
 
@@ -13,7 +14,7 @@ use crate::words;
 #[derive(Debug)]
 pub(super) struct Owners {
     /// Draws for owners, so that the rest of a run is the same without them.
-    rng: crate::rng::Rng,
+    rng: Rng,
     /// The node that owned the shard before. It may not know yet that it lost it.
     former: Option<Server>,
     /// Steps until the ownership of the server is renewed. Until then it answers nothing.
@@ -21,7 +22,7 @@ pub(super) struct Owners {
 }
 
 impl Owners {
-    pub(super) fn new(rng: crate::rng::Rng) -> Self {
+    pub(super) fn new(rng: Rng) -> Self {
         Self { rng, former: None, doubt: None }
     }
 
@@ -182,6 +183,6 @@ impl World {
 
     pub(super) fn node(&mut self, seat: Seat) -> Server {
         let config = self.engine_config();
-        Shard::new(tickwheel_engine::ShardId::ONLY, seat, config, self.clocks.now())
+        Shard::new(ShardId::ONLY, seat, config, self.clocks.now())
     }
 }

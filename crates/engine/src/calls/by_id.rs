@@ -13,7 +13,7 @@ use crate::time::Seq;
 pub struct ById {
     /// The id.
     pub id: u64,
-    /// What to do.
+    /// The action.
     pub act: Act,
     /// Only if the name of its queue begins with this; else there is no such task.
     pub within: Option<Arc<str>>,
@@ -23,7 +23,7 @@ pub struct ById {
     pub worker: Option<Arc<str>>,
 }
 
-/// What to do to a task that is known by its id.
+/// An action on a task that its id names.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum Act {
     /// Look at it.
@@ -42,11 +42,11 @@ pub enum Act {
 /// Something was done to a task that is known by its id.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Acted {
-    /// It stands like this now.
+    /// The task as it is now.
     Task(Box<TaskView>),
     /// No delivery of it starts from now on.
     Cancelled,
-    /// It is in the caller's hands.
+    /// The caller has leased the task.
     Leased(Box<Leased>),
 }
 
@@ -59,7 +59,7 @@ pub enum ByIdError {
     /// A worker has the task.
     #[error("the task is leased")]
     Leased,
-    /// It is ready: there is nothing to be done so that it runs.
+    /// The task is ready already, so nothing has to be done.
     #[error("the task is ready")]
     Ready,
     /// The task is dead, and its key belongs to a live one by now.

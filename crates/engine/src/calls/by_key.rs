@@ -11,7 +11,7 @@ pub struct ByKey {
     pub queue: QueueName,
     /// The key.
     pub key: Key,
-    /// What to do.
+    /// The action.
     pub act: KeyAct,
     /// Only if the task has this version.
     pub if_version: Option<Seq>,

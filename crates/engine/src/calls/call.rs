@@ -34,9 +34,10 @@ pub trait Call: Sized {
     fn open(answer: Answer) -> Option<Result<Self::Answer, Self::Error>>;
 }
 
-/// Makes from one table: [`Command`], [`Answer`], the answer when the engine is unavailable, and a [`Call`] for each kind. The first word
-/// of a line says what happens after the store has failed. What `reads` is answered. What `changes` is refused, and so is what `counts`,
-/// because the store has to be asked. `may_change` depends on the command.
+/// Makes from one table: [`Command`], [`Answer`], the answer when the engine is unavailable, and a [`Call`] for each kind.
+///
+/// The first word of a line decides about a command after the store has failed. A command that `reads` is answered. One that `changes` or
+/// `counts` is refused, because both need the store. With `may_change` it depends on the command.
 macro_rules! calls {
     ($($(#[$doc:meta])* $kind:ident $name:ident($call:ty) -> $answer:ty, $error:ty;)*) => {
         /// One request of a caller. The answer to each is the [`Answer`] of the same name.

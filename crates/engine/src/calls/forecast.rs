@@ -16,7 +16,7 @@ pub struct Forecast {
     pub grid: Grid,
 }
 
-/// A forecast has at most so many buckets: a week by the minute, and the one that has begun.
+/// The largest number of buckets of a forecast: one for each minute of a week, and the one that has begun.
 pub const FORECAST_BUCKETS_MAX: usize = 10_081;
 
 /// How many tasks fall due when.

@@ -14,7 +14,7 @@ use crate::token::Token;
 pub struct Lease {
     /// The queues: what is first in the order over all of them that hand anything out goes first.
     pub queues: Arc<[QueueName]>,
-    /// At most so many. Of several queues there may be fewer, though more are ready.
+    /// The largest number of tasks in the answer. With several queues, the answer may have fewer although more are ready.
     pub max: usize,
     /// For how long, milliseconds. `None`: as the task says, else as its queue's settings say, else [`LEASE_MS_DEFAULT`].
     pub lease_ms: Option<u64>,
@@ -40,7 +40,7 @@ impl Lease {
         Self { queues: queues.into(), max: 1, lease_ms: None, wait: false, worker: None }
     }
 
-    /// At most so many tasks.
+    /// Sets the largest number of tasks in the answer.
     #[must_use]
     pub fn max(self, max: usize) -> Self {
         Self { max, ..self }
@@ -81,7 +81,7 @@ pub struct Leased {
     pub priority: u32,
     /// The group it is in.
     pub group: Option<Group>,
-    /// What its put was traced by.
+    /// The trace context of its put.
     pub trace: Option<Arc<str>>,
     /// Which instant of its timeline this is, from 0.
     pub step: usize,

@@ -48,7 +48,7 @@ pub struct ListSchedules {
     pub queue: QueueName,
     /// Those behind this one.
     pub after: Option<ScheduleName>,
-    /// At most so many.
+    /// The largest number of schedules in the answer.
     pub max: usize,
 }
 

@@ -60,7 +60,7 @@ pub struct TaskView {
     pub retry: Option<Retry>,
     /// When it is given up unless somebody has it or has finished it.
     pub expire_at: Option<Timestamp>,
-    /// What its put was traced by.
+    /// The trace context of its put.
     pub trace: Option<Arc<str>>,
     /// The attempts that failed last, the oldest first.
     pub failures: Vec<Failure>,
