@@ -6,24 +6,34 @@ mod acquired;
 mod bounds;
 mod calls;
 mod cursor;
+mod dispatch;
+mod engine;
 mod figures;
 mod input;
 mod job;
-mod machine;
+mod jobs;
+mod ledger;
 mod name;
 #[cfg(not(tickwheel_sim))]
 mod planted;
 #[cfg(tickwheel_sim)]
 pub mod planted;
 mod queue_view;
+mod reads;
+mod recurrence;
+mod residence;
+mod runs;
 mod schedule;
 mod seam;
 mod settings;
 mod shard;
+mod slot;
 mod state;
 mod task;
+mod tasks;
 mod time;
 mod token;
+mod verbs;
 mod wheel;
 
 pub use acquired::{Acquired, AcquiredCursor, AcquiredPage, Population};
@@ -41,10 +51,11 @@ pub use calls::{
     TRACE_BYTES_MAX, TaskFilter, TaskPage, TaskView, Terms, TokenAnswer, Unavailable, WhichQueues,
 };
 pub use cursor::{LeaseCursor, TaskCursor};
+pub use engine::{Engine, EngineConfig};
 pub use figures::{LATENESS_BOUNDS_MS, QUEUE_LATENESS_BOUNDS_MS, QueueFigures};
 pub use input::{CallId, Effect, Input, NextWake};
 pub use job::{ChangeJob, JOB_BYTES_MAX, JobError, JobValue};
-pub use machine::{Engine, EngineConfig, RoomPace};
+pub use ledger::RoomPace;
 pub use name::{Group, Key, NameError, QueueName, ScheduleName, Tag};
 pub use queue_view::{QueueCounts, QueuePage, QueueTotals, QueueView};
 pub use schedule::{

@@ -3,9 +3,12 @@
 use std::sync::Arc;
 
 use crate::calls::Terms;
-use crate::name::{Key, ScheduleName};
+use crate::name::{Key, QueueName, ScheduleName};
 use crate::task::Body;
 use crate::time::{Now, Seq, Timestamp};
+
+/// Which schedule: its queue and its name.
+pub(crate) type ScheduleId = (QueueName, ScheduleName);
 
 /// When something is to be done, and what its tasks are like. Each time it makes a task with the key `name@instant`.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -359,6 +359,13 @@ pub struct Dead {
     pub keyless: bool,
 }
 
+/// Tasks that a worker gave up for good are never forgotten. The instants that stand for that begin here, a thousand years after the first of
+/// all, in the order in which the tasks were given up.
+pub(crate) const BURIED_FROM: Timestamp = match Timestamp::from_ms(1_000 * 365_250 * 86_400) {
+    Some(instant) => instant,
+    None => unreachable!(),
+};
+
 /// Why a task was given up.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum Death {

@@ -1,0 +1,202 @@
+//! [`Dispatch`]: which task goes to which worker next, and who has what.
+
+mod bucket;
+mod choice;
+mod deliver;
+mod leases;
+mod limits;
+mod line;
+mod lines;
+mod prefetch;
+mod queue;
+mod queues;
+mod ready;
+mod records;
+mod wake_ups;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+pub(crate) use self::deliver::{Delivery, Taking};
+use self::leases::Leases;
+pub(crate) use self::leases::{BegunLease, Holder};
+pub(crate) use self::prefetch::Fetch;
+use self::queues::Queues;
+pub(crate) use self::ready::ReadyStub;
+use self::wake_ups::{PauseEnds, RateWakeUps};
+use crate::acquired::Acquired;
+use crate::bounds::Bounds;
+use crate::calls::ListQueues;
+use crate::figures::{Event, QueueFigures};
+use crate::input::CallId;
+use crate::ledger::Ledger;
+use crate::name::QueueName;
+use crate::queue_view::{QueuePage, QueueTotals};
+use crate::residence::{At, Residence, RunningLease};
+use crate::slot::{QueueNo, Slot};
+use crate::task::{LeaseNo, Task};
+use crate::time::{Now, Seq, Timestamp};
+use crate::token::Token;
+
+/// The lines of ready tasks, the limits of their queues, the calls that wait for them, and the leases that run.
+///
+/// # Invariants
+/// - A ready task stands in its queue's line, or is parked in its group. A call that waits for tasks gets none while there is a call that asked
+///   before it and may have them.
+/// - A limit, a rate or a pause is looked at whenever tasks are handed out, and nowhere else.
+#[derive(Debug)]
+pub(crate) struct Dispatch {
+    secret: [u8; 16],
+    bounds: Bounds,
+    queues: Queues,
+    /// Queues with waiting calls that may get something now.
+    to_serve: BTreeSet<QueueName>,
+    rate_wake_ups: RateWakeUps,
+    pause_ends: PauseEnds,
+    /// Queues where the records at the head of the line have to be fetched.
+    to_prefetch: BTreeSet<QueueName>,
+    leases: Leases,
+    /// Queues that have a record of their own.
+    records: usize,
+    /// The last change of a queue's record.
+    changed: Seq,
+}
+
+impl Dispatch {
+    pub(crate) fn new(acquired: &Acquired, bounds: Bounds, now: Now) -> Self {
+        Self {
+            secret: acquired.secret,
+            bounds,
+            queues: Queues::default(),
+            to_serve: BTreeSet::new(),
+            rate_wake_ups: RateWakeUps::default(),
+            pause_ends: PauseEnds::default(),
+            to_prefetch: BTreeSet::new(),
+            leases: Leases::new(acquired.ownership.epoch, now),
+            records: 0,
+            changed: Seq::ZERO,
+        }
+    }
+
+    /// Time has passed: queues that were emptied an hour ago are forgotten, and calls are looked at where a rate lets something through by now.
+    pub(crate) fn pass_time(&mut self, now: Now) {
+        self.queues.pass_time(now);
+        while let Some(name) = self.rate_wake_ups.pop(now) {
+            self.to_serve.insert(name);
+        }
+    }
+
+    /// When time alone will next change something here, by the wall clock. `writes`: changes are taken, so that the end of a pause can be written
+    /// down.
+    pub(crate) fn next_wake(&self, writes: bool) -> Option<Timestamp> {
+        self.pause_ends.next().filter(|_| writes)
+    }
+
+    /// The same by the monotonic clock, milliseconds.
+    pub(crate) fn next_wake_ms(&self) -> Option<u64> {
+        [self.leases.next_end_ms(), self.rate_wake_ups.next_ms()].into_iter().flatten().min()
+    }
+
+    /// The number of a queue that is there while it has tasks.
+    pub(crate) fn number(&self, name: &QueueName) -> QueueNo {
+        self.queues.number(name).expect("a queue is there while it has tasks")
+    }
+
+    /// Looks whether the queue is empty, and is to be forgotten.
+    pub(crate) fn tidy(&mut self, name: &QueueName) {
+        self.queues.tidy(name);
+    }
+
+    /// A client of beanstalkd uses the queue.
+    pub(crate) fn begin_use(&mut self, name: &QueueName) {
+        self.queues.begin_use(name);
+    }
+
+    /// A client that used the queue does so no longer.
+    pub(crate) fn end_use(&mut self, name: &QueueName) {
+        self.queues.end_use(name);
+    }
+
+    /// One page of the queues, in the order of their names.
+    pub(crate) fn page(&self, now: Now, list: &ListQueues) -> QueuePage {
+        self.queues.page(now, list)
+    }
+
+    /// What happened in the queues of each namespace that have ended.
+    pub(crate) fn gone(&self) -> &std::collections::BTreeMap<String, QueueTotals> {
+        self.queues.gone()
+    }
+
+    /// What happened in queues that are not there any more.
+    pub(crate) fn forgotten(&self) -> &QueueFigures {
+        self.queues.forgotten()
+    }
+
+    /// How many queues have appeared.
+    pub(crate) fn queues_appeared(&self) -> u64 {
+        self.queues.appeared()
+    }
+
+    /// How many calls wait for tasks.
+    pub(crate) fn waiting(&self) -> usize {
+        self.queues.waiting()
+    }
+
+    /// The call that has waited longest does so no longer. Which queues it named.
+    pub(crate) fn pop_waiting(&mut self) -> Option<(CallId, Arc<[QueueName]>)> {
+        let call = self.queues.first_waiting()?;
+        self.queues.end_wait(call).map(|waiter| (call, waiter.queues))
+    }
+
+    /// Something happened to a task of this queue: it is counted once in all, and once there.
+    pub(crate) fn count(&mut self, ledger: &mut Ledger, queue: &QueueName, event: Event) {
+        ledger.counters_mut().count(&mut self.queues.open(queue).figures, event);
+    }
+
+    /// Puts a task in a worker's hands until the wall clock would show `until`, which its worker is told. The lease runs by the
+    /// monotonic clock and ends no earlier than that, as long as both clocks run alike. The entry stands nowhere.
+    pub(crate) fn begin_lease(&mut self, residence: &mut Residence, slot: Slot, begun: BegunLease, now: Now) {
+        let BegunLease { no, ready_since, until, holder } = begun;
+        let timer = self.leases.begin(no, slot, until, holder, now);
+        residence.lease_begins(slot, RunningLease { no, timer, until, ready_since, paced: false });
+        let task = residence.task(slot);
+        self.queues.open(&task.queue).lease_begins(task.group());
+    }
+
+    /// A worker has a task no longer, and it makes way for others of its group.
+    pub(crate) fn end_lease(&mut self, task: &Task, lease: &RunningLease) {
+        self.leases.end(lease);
+        self.queues.open(&task.queue).lease_ends(task.group());
+        self.make_way(task);
+    }
+
+    /// The tasks whose leases have run out by now. They still stand in the hands of their workers.
+    pub(crate) fn pop_ended(&mut self, residence: &Residence, now: Now) -> Vec<Slot> {
+        let mut ended = self.leases.pop_ended(now);
+        if crate::planted::is("wall-clock-wait") {
+            let by_wall = |&slot: &Slot| matches!(&residence.get(slot).at, At::Leased(lease) if lease.until <= now.wall);
+            ended = self.leases.slots().filter(|slot| ended.contains(slot) || by_wall(slot)).collect();
+        }
+        ended
+    }
+
+    /// The tasks that workers have.
+    pub(crate) fn leased(&self) -> impl Iterator<Item = Slot> {
+        self.leases.slots()
+    }
+
+    /// Who has the task with this lease.
+    pub(crate) fn holder(&self, no: LeaseNo) -> Holder {
+        self.leases.holder(no)
+    }
+
+    /// The number of the next lease. Tokens of earlier ones do not speak for a task that has it as its fence.
+    pub(crate) fn fence(&self) -> LeaseNo {
+        self.leases.next()
+    }
+
+    /// The task and the lease that a token speaks for; `None`: no engine of this shard issued it.
+    pub(crate) fn verify(&self, token: &Token) -> Option<(u64, LeaseNo)> {
+        token.verify(&self.secret)
+    }
+}

@@ -1,0 +1,85 @@
+//! Which ready tasks a lease gets.
+
+use std::collections::BTreeMap;
+
+use super::Dispatch;
+use super::line::{InLine, ReadyPlace};
+use super::ready::ReadyKey;
+use crate::name::{Group, QueueName};
+use crate::residence::Residence;
+use crate::runs::Ordered;
+use crate::slot::Slot;
+use crate::time::Now;
+
+/// Which ready tasks a lease gets.
+#[derive(Debug)]
+pub(super) enum Choice {
+    These(Vec<Slot>),
+    /// Records have to be fetched before that can be said.
+    Unknown,
+}
+
+impl Dispatch {
+    /// Which ready tasks of a queue a lease of at most `max` gets now. Those that a limit of their group holds up are parked on the way.
+    pub(super) fn choose(&mut self, residence: &Residence, now: Now, name: &QueueName, max: usize) -> Choice {
+        let Some(no) = self.queues.number(name) else { return Choice::These(Vec::new()) };
+        let queue = self.queues.numbered_mut(no);
+        let allowed = usize::try_from(queue.allowance(now)).unwrap_or(usize::MAX).min(max);
+        let per_group = queue.record.settings.max_in_flight_per_group;
+        let mut chosen = Vec::new();
+        match per_group.filter(|_| allowed > 0) {
+            None => {
+                if !queue.line.has_whole(allowed) {
+                    return Choice::Unknown;
+                }
+                chosen.extend(queue.line.whole().iter().take(allowed).map(|place| place.slot));
+            }
+            Some(per_group) => {
+                let mut counted: BTreeMap<&Group, u64> = BTreeMap::new();
+                let mut full: Vec<(ReadyPlace, &Group)> = Vec::new();
+                for place in queue.line.whole_in_front() {
+                    if chosen.len() >= allowed {
+                        break;
+                    }
+                    if let Some(group) = residence.task(place.slot).group() {
+                        let leased = || queue.groups.get(group).map_or(0, |of| of.leased);
+                        let count = counted.entry(group).or_insert_with(leased);
+                        if *count >= per_group {
+                            full.push((*place, group));
+                            continue;
+                        }
+                        *count += 1;
+                    }
+                    chosen.push(place.slot);
+                }
+                let unknown = chosen.len() < allowed && queue.line.stubs().first().is_some();
+                for (place, group) in full {
+                    queue.line.remove(&place);
+                    queue.park(group, InLine::Whole(place));
+                }
+                if unknown {
+                    return Choice::Unknown;
+                }
+            }
+        }
+        Choice::These(chosen)
+    }
+
+    /// What a lease gets next of this queue, and where that stands beside what other queues have. `None`: it hands nothing out.
+    pub(super) fn choose_first(
+        &mut self,
+        residence: &Residence,
+        now: Now,
+        name: &QueueName,
+    ) -> Option<(ReadyKey, Choice)> {
+        let choice = self.choose(residence, now, name, 1);
+        let key = match &choice {
+            Choice::These(slots) => slots.first().map(|&slot| ReadyKey::of(residence.task(slot))),
+            // Among those in front of it that are held whole none is handed out.
+            Choice::Unknown => {
+                self.queues.get(name).and_then(|queue| queue.line.stubs().first()).map(Ordered::key)
+            }
+        };
+        key.map(|key| (key, choice))
+    }
+}

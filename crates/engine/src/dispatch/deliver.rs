@@ -1,0 +1,266 @@
+//! A delivery: calls that ask for tasks, and the tasks that they get.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::Dispatch;
+use super::choice::Choice;
+use super::leases::{BegunLease, Holder};
+use super::queue::Queue;
+use super::queues::Waiter;
+use crate::calls::{Answer, Lease, Leased, Unavailable};
+use crate::input::CallId;
+use crate::ledger::Ledger;
+use crate::name::QueueName;
+use crate::residence::{At, Residence};
+use crate::slot::Slot;
+use crate::time::{Now, Timestamp};
+use crate::token::Token;
+
+/// How a worker asks for tasks.
+#[derive(Copy, Clone, Debug)]
+pub(crate) struct Taking<'a> {
+    /// For how long, milliseconds; `None`: as the task or its queue says.
+    pub(crate) lease_ms: Option<u64>,
+    /// The worker's name.
+    pub(crate) worker: Option<&'a Arc<str>>,
+}
+
+/// All that a delivery touches, at one moment.
+pub(crate) struct Delivery<'a> {
+    pub(crate) dispatch: &'a mut Dispatch,
+    pub(crate) residence: &'a mut Residence,
+    pub(crate) ledger: &'a mut Ledger,
+    pub(crate) now: Now,
+}
+
+impl Delivery<'_> {
+    pub(crate) fn lease(&mut self, call: CallId, lease: Lease) {
+        let Lease { queues, max, lease_ms, wait, worker } = lease;
+        // A lease of no task is answered as it is asked: it must not stand in the way of those that want one.
+        if max == 0 || queues.is_empty() {
+            return self.ledger.answer(call, Answer::Lease(Ok(Vec::new())));
+        }
+        let unawaited = |name| self.dispatch.queues.get(name).is_none_or(|queue| queue.waiters.is_empty());
+        let first_in_line = queues.iter().all(unawaited);
+        let taking = Taking { lease_ms, worker: worker.as_ref() };
+        let granted = if first_in_line { self.grant(&queues, max, taking) } else { Vec::new() };
+        let at_once = !granted.is_empty() || !wait && self.shows_all(&queues);
+        if at_once {
+            return self.deliver(call, granted);
+        }
+        let waiter = Waiter { queues: Arc::clone(&queues), max, lease_ms, worker, patient: wait };
+        self.dispatch.queues.wait(call, waiter);
+        if first_in_line && self.residence.knows_what_is_due(self.now) {
+            queues.iter().for_each(|name| self.dispatch.watch_rate(self.now, name));
+        } else {
+            // It may stand in front of the others, for numbers need not come in their order, and want less than they do.
+            self.look_among(&queues);
+        }
+    }
+
+    /// Calls that wait on these queues are looked at, where there may be something for them: a call may name a thousand queues.
+    fn look_among(&mut self, names: &[QueueName]) {
+        let is_known = self.residence.knows_what_is_due(self.now);
+        let worth_a_look = names.iter().filter(|name| !is_known || self.dispatch.queues.has_line(name));
+        self.dispatch.to_serve.extend(worth_a_look.cloned());
+    }
+
+    /// Whether a lease over these queues that is given nothing can say that there is nothing for it: not while it is unknown what is due, nor
+    /// while records of ready tasks are on their way.
+    pub(crate) fn shows_all(&self, names: &[QueueName]) -> bool {
+        let none = |queue: &Queue| queue.line.is_empty() || queue.allowance(self.now) == 0;
+        self.residence.knows_what_is_due(self.now)
+            && names.iter().all(|name| self.dispatch.queues.get(name).is_none_or(none))
+    }
+
+    /// A lease has waited long enough. What is ready by now it still gets.
+    pub(crate) fn end_wait(&mut self, call: CallId) {
+        let Some(queues) = self.dispatch.queues.waiter(call).map(|waiter| Arc::clone(&waiter.queues)) else {
+            return;
+        };
+        if self.shows_all(&queues) {
+            self.dispatch.queues.end_wait(call);
+            return self.ledger.answer(call, Answer::Lease(Ok(Vec::new())));
+        }
+        self.dispatch.queues.hurry(call);
+        self.look_among(&queues);
+    }
+
+    /// Gives what is ready to the calls that wait, in the order they asked.
+    pub(crate) fn serve(&mut self) {
+        if let Some(why) = self.ledger.failure().cloned() {
+            return self.refuse_waiting(&why);
+        }
+        if !self.residence.knows_what_is_due(self.now) {
+            return;
+        }
+        while let Some(name) = self.dispatch.to_serve.pop_first() {
+            while self.dispatch.queues.has_line(&name)
+                && let Some((call, waiter)) = self.dispatch.queues.first_waiter(&name)
+            {
+                let Waiter { queues, max, lease_ms, worker, .. } = waiter.clone();
+                let taking = Taking { lease_ms, worker: worker.as_ref() };
+                let granted = self.grant(&queues, max, taking);
+                if granted.is_empty() {
+                    break;
+                }
+                self.served(call, granted);
+            }
+            while let Some(call) = self.first_unserved(&name) {
+                self.served(call, Vec::new());
+            }
+            self.dispatch.watch_rate(self.now, &name);
+        }
+    }
+
+    /// The store has failed: nothing is handed out any more.
+    fn refuse_waiting(&mut self, why: &Arc<str>) {
+        while let Some((call, _)) = self.dispatch.pop_waiting() {
+            let why = Unavailable::ReadOnly { why: Arc::clone(why) };
+            self.ledger.answer(call, Answer::Lease(Err(why)));
+        }
+    }
+
+    /// No call waits any longer: the engine stops.
+    pub(crate) fn end_waits(&mut self) {
+        while let Some((call, queues)) = self.dispatch.pop_waiting() {
+            // Something may be ready whose record is not there yet; then it would be wrong to say that nothing is.
+            let none = if self.shows_all(&queues) { Ok(Vec::new()) } else { Err(Unavailable::Closed) };
+            self.ledger.answer(call, Answer::Lease(none));
+        }
+    }
+
+    /// The call that has waited longest on this queue of those that wait no longer and for which there is nothing.
+    fn first_unserved(&self, name: &QueueName) -> Option<CallId> {
+        let mut calls = self.dispatch.queues.no_wait(name);
+        calls.find(|(_, waiter)| self.shows_all(&waiter.queues)).map(|(call, _)| call)
+    }
+
+    /// A call that waited is answered. A call behind it in another queue may have something there.
+    fn served(&mut self, call: CallId, granted: Vec<Leased>) {
+        let waiter = self.dispatch.queues.end_wait(call);
+        for name in waiter.iter().filter(|waiter| waiter.queues.len() > 1).flat_map(|w| w.queues.iter()) {
+            if self.dispatch.queues.has_line(name) || self.dispatch.queues.no_wait(name).next().is_some() {
+                self.dispatch.to_serve.insert(name.clone());
+            }
+        }
+        self.deliver(call, granted);
+    }
+
+    /// Answers a lease: at once if all that it delivers is durable. Else, or if there is nothing, as any other call.
+    fn deliver(&mut self, call: CallId, granted: Vec<Leased>) {
+        let is_durable = |one: &Leased| {
+            self.residence.by_id(one.id).is_some_and(|slot| self.residence.get(slot).dirty.is_none())
+        };
+        let passes = !granted.is_empty() && granted.iter().all(is_durable);
+        let answer = Answer::Lease(Ok(granted));
+        if passes { self.ledger.answer_durable(call, answer) } else { self.ledger.answer(call, answer) }
+    }
+
+    /// Leases the first `max` of what is ready and may be handed out, or all if there are fewer. Nothing, if the records of some
+    /// of them have to be fetched first.
+    fn grant(&mut self, queues: &[QueueName], max: usize, taking: Taking<'_>) -> Vec<Leased> {
+        match queues {
+            _ if !self.residence.knows_what_is_due(self.now) => Vec::new(),
+            [queue] => self.grant_of(queue, max, taking),
+            _ => self.grant_among(queues, max, taking),
+        }
+    }
+
+    /// Leases tasks of one queue.
+    fn grant_of(&mut self, queue: &QueueName, max: usize, taking: Taking<'_>) -> Vec<Leased> {
+        match self.dispatch.choose(self.residence, self.now, queue, max) {
+            Choice::These(slots) => self.hand_out(queue, &slots, taking),
+            Choice::Unknown => {
+                self.dispatch.to_prefetch.insert(queue.clone());
+                Vec::new()
+            }
+        }
+    }
+
+    /// Leases tasks of several queues, one after the other; fewer, if the record of the next has to be fetched first.
+    fn grant_among(&mut self, queues: &[QueueName], max: usize, taking: Taking<'_>) -> Vec<Leased> {
+        // The first of each, in the ready order. Only that of a queue which gave one is another afterwards.
+        let mut firsts = BTreeMap::new();
+        for queue in queues {
+            if let Some((key, choice)) = self.dispatch.choose_first(self.residence, self.now, queue) {
+                firsts.insert(key, (queue, choice));
+            }
+        }
+        let mut granted = Vec::new();
+        while granted.len() < max
+            && let Some((_, (queue, choice))) = firsts.pop_first()
+        {
+            match choice {
+                Choice::These(slots) => granted.extend(self.hand_out(queue, &slots, taking)),
+                Choice::Unknown => {
+                    self.dispatch.to_prefetch.insert(queue.clone());
+                    break;
+                }
+            }
+            if let Some((key, choice)) = self.dispatch.choose_first(self.residence, self.now, queue) {
+                firsts.insert(key, (queue, choice));
+            }
+        }
+        granted
+    }
+
+    /// Leases these tasks of a queue, which are in its line.
+    fn hand_out(&mut self, queue: &QueueName, slots: &[Slot], taking: Taking<'_>) -> Vec<Leased> {
+        // Where nothing is handed out nobody needs the next ones either.
+        if slots.is_empty() {
+            return Vec::new();
+        }
+        self.dispatch.take_tokens(self.now, queue, slots.len());
+        let mut granted = Vec::with_capacity(slots.len());
+        for &slot in slots {
+            granted.push(self.grant_one(slot, taking));
+            if let At::Leased(lease) = &mut self.residence.get_mut(slot).at {
+                lease.paced = true;
+            }
+        }
+        self.dispatch.fetch_ahead(self.residence, queue);
+        granted
+    }
+
+    /// Leases a task that is ready.
+    pub(crate) fn grant_one(&mut self, slot: Slot, taking: Taking<'_>) -> Leased {
+        let At::Ready { since } = self.residence.get(slot).at else {
+            unreachable!("the ready index holds ready tasks only, not {:?}", self.residence.get(slot).at)
+        };
+        self.dispatch.leave_for_worker(self.ledger, self.residence.task(slot), slot);
+        let no = self.dispatch.leases.take_no();
+        if self.residence.task(slot).lease_fence.epoch() != no.epoch() {
+            // A worker of an earlier life may hold a token of this task. From the moment another one gets it that token
+            // is void, so this is written down, and the delivery waits for it.
+            self.residence.record(self.ledger, slot, |task| {
+                task.lease_fence = no;
+                task.lease = None;
+            });
+        }
+        let lease_ms = self.dispatch.lease_ms(self.residence.task(slot), taking.lease_ms);
+        let until = self.now.due_after(lease_ms).unwrap_or(Timestamp::MAX);
+        let holder = Holder { since: Some(self.now.wall), worker: taking.worker.cloned() };
+        let begun = BegunLease { no, ready_since: since, until, holder };
+        self.dispatch.begin_lease(self.residence, slot, begun, self.now);
+        let task = self.residence.task(slot);
+        Leased {
+            id: task.id,
+            queue: task.queue.clone(),
+            key: task.key.clone(),
+            due_at: task.due_at,
+            ready_at: since,
+            put_seq: task.put_seq,
+            attempt: task.attempts.saturating_add(1),
+            token: Token::issue(&self.dispatch.secret, task.id, no),
+            lease_until: until,
+            lease_ms,
+            priority: task.priority,
+            group: task.group().cloned(),
+            trace: task.trace().cloned(),
+            step: task.step(),
+            body: Arc::clone(&task.body),
+        }
+    }
+}

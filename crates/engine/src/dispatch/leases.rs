@@ -1,0 +1,177 @@
+//! [`Leases`]: the leases that run, who has them, and when each ends.
+
+use core::ops::Bound;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tickwheel_core::{Handle, TimerQueue, Wheel};
+
+use super::Dispatch;
+use crate::calls::{LeasePage, LeaseView, ListLeases, Unavailable};
+use crate::cursor::LeaseCursor;
+use crate::ledger::Ledger;
+use crate::planted;
+use crate::residence::{At, Residence, RunningLease};
+use crate::slot::Slot;
+use crate::task::LeaseNo;
+use crate::time::{Epoch, Now, Timestamp};
+
+/// Who has a task, and since when. It is kept in memory only: nothing is known of a lease of an earlier life.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct Holder {
+    pub(crate) since: Option<Timestamp>,
+    /// The name by which its worker asked for it.
+    pub(crate) worker: Option<Arc<str>>,
+}
+
+/// A lease that begins, or goes on.
+#[derive(Clone, Debug)]
+pub(crate) struct BegunLease {
+    pub(crate) no: LeaseNo,
+    /// When the task had become ready.
+    pub(crate) ready_since: Timestamp,
+    pub(crate) until: Timestamp,
+    pub(crate) holder: Holder,
+}
+
+#[derive(Debug)]
+struct Running {
+    slot: Slot,
+    holder: Holder,
+}
+
+/// The leases that run, by number and by their end.
+#[derive(Debug)]
+pub(super) struct Leases {
+    epoch: Epoch,
+    running: BTreeMap<LeaseNo, Running>,
+    /// By their end, monotonic milliseconds.
+    ends: Wheel<Slot>,
+    next: LeaseNo,
+}
+
+impl Leases {
+    pub(super) fn new(epoch: Epoch, now: Now) -> Self {
+        let next = LeaseNo::first_of(epoch).next();
+        Self { epoch, running: BTreeMap::new(), ends: Wheel::new(now.mono_tick()), next }
+    }
+
+    /// The number that the next lease gets.
+    pub(super) fn next(&self) -> LeaseNo {
+        self.next
+    }
+
+    /// Takes the number of a new lease.
+    pub(super) fn take_no(&mut self) -> LeaseNo {
+        let no = self.next;
+        self.next = no.next();
+        assert_eq!(self.next.epoch(), self.epoch, "an epoch has fewer than 2^40 leases");
+        no
+    }
+
+    /// A lease runs from now on. Returns its timer.
+    pub(super) fn begin(
+        &mut self,
+        no: LeaseNo,
+        slot: Slot,
+        until: Timestamp,
+        holder: Holder,
+        now: Now,
+    ) -> Handle {
+        let timer = self.start_timer(slot, until, now);
+        self.running.insert(no, Running { slot, holder });
+        timer
+    }
+
+    fn start_timer(&mut self, slot: Slot, until: Timestamp, now: Now) -> Handle {
+        let deadline = if planted::is("lease-ends-before-told") {
+            // Both ends of a lease are rounded up for themselves.
+            now.mono_ns.div_ceil(1_000_000).saturating_add(until.ms_since(now.wall))
+                - u64::from(now.wall_sub_ns > 0)
+        } else {
+            now.mono_deadline(until)
+        };
+        let deadline = deadline.clamp(self.ends.now() + 1, u64::MAX - 1);
+        match self.ends.insert(deadline, slot) {
+            Ok(handle) => handle,
+            Err(refused) => {
+                unreachable!("deadline {deadline} is inside the wheel's range: {:?}", refused.why)
+            }
+        }
+    }
+
+    /// A lease runs no longer.
+    pub(super) fn end(&mut self, lease: &RunningLease) {
+        self.running.remove(&lease.no);
+        self.ends.cancel(lease.timer);
+    }
+
+    /// The slots of the leases that have run out by now.
+    pub(super) fn pop_ended(&mut self, now: Now) -> Vec<Slot> {
+        let mut ended: Vec<Slot> = Vec::new();
+        self.ends.advance_with(now.mono_tick(), |_, slot| ended.push(slot));
+        ended
+    }
+
+    /// When the first of them ends, monotonic milliseconds.
+    pub(super) fn next_end_ms(&self) -> Option<u64> {
+        self.ends.next_wake()
+    }
+
+    pub(super) fn slots(&self) -> impl Iterator<Item = Slot> {
+        self.running.values().map(|running| running.slot)
+    }
+
+    pub(super) fn holder(&self, no: LeaseNo) -> Holder {
+        self.running.get(&no).map(|running| running.holder.clone()).unwrap_or_default()
+    }
+}
+
+impl Dispatch {
+    /// One page of the leases that run, in the order of their numbers.
+    ///
+    /// # Errors
+    /// [`Unavailable::Indeterminate`]: the store has failed, and a task of the page may have been changed or not.
+    pub(crate) fn page_of_leases(
+        &self,
+        residence: &Residence,
+        ledger: &Ledger,
+        list: &ListLeases,
+    ) -> Result<LeasePage, Unavailable> {
+        let ListLeases { queue, worker, after, max } = list;
+        let mut page = LeasePage::default();
+        let shard = ledger.ownership().shard.number();
+        let Some(behind) = after.map_or(Some(Bound::Unbounded), |after| after.behind_in(shard)) else {
+            return Ok(page);
+        };
+        let mut behind = self.leases.running.range((behind, Bound::Unbounded));
+        let mut last = None;
+        for (&no, Running { slot, holder }) in behind.by_ref().take((*max).max(1)) {
+            let cursor = LeaseCursor { shard, no };
+            last = Some(cursor);
+            let entry = residence.get(*slot);
+            if let (Some(why), Some(_)) = (ledger.failure(), entry.dirty) {
+                // What memory knows may have been written down or not.
+                return Err(Unavailable::Indeterminate { why: Arc::clone(why) });
+            }
+            let is_wanted = queue.as_ref().is_none_or(|queue| *queue == entry.task.queue)
+                && worker.as_ref().is_none_or(|worker| holder.worker.as_ref() == Some(worker));
+            if is_wanted {
+                let At::Leased(lease) = &entry.at else {
+                    unreachable!("a running lease is of a leased task")
+                };
+                page.leases.push(LeaseView {
+                    cursor,
+                    queue: entry.task.queue.clone(),
+                    key: entry.task.key.clone(),
+                    attempt: entry.task.attempts.saturating_add(1),
+                    worker: holder.worker.clone(),
+                    since: holder.since,
+                    until: lease.until,
+                });
+            }
+        }
+        page.next = last.filter(|_| behind.next().is_some());
+        Ok(page)
+    }
+}

@@ -1,0 +1,185 @@
+//! Tasks come into the lines of their queues and leave them, and are counted there.
+
+use super::Dispatch;
+use super::line::{InLine, ReadyPlace};
+use super::ready::{ReadyKey, ReadyStub};
+use crate::acquired::Population;
+use crate::figures::Event;
+use crate::ledger::Ledger;
+use crate::name::QueueName;
+use crate::residence::Residence;
+use crate::runs::Ordered;
+use crate::slot::{QueueNo, Slot};
+use crate::task::{Outcome, Task};
+use crate::time::{Now, Timestamp};
+
+impl Dispatch {
+    /// Takes over how many tasks a queue has in the store.
+    pub(crate) fn restore_population(&mut self, name: &QueueName, population: Population) {
+        let queue = self.queues.open(name);
+        (queue.live, queue.dead) = (population.live, population.dead);
+        queue.begin_listing();
+    }
+
+    /// A task is added to its queue, live or dead.
+    pub(crate) fn task_added(&mut self, task: &Task) {
+        self.queues.open(&task.queue).task_added(task.dead().is_some());
+    }
+
+    /// A task ends, live or dead. Its queue may be empty now.
+    pub(crate) fn task_ended(&mut self, ledger: &mut Ledger, task: &Task, outcome: Outcome) {
+        let queue = self.queues.open(&task.queue);
+        queue.task_ended(task.dead().is_some(), outcome == Outcome::Forgotten);
+        let event = match outcome {
+            Outcome::Done(_) => Some(Event::Acked),
+            Outcome::Cancelled | Outcome::Revoked(_) => Some(Event::Cancelled),
+            Outcome::Forgotten => None,
+        };
+        if let Some(event) = event {
+            ledger.counters_mut().count(&mut queue.figures, event);
+        }
+        self.queues.tidy(&task.queue);
+    }
+
+    /// A live task is given up.
+    pub(crate) fn task_died(&mut self, ledger: &mut Ledger, task: &Task) {
+        let queue = self.queues.open(&task.queue);
+        queue.task_died();
+        ledger.counters_mut().count(&mut queue.figures, Event::Dead);
+    }
+
+    /// A dead task lives again.
+    pub(crate) fn task_revived(&mut self, task: &Task) {
+        self.queues.open(&task.queue).task_revived();
+    }
+
+    /// The lease of a task has run out.
+    pub(crate) fn lease_expired(&mut self, ledger: &mut Ledger, task: &Task) {
+        let queue = self.queues.open(&task.queue);
+        queue.totals.expiries += 1;
+        ledger.counters_mut().count(&mut queue.figures, Event::Expired);
+    }
+
+    /// A stub has expired, in this queue. Its name, if the stub had not expired before.
+    pub(crate) fn stub_expired(&mut self, no: QueueNo, id: u64, in_line: bool) -> Option<QueueName> {
+        let queue = self.queues.numbered_mut(no);
+        queue.expired.insert(id, in_line).then(|| queue.name.clone())
+    }
+
+    /// The record of a stub is here, or is about to be: if it has expired, the record says so from now on.
+    pub(crate) fn end_expired_stub(&mut self, name: &QueueName, id: u64) {
+        self.queues.open(name).expired.remove(id);
+    }
+
+    /// Whether the line of its queue, or its group, has a stub of this task.
+    pub(crate) fn has_stub(&self, task: &Task) -> bool {
+        self.queues.get(&task.queue).is_some_and(|queue| queue.has_stub(ReadyKey::of(task), task.group()))
+    }
+
+    /// Takes the stub of a ready task away, for the task itself is there now. When it became ready.
+    pub(crate) fn take_stub(&mut self, task: &Task) -> Option<Timestamp> {
+        let no = self.queues.number(&task.queue)?;
+        let stub = self.queues.numbered_mut(no).take_stub(ReadyKey::of(task), task.group())?;
+        assert_eq!(stub.id, task.id, "a place is one task's");
+        Some(stub.since)
+    }
+
+    /// An instant that nothing ready in this queue is due after; `None`: nothing is ready.
+    pub(crate) fn last_due(&self, name: &QueueName) -> Option<Timestamp> {
+        self.queues.get(name)?.last_due()
+    }
+
+    /// Whether a ready task stands so far back in its line that its record is not needed soon.
+    pub(crate) fn is_behind_head(&self, residence: &Residence, slot: Slot, now: Now) -> bool {
+        let task = residence.task(slot);
+        let Some(queue) = self.queues.get(&task.queue) else { return false };
+        let place = ReadyPlace::of(task, slot);
+        if queue.is_parked(place, task.group()) {
+            return true;
+        }
+        // A waiting call is about to have it, unless nothing is handed out.
+        if !queue.waiters.is_empty() && queue.allowance(now) > 0 {
+            return false;
+        }
+        let head = self.bounds.head;
+        residence.bytes() > residence.bytes_max()
+            || queue.line.stubs().first().is_some_and(|stub| stub.key() < place.key)
+            || queue.line.whole().range(..place).take(head).count() == head
+    }
+
+    /// Which entry of a line is evicted first, if this one is met: the last of the line, or this one if it is parked.
+    pub(crate) fn last_of_line(&self, task: &Task, slot: Slot) -> Option<Slot> {
+        let queue = self.queues.get(&task.queue)?;
+        if queue.is_parked(ReadyPlace::of(task, slot), task.group()) {
+            return Some(slot);
+        }
+        queue.line.whole().last().map(|last| last.slot)
+    }
+
+    /// A task that is held whole joins its line. `late_ms`: its instant has come, this long ago.
+    pub(crate) fn join(&mut self, ledger: &mut Ledger, task: &Task, slot: Slot, late_ms: Option<u64>) {
+        let place = ReadyPlace::of(task, slot);
+        let queue = self.queues.open(&task.queue);
+        let added = queue.join(place);
+        assert!(added, "a task is ready once, but {place:?} already was");
+        self.joined(ledger, self.number(&task.queue), late_ms);
+    }
+
+    /// A stub joins the line of its queue. `late_ms`: its instant has come, this long ago.
+    pub(crate) fn join_stub(
+        &mut self,
+        ledger: &mut Ledger,
+        no: QueueNo,
+        stub: ReadyStub,
+        late_ms: Option<u64>,
+    ) {
+        let queue = self.queues.numbered_mut(no);
+        queue.join_stub(stub);
+        queue.expired.join(stub.id);
+        self.joined(ledger, no, late_ms);
+    }
+
+    fn joined(&mut self, ledger: &mut Ledger, no: QueueNo, late_ms: Option<u64>) {
+        let queue = self.queues.numbered_mut(no);
+        if let Some(late_ms) = late_ms {
+            ledger.counters_mut().count(&mut queue.figures, Event::Fired { late_ms });
+        }
+        if !queue.waiters.is_empty() {
+            self.to_serve.insert(queue.name.clone());
+        }
+    }
+
+    /// Of a ready task that is held whole only a stub stays, where the task stood.
+    pub(crate) fn shrink(&mut self, ledger: &mut Ledger, task: &Task, slot: Slot, since: Timestamp) {
+        let (place, stub) = (ReadyPlace::of(task, slot), ReadyStub::of(task, since));
+        let no = self.number(&task.queue);
+        let queue = self.queues.numbered_mut(no);
+        let parked = task.group().filter(|group| queue.is_parked(place, Some(group)));
+        queue.leave(place, task.group());
+        match parked {
+            Some(group) => queue.park(group, InLine::Stub(stub)),
+            None => self.join_stub(ledger, no, stub, None),
+        }
+    }
+
+    /// A task that is held whole leaves its line, and makes way for others of its group.
+    pub(crate) fn leave(&mut self, task: &Task, slot: Slot) {
+        let queue = self.queues.open(&task.queue);
+        queue.leave(ReadyPlace::of(task, slot), task.group());
+        self.make_way(task);
+    }
+
+    /// A task leaves its line for a worker, and makes way for no other.
+    pub(super) fn leave_for_worker(&mut self, ledger: &mut Ledger, task: &Task, slot: Slot) {
+        let queue = self.queues.open(&task.queue);
+        queue.leave(ReadyPlace::of(task, slot), task.group());
+        ledger.counters_mut().count(&mut queue.figures, Event::Delivered);
+    }
+
+    pub(super) fn make_way(&mut self, task: &Task) {
+        let queue = self.queues.open(&task.queue);
+        if queue.make_way(task.group()) {
+            self.to_serve.insert(task.queue.clone());
+        }
+    }
+}

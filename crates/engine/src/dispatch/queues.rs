@@ -1,0 +1,312 @@
+//! All queues by name and by number, the calls that wait for them, and lists of them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
+use std::sync::Arc;
+
+use super::prefetch::Fetch;
+use super::queue::{Emptied, Queue};
+use crate::calls::{ListQueues, QUEUES_PAGE_MAX, WhichQueues};
+use crate::figures::QueueFigures;
+use crate::input::CallId;
+use crate::name::QueueName;
+use crate::queue_view::{QueuePage, QueueTotals};
+use crate::slot::QueueNo;
+use crate::time::Now;
+
+/// A call that waits for ready tasks: for one to become ready, or for the records of those that are.
+#[derive(Clone, Debug)]
+pub(super) struct Waiter {
+    pub(super) queues: Arc<[QueueName]>,
+    pub(super) max: usize,
+    pub(super) lease_ms: Option<u64>,
+    pub(super) worker: Option<Arc<str>>,
+    /// Whether it also waits while nothing is ready.
+    pub(super) patient: bool,
+}
+
+/// 10,000 empty queues are remembered, the last that were emptied: some 10 MB, however many names are used once.
+#[cfg(not(tickwheel_sim))]
+const EMPTY_MAX: usize = 10_000;
+/// In the simulator few enough that its workloads reach it.
+#[cfg(tickwheel_sim)]
+const EMPTY_MAX: usize = 2;
+/// 64 empty queues are forgotten in a step: a great many that were emptied at one time do not hold up the others when their hour is over.
+const FORGOTTEN_MAX: usize = 64;
+
+/// All queues that have a live or a dead task, a waiting call, a user, or a record of their owner, and those that had a task or a record within
+/// the last hour. A queue appears on first use.
+#[derive(Debug, Default)]
+pub(super) struct Queues {
+    by_name: BTreeMap<QueueName, QueueNo>,
+    /// By namespace, of those that have queues.
+    gone: BTreeMap<String, QueueTotals>,
+    /// What happened in queues that are not there any more.
+    forgotten: QueueFigures,
+    /// How many queues have appeared.
+    appeared: u64,
+    queues: Vec<Option<Queue>>,
+    free: Vec<QueueNo>,
+    /// Those with an `emptied`, by its number: the earliest first. Some have been filled again.
+    emptied: BTreeMap<u64, QueueNo>,
+    /// The number that was given last.
+    emptied_last: u64,
+    /// The latest moment seen, by the monotonic clock, milliseconds.
+    now_ms: u64,
+    /// The calls that wait.
+    waiting: BTreeMap<CallId, Waiter>,
+}
+
+impl Queues {
+    pub(super) fn get(&self, name: &QueueName) -> Option<&Queue> {
+        self.by_name.get(name).map(|&no| self.numbered(no))
+    }
+
+    pub(super) fn number(&self, name: &QueueName) -> Option<QueueNo> {
+        self.by_name.get(name).copied()
+    }
+
+    /// The queue with this number; only somebody who keeps it there may ask.
+    pub(super) fn numbered(&self, no: QueueNo) -> &Queue {
+        self.queues[no as usize].as_ref().expect("a queue keeps its number while it has live tasks")
+    }
+
+    pub(super) fn numbered_mut(&mut self, no: QueueNo) -> &mut Queue {
+        self.queues[no as usize].as_mut().expect("a queue keeps its number while it has live tasks")
+    }
+
+    /// The queue that wanted this record, if it is still there and has not become another.
+    pub(super) fn fetched(&mut self, fetch: Fetch) -> Option<&mut Queue> {
+        let queue = self.queues.get_mut(fetch.queue as usize)?.as_mut()?;
+        queue.fetching.remove(&fetch.key).then_some(queue)
+    }
+
+    /// The queue, made if it is not there.
+    pub(super) fn open(&mut self, name: &QueueName) -> &mut Queue {
+        let no = match self.by_name.get(name) {
+            Some(&no) => no,
+            None => self.make(name),
+        };
+        self.numbered_mut(no)
+    }
+
+    fn make(&mut self, name: &QueueName) -> QueueNo {
+        self.appeared += 1;
+        let queue = Some(Queue::new(name.clone(), self.appeared));
+        let no = match self.free.pop() {
+            Some(no) => {
+                self.queues[no as usize] = queue;
+                no
+            }
+            None => {
+                self.queues.push(queue);
+                QueueNo::try_from(self.queues.len() - 1).expect("fewer than 2^32 queues")
+            }
+        };
+        self.by_name.insert(name.clone(), no);
+        no
+    }
+
+    /// Looks whether the queue is empty. If so, a list names it for an hour if it was used, and it is forgotten if it was not.
+    pub(super) fn tidy(&mut self, name: &QueueName) {
+        let Some(&no) = self.by_name.get(name) else { return };
+        let (now_ms, number) = (self.now_ms, self.emptied_last + 1);
+        let queue = self.numbered_mut(no);
+        if !queue.is_empty() {
+            return;
+        }
+        if core::mem::take(&mut queue.used) {
+            let before = queue.emptied.replace(Emptied { number, at_ms: now_ms });
+            if let Some(before) = before {
+                self.emptied.remove(&before.number);
+            }
+            self.emptied.insert(number, no);
+            self.emptied_last = number;
+            if self.emptied.len() > EMPTY_MAX {
+                self.forget_earliest();
+            }
+        }
+        self.end_if_unused(no);
+    }
+
+    /// Time has passed: what was emptied an hour ago is forgotten.
+    pub(super) fn pass_time(&mut self, now: Now) {
+        self.now_ms = now.mono_tick();
+        for _ in 0..FORGOTTEN_MAX {
+            let Some((_, &no)) = self.emptied.first_key_value() else { return };
+            if self.numbered(no).emptied.is_some_and(|emptied| emptied.is_recent(self.now_ms)) {
+                return;
+            }
+            self.forget_earliest();
+        }
+    }
+
+    /// The queue that was emptied first leaves the lists, unless it has been filled again.
+    fn forget_earliest(&mut self) {
+        if let Some((_, no)) = self.emptied.pop_first() {
+            self.numbered_mut(no).emptied = None;
+            self.end_if_unused(no);
+        }
+    }
+
+    /// The queue was deleted: no list names it any more. Nothing is left of it, unless a call waits there or a client uses it.
+    pub(super) fn forget(&mut self, name: &QueueName) {
+        let Some(&no) = self.by_name.get(name) else { return };
+        let queue = self.numbered_mut(no);
+        queue.used = false;
+        if let Some(emptied) = queue.emptied.take() {
+            self.emptied.remove(&emptied.number);
+        }
+        self.end_if_unused(no);
+    }
+
+    /// A queue that is not in use has ended, and what happened in it counts for its namespace. It is gone, unless a list still names it.
+    fn end_if_unused(&mut self, no: QueueNo) {
+        let queue = self.numbered_mut(no);
+        if queue.is_in_use() {
+            return;
+        }
+        let (name, totals) = (queue.name.clone(), core::mem::take(&mut queue.totals));
+        if queue.emptied.is_none() {
+            let figures = queue.figures;
+            self.forgotten.add(&figures);
+            self.by_name.remove(&name);
+            self.queues[no as usize] = None;
+            self.free.push(no);
+        }
+        self.remember(&name, &totals);
+    }
+
+    /// What happened in a queue that has ended still counts for its namespace, as long as that has queues.
+    fn remember(&mut self, ended: &QueueName, totals: &QueueTotals) {
+        let name = ended.as_str();
+        let Some(ends) = name.find('/') else { return };
+        let (namespace, prefix) = (&name[..ends], &name[..=ends]);
+        let behind = self.by_name.range::<QueueName, _>(ended..).next();
+        let before = self.by_name.range::<QueueName, _>(..ended).next_back();
+        let of_namespace = |(other, _): (&QueueName, _)| other.as_str().starts_with(prefix);
+        if !behind.is_some_and(of_namespace) && !before.is_some_and(of_namespace) {
+            self.gone.remove(namespace);
+            return;
+        }
+        self.gone.entry(namespace.to_owned()).or_default().add(totals);
+    }
+
+    /// What happened in the queues of each namespace that have ended.
+    pub(super) fn gone(&self) -> &BTreeMap<String, QueueTotals> {
+        &self.gone
+    }
+
+    /// What happened in queues that are not there any more.
+    pub(super) fn forgotten(&self) -> &QueueFigures {
+        &self.forgotten
+    }
+
+    /// How many queues have appeared.
+    pub(super) fn appeared(&self) -> u64 {
+        self.appeared
+    }
+
+    /// Whether anything stands in the line of the queue.
+    pub(super) fn has_line(&self, name: &QueueName) -> bool {
+        self.get(name).is_some_and(|queue| !queue.line.is_empty())
+    }
+
+    /// One page of the queues, in the order of their names. It looks at as many as `list` says, those that it leaves out among them.
+    pub(super) fn page(&self, now: Now, list: &ListQueues) -> QueuePage {
+        let ListQueues { which, prefix, after, max } = list;
+        // A prefix that is no name stands before all names that begin with it, as it would if it were one.
+        let from: Bound<&str> = match after {
+            Some(after) if after.as_str() >= &**prefix => Bound::Excluded(after.as_str()),
+            _ => Bound::Included(prefix),
+        };
+        let all = self.by_name.range::<str, _>((from, Bound::Unbounded));
+        let mut of_prefix = all.take_while(|(name, _)| name.as_str().starts_with(&**prefix)).peekable();
+        let (mut queues, mut last) = (Vec::new(), None);
+        for (name, &no) in of_prefix.by_ref().take((*max).clamp(1, QUEUES_PAGE_MAX)) {
+            let queue = self.numbered(no);
+            let belongs = match which {
+                WhichQueues::Listed => queue.is_listed(now),
+                WhichQueues::InUse => queue.is_in_use(),
+            };
+            queues.extend(belongs.then(|| queue.counts(now)));
+            last = Some(name);
+        }
+        let next = last.filter(|_| of_prefix.peek().is_some()).cloned();
+        QueuePage { queues, next }
+    }
+
+    /// A client of beanstalkd uses the queue. That alone does not put it into lists.
+    pub(super) fn begin_use(&mut self, name: &QueueName) {
+        self.open(name).users += 1;
+    }
+
+    /// A client that used the queue does so no longer.
+    pub(super) fn end_use(&mut self, name: &QueueName) {
+        let users = &mut self.open(name).users;
+        *users = users.saturating_sub(1);
+        self.tidy(name);
+    }
+
+    pub(super) fn wait(&mut self, call: CallId, waiter: Waiter) {
+        for name in waiter.queues.iter() {
+            let queue = self.open(name);
+            // A queue may be named twice.
+            if queue.waiters.insert(call) {
+                queue.impatient += usize::from(!waiter.patient);
+            }
+        }
+        self.waiting.insert(call, waiter);
+    }
+
+    /// Ends a wait. What it waited for; `None`: the call was not waiting.
+    pub(super) fn end_wait(&mut self, call: CallId) -> Option<Waiter> {
+        let waiter = self.waiting.remove(&call)?;
+        for name in waiter.queues.iter() {
+            let queue = self.open(name);
+            if queue.waiters.remove(&call) {
+                queue.impatient -= usize::from(!waiter.patient);
+            }
+            self.tidy(name);
+        }
+        Some(waiter)
+    }
+
+    /// What the call waits for.
+    pub(super) fn waiter(&self, call: CallId) -> Option<&Waiter> {
+        self.waiting.get(&call)
+    }
+
+    /// The call that has waited longest on this queue.
+    pub(super) fn first_waiter(&self, name: &QueueName) -> Option<(CallId, &Waiter)> {
+        let call = *self.get(name)?.waiters.first()?;
+        Some((call, &self.waiting[&call]))
+    }
+
+    /// The call, which waits, does so no longer than it takes to see what is ready.
+    pub(super) fn hurry(&mut self, call: CallId) {
+        let Some(waiter) = self.waiting.get_mut(&call).filter(|waiter| waiter.patient) else { return };
+        waiter.patient = false;
+        let names = Arc::clone(&waiter.queues);
+        let counted: BTreeSet<&QueueName> = names.iter().collect();
+        for name in counted {
+            self.open(name).impatient += 1;
+        }
+    }
+
+    /// The calls that wait on this queue and are not patient, the longest first.
+    pub(super) fn no_wait(&self, name: &QueueName) -> impl Iterator<Item = (CallId, &Waiter)> {
+        let queue = self.get(name).filter(|queue| queue.impatient > 0);
+        let calls = queue.into_iter().flat_map(|queue| &queue.waiters);
+        calls.map(|call| (*call, &self.waiting[call])).filter(|(_, waiter)| !waiter.patient)
+    }
+
+    /// The call that has waited longest, in all.
+    pub(super) fn first_waiting(&self) -> Option<CallId> {
+        self.waiting.first_key_value().map(|(&call, _)| call)
+    }
+
+    pub(super) fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+}

@@ -1,0 +1,73 @@
+//! [`ReadyKey`]: the ready order; and [`ReadyStub`]: what is left in memory of a ready task whose record is not.
+
+use crate::residence::{WaitingStub, body_bytes};
+use crate::runs::Ordered;
+use crate::task::{PRIORITY_DEFAULT, Task};
+use crate::time::{Seq, Timestamp};
+
+/// The ready order, one for every door: priority, `due_at`, the seq of the put.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct ReadyKey {
+    pub(crate) priority: u32,
+    pub(crate) due_at: Timestamp,
+    pub(crate) put_seq: Seq,
+}
+
+impl ReadyKey {
+    /// Whether it goes before what has the usual priority.
+    pub(crate) fn is_urgent(self) -> bool {
+        self.priority < PRIORITY_DEFAULT
+    }
+
+    pub(crate) fn of(task: &Task) -> Self {
+        Self { priority: task.priority, due_at: task.due_at, put_seq: task.put_seq }
+    }
+
+    /// The least place behind all of its priority; `None`: it has the last.
+    pub(crate) fn behind_priority(self) -> Option<Self> {
+        let priority = self.priority.checked_add(1)?;
+        Some(Self { priority, due_at: Timestamp::EPOCH, put_seq: Seq::ZERO })
+    }
+}
+
+/// A task that is due, in its queue's line.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) struct ReadyStub {
+    priority: u32,
+    /// Bytes of the body, as far as they can be counted.
+    pub(crate) body_bytes: u32,
+    pub(crate) due_at: Timestamp,
+    put_seq: Seq,
+    pub(crate) id: u64,
+    /// When it became ready.
+    pub(crate) since: Timestamp,
+}
+
+impl ReadyStub {
+    pub(crate) fn of(task: &Task, since: Timestamp) -> Self {
+        Self {
+            priority: task.priority,
+            body_bytes: body_bytes(task),
+            due_at: task.due_at,
+            put_seq: task.put_seq,
+            id: task.id,
+            since,
+        }
+    }
+
+    /// That of a task whose instant has come.
+    pub(crate) fn of_due(stub: WaitingStub, since: Timestamp) -> Self {
+        let WaitingStub { due_at, put_seq, id, priority, body_bytes, queue: _, dead: _ } = stub;
+        Self { priority, body_bytes, due_at, put_seq, id, since }
+    }
+}
+
+impl Ordered for ReadyStub {
+    type Key = ReadyKey;
+
+    fn key(&self) -> ReadyKey {
+        ReadyKey { priority: self.priority, due_at: self.due_at, put_seq: self.put_seq }
+    }
+}
+
+const _: () = assert!(size_of::<ReadyStub>() == 40);

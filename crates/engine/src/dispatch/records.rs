@@ -1,0 +1,188 @@
+//! The records of queues: what an owner configured, and its pauses.
+
+use std::sync::Arc;
+
+use super::Dispatch;
+use super::bucket::Bucket;
+use super::queue::Queue;
+use crate::calls::{ChangeQueue, QueueChange, QueueError, Unavailable};
+use crate::ledger::Ledger;
+use crate::name::QueueName;
+use crate::queue_view::QueueView;
+use crate::residence::Residence;
+use crate::runs::Ordered;
+use crate::settings::{QueueRecord, Rule, RuleName};
+use crate::time::{Now, Timestamp};
+
+/// So many queues can have a record of their own: all of them are in memory, and in every checkpoint.
+const RECORDS_MAX: usize = 100_000;
+
+/// What the record of a queue takes in the store, about.
+const RECORD_BYTES: u64 = 512;
+
+impl Dispatch {
+    /// Takes over the record of a queue that the store has. What the rate had left before is not known, so it begins with nothing.
+    pub(crate) fn restore_record(&mut self, name: &QueueName, record: &QueueRecord, now: Now) {
+        self.records += 1;
+        let queue = self.queues.open(name);
+        queue.record = Arc::new(record.clone());
+        queue.bucket = record.settings.rate.map(|rate| Bucket::empty(rate, now.mono_ns));
+        self.pause_ends.change(name, None, record.paused_until);
+    }
+
+    /// Changes the record of a queue. `schedules`: how many schedules it has.
+    ///
+    /// # Errors
+    /// A refusal leaves no trace.
+    pub(crate) fn change_queue(
+        &mut self,
+        ledger: &mut Ledger,
+        now: Now,
+        change: ChangeQueue,
+        schedules: u64,
+    ) -> Result<(), QueueError> {
+        let ChangeQueue { queue: name, change } = change;
+        if let QueueChange::Settings(settings) | QueueChange::Restore(QueueRecord { settings, .. }) = &change
+            && let Some(what) = settings.mistake()
+        {
+            return Err(QueueError::Invalid { what });
+        }
+        if change == QueueChange::Delete {
+            return self.delete_queue(ledger, now, &name, schedules);
+        }
+        let before = self.queues.get(&name).map(|queue| Arc::clone(&queue.record)).unwrap_or_default();
+        let mut record = QueueRecord::clone(&before);
+        // A pause that is over says nothing any more.
+        record.paused_until = record.pause_end(now.wall);
+        let settles = matches!(change, QueueChange::Settings(_) | QueueChange::Restore(_));
+        let pauses = matches!(change, QueueChange::Pause { .. });
+        match change {
+            QueueChange::Settings(settings) => record.settings = settings,
+            QueueChange::Restore(other) => {
+                record = other;
+                record.paused_until = record.pause_end(now.wall);
+            }
+            QueueChange::Pause { ms } => {
+                let until = ms.map_or(Timestamp::MAX, |ms| now.due_after(ms).unwrap_or(Timestamp::MAX));
+                record.paused_until = Some(until).filter(|_| ms != Some(0));
+            }
+            QueueChange::Drain => record.draining = true,
+            QueueChange::Resume => (record.paused_until, record.draining) = (None, false),
+            QueueChange::Delete => unreachable!("it was decided above"),
+        }
+        if before.is_default() && !record.is_default() && self.records >= RECORDS_MAX {
+            return Err(QueueError::TooMany { limit: RECORDS_MAX });
+        }
+        if record != *before {
+            // A queue can be paused because the disk is full, and resumed: neither needs room.
+            if settles && before.is_default() {
+                ledger.take_room(RECORD_BYTES)?;
+            }
+            self.set_record(ledger, now, &name, record);
+        }
+        if pauses {
+            self.queues.open(&name).totals.pauses += 1;
+            self.queues.tidy(&name);
+        }
+        Ok(())
+    }
+
+    /// Forgets a queue that has no task and no schedule. The engine counts them here, in the order of all changes, so that no task comes
+    /// between the count and the change.
+    fn delete_queue(
+        &mut self,
+        ledger: &mut Ledger,
+        now: Now,
+        name: &QueueName,
+        schedules: u64,
+    ) -> Result<(), QueueError> {
+        let Some(queue) = self.queues.get(name) else {
+            let empty = QueueError::NotEmpty { live: 0, dead: 0, schedules };
+            return if schedules == 0 { Ok(()) } else { Err(empty) };
+        };
+        let counts = queue.counts(now);
+        let (live, dead) = (counts.live(), counts.dead);
+        if (live, dead, schedules) != (0, 0, 0) {
+            return Err(QueueError::NotEmpty { live, dead, schedules });
+        }
+        if !queue.record.is_default() && !crate::planted::is("deleted-in-memory-only") {
+            self.set_record(ledger, now, name, QueueRecord::default());
+        }
+        self.queues.forget(name);
+        Ok(())
+    }
+
+    /// Pauses that are over say nothing any more: waiting calls get what there is, and a queue that nothing else keeps goes.
+    pub(crate) fn end_pauses(&mut self, ledger: &mut Ledger, now: Now) {
+        while ledger.takes_changes()
+            && let Some(name) = self.pause_ends.pop(now)
+        {
+            if crate::planted::is("gate-forgotten") || crate::planted::is("pause-outlasts") {
+                continue;
+            }
+            let record = &self.queues.open(&name).record;
+            let record = QueueRecord { paused_until: None, ..QueueRecord::clone(record) };
+            self.set_record(ledger, now, &name, record);
+        }
+    }
+
+    fn set_record(&mut self, ledger: &mut Ledger, now: Now, name: &QueueName, record: QueueRecord) {
+        let record = Arc::new(record);
+        let queue = self.queues.open(name);
+        self.records -= usize::from(!queue.record.is_default());
+        self.records += usize::from(!record.is_default());
+        let per_group = |record: &QueueRecord| record.settings.max_in_flight_per_group;
+        if per_group(&queue.record) != per_group(&record) {
+            queue.unpark_all();
+        }
+        let rate = record.settings.rate;
+        if queue.bucket.map(|bucket| bucket.rate()) != rate {
+            // What was handed out by the rate before counts: a change of it is no burst.
+            let tokens = queue.bucket.map(|before| before.tokens(now.mono_ns));
+            queue.bucket = rate.map(|rate| Bucket::holding(rate, tokens.unwrap_or(rate.burst), now.mono_ns));
+        }
+        self.pause_ends.change(name, queue.record.paused_until, record.paused_until);
+        queue.record = Arc::clone(&record);
+        if !record.is_default() {
+            queue.begin_listing();
+        }
+        if !queue.waiters.is_empty() {
+            self.to_serve.insert(name.clone());
+        }
+        self.queues.tidy(name);
+        self.changed = ledger.next_seq();
+        let rule = (!record.is_default()).then(|| Arc::new(Rule::Queue(QueueRecord::clone(&record))));
+        ledger.note_rule((RuleName::Queue(name.clone()), rule));
+    }
+
+    pub(crate) fn queue_view(&self, residence: &Residence, now: Now, name: &QueueName) -> QueueView {
+        let unused = Queue::new(name.clone(), 0);
+        let queue = self.queues.get(name).unwrap_or(&unused);
+        QueueView {
+            counts: queue.counts(now),
+            settings: queue.record.settings.clone(),
+            paused_until: queue.record.pause_end(now.wall),
+            exists: queue.is_in_use(),
+            first_ready: first_ready(residence, queue),
+            waiting: queue.waiters.len(),
+            next_delivery_ms: queue
+                .bucket
+                .as_ref()
+                .map(|bucket| bucket.next_ms().saturating_sub(now.mono_tick())),
+        }
+    }
+
+    /// What a read of a queue's record is told, if its last change may have been written down or not.
+    pub(crate) fn doubt(&self, ledger: &Ledger) -> Option<Unavailable> {
+        ledger.doubt_since(self.changed)
+    }
+}
+
+/// The id of the task that is first in line. What is parked is none.
+fn first_ready(residence: &Residence, queue: &Queue) -> Option<u64> {
+    let whole = queue.line.whole().first();
+    match queue.line.stubs().first() {
+        Some(stub) if whole.is_none_or(|place| stub.key() < place.key) => Some(stub.id),
+        _ => whole.map(|place| residence.task(place.slot).id),
+    }
+}

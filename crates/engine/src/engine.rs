@@ -1,0 +1,169 @@
+//! [`Engine`]: the task machine of one shard.
+
+mod ask;
+mod call;
+mod config;
+mod counts;
+mod keyed;
+mod replies;
+
+pub use self::config::EngineConfig;
+use crate::acquired::{Acquired, AcquiredPage};
+use crate::dispatch::Dispatch;
+use crate::input::{Effect, Input};
+use crate::jobs::Jobs;
+use crate::ledger::Ledger;
+use crate::reads::Reads;
+use crate::recurrence::Recurrence;
+use crate::residence::{Residence, ResidenceLimits};
+use crate::settings::{Rule, RuleName};
+use crate::tasks::Tasks;
+use crate::time::Now;
+
+/// The task machine of one shard: single-threaded, without clock, I/O or randomness, so that the same inputs always give
+/// the same effects.
+///
+/// # Families
+/// - *Tell*: [`step`](Self::step) takes one [`Input`] and appends [`Effect`]s.
+/// - *End of a turn*: [`flush`](Self::flush), after all inputs that are there: what they need of the store goes out, as
+///   one look-up and one commit for all. That is what makes group commit.
+/// - *Ask*: [`next_wake`](Self::next_wake), [`is_loaded`](Self::is_loaded), [`is_idle`](Self::is_idle).
+///
+/// # Invariants
+/// - An answer leaves only when all that had been applied when it was made is durable.
+/// - At most one commit is in flight; effects apply in memory at once and are durable in the order of their seq.
+/// - A key has at most one live task: a command on a key that is not in memory waits for a look-up, and later commands on
+///   that key wait behind it.
+/// - A task is ready only if the believed wall clock has reached its `due_at`, and stays ready until a lease, its owner or
+///   a restart moves it.
+/// - An entry is in exactly the index that its `At` names: the wheel, the rewound set, its queue's ready index, the lease
+///   wheel, or none. A task in memory is an entry or a stub, never both.
+/// - A stub says what the store's record says: a change takes the task whole, and a durable entry becomes a stub only when
+///   no read under way can contradict it.
+#[derive(Debug)]
+pub struct Engine {
+    config: EngineConfig,
+    secret: [u8; 16],
+    ledger: Ledger,
+    residence: Residence,
+    dispatch: Dispatch,
+    reads: Reads,
+    recurrence: Recurrence,
+    jobs: Jobs,
+    /// Everything is answered and durable, and the driver was told.
+    is_stopped: bool,
+}
+
+impl Engine {
+    /// An engine over a shard that has just been acquired. It starts to load the near tasks at its first
+    /// [`flush`](Self::flush).
+    #[must_use]
+    pub fn new(config: EngineConfig, acquired: Acquired, now: Now) -> Self {
+        assert!(config.horizon_ms >= 2, "a horizon of {} ms leaves no time to load", config.horizon_ms);
+        assert!(config.near_bytes_max >= 512, "{} bytes have no room for tasks", config.near_bytes_max);
+        let limits = ResidenceLimits {
+            horizon_ms: config.horizon_ms,
+            bytes_max: config.near_bytes_max,
+            scan_max: config.scan_max,
+            bounds: config.bounds.clone(),
+        };
+        let mut engine = Self {
+            secret: acquired.secret,
+            ledger: Ledger::new(&acquired, &config.bounds),
+            residence: Residence::new(&acquired, limits, now),
+            dispatch: Dispatch::new(&acquired, config.bounds.clone(), now),
+            reads: Reads::new(&config.bounds),
+            recurrence: Recurrence::new(&acquired, &config.bounds),
+            jobs: Jobs::default(),
+            is_stopped: false,
+            config,
+        };
+        engine.restore(now, acquired.page);
+        engine
+    }
+
+    /// Takes in a page of what the shard was left with. The first one comes with [`new`](Self::new). The engine can work once it has them
+    /// all.
+    pub fn restore(&mut self, now: Now, page: AcquiredPage) {
+        for (name, population) in page.queues {
+            self.dispatch.restore_population(&name, population);
+        }
+        for (name, rule) in page.rules {
+            match (name, &*rule) {
+                (RuleName::Queue(name), Rule::Queue(record)) => {
+                    self.dispatch.restore_record(&name, record, now)
+                }
+                (RuleName::Schedule(queue, name), Rule::Schedule(record)) => {
+                    self.recurrence.restore((queue, name), record);
+                }
+                (RuleName::Job(id), Rule::Job(value)) => self.jobs.restore(id, value),
+                (name, rule) => unreachable!("{name:?} is the name of another rule than {rule:?}"),
+            }
+        }
+        // A lease goes on wherever its task stands: the wall clock may show a time at which the task is not even due.
+        let mut tasks = self.tasks();
+        for task in page.leased {
+            if tasks.goes_on(&task) {
+                tasks.load(now, task);
+            }
+        }
+    }
+
+    /// Takes one input at one moment. What fell due by then fires first.
+    pub fn step(&mut self, now: Now, input: Input, out: &mut Vec<Effect>) {
+        self.tasks().pass_time(now);
+        match input {
+            Input::Call { call, command } => self.call(now, call, command),
+            Input::EndWait { call } => self.tasks().delivery(now).end_wait(call),
+            Input::Undelivered { tokens } => self.tasks().take_back(now, &tokens),
+            Input::Use { queue } => self.dispatch.begin_use(&queue),
+            Input::Leave { queue } => self.dispatch.end_use(&queue),
+            Input::Store { request, reply } => self.store_replied(now, request, reply, out),
+            Input::Instant { ask, found } => self.recurrence.instant_found(&mut self.ledger, now, ask, found),
+            Input::StoreFailed { why } => self.ledger.store_failed(&why),
+            Input::Wake => {}
+            Input::LookForRoom => {
+                if self.ledger.room_pace().is_some() {
+                    self.ledger.ask_for_room();
+                }
+            }
+            Input::NoteTime => self.ledger.note_time(),
+            Input::Stop => self.tasks().stop(now),
+        }
+        self.make_occurrences(now);
+        self.recurrence.ask(out);
+        self.tasks().delivery(now).serve();
+        self.count(now);
+        self.ledger.release_answers(out);
+    }
+
+    /// Ends a turn: asks the store for what the inputs since the last turn need, and for their commit unless one is in
+    /// flight.
+    pub fn flush(&mut self, now: Now, out: &mut Vec<Effect>) {
+        self.tasks().shed(now);
+        if !self.is_stopped {
+            self.residence.load_ahead(&mut self.ledger, now, out);
+        }
+        self.reads.look_up(&mut self.ledger, &mut self.residence, &mut self.dispatch, out);
+        self.reads.scan_lists(&mut self.ledger, &mut self.residence, &self.dispatch, now, out);
+        self.reads.ask_forecasts(&mut self.ledger, now, out);
+        self.ledger.commit(now, out);
+        self.ledger.release_answers(out);
+        if self.ledger.is_stopping() && !self.is_stopped && self.is_idle() {
+            self.is_stopped = true;
+            out.push(Effect::Stopped);
+        }
+    }
+
+    /// What a change of a task may touch.
+    fn tasks(&mut self) -> Tasks<'_> {
+        Tasks {
+            config: &self.config,
+            secret: &self.secret,
+            ledger: &mut self.ledger,
+            residence: &mut self.residence,
+            dispatch: &mut self.dispatch,
+            recurrence: &mut self.recurrence,
+        }
+    }
+}

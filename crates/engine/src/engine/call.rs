@@ -1,0 +1,121 @@
+//! The match: each command goes to its verb.
+
+use super::Engine;
+use crate::calls::{Answer, Command, IMPORT_TASKS_MAX, ImportTasks, Imported, Lease, Nack, Unavailable};
+use crate::input::CallId;
+use crate::name::QueueName;
+use crate::reads::{Keyed, TokenCall, Verb};
+use crate::time::Now;
+use crate::token::Token;
+
+impl Engine {
+    pub(super) fn call(&mut self, now: Now, call: CallId, command: Command) {
+        let refusal = match self.ledger.refuses_changes() {
+            _ if self.ledger.is_stopping() => Some(Unavailable::Closed),
+            Some(why) if command.needs_store() => Some(Unavailable::ReadOnly { why }),
+            _ => None,
+        };
+        if let Some(why) = refusal {
+            return self.ledger.answer(call, command.unavailable(why));
+        }
+        let answer = match command {
+            Command::Put(put) => return self.put(now, call, put),
+            Command::Get(get) => return self.keyed(now, call, Keyed::Get(get)),
+            Command::Patch(patch) => return self.keyed(now, call, Keyed::Patch(patch)),
+            Command::Cancel(cancel) => return self.keyed(now, call, Keyed::Cancel(cancel)),
+            Command::Redrive(redrive) => return self.redrive(now, call, redrive),
+            Command::ById(by_id) => return self.by_id(now, call, by_id),
+            Command::ByKey(by_key) => return self.keyed(now, call, Keyed::ByKey(by_key)),
+            Command::Lease(lease) => return self.lease(now, call, lease),
+            Command::Ack(ack) => return self.tokens_called(now, call, ack.queue, &ack.tokens, Verb::Ack),
+            Command::Nack(nack) => return self.nack(now, call, nack),
+            Command::Extend(extend) => {
+                let verb = Verb::Extend { lease_ms: extend.lease_ms };
+                return self.tokens_called(now, call, extend.queue, &extend.tokens, verb);
+            }
+            Command::List(list) => return self.reads.list(&self.ledger, call, list),
+            Command::AllTasks(list) => return self.reads.list(&self.ledger, call, list),
+            Command::Leases(list) => {
+                Answer::Leases(self.dispatch.page_of_leases(&self.residence, &self.ledger, &list))
+            }
+            Command::Import(import) => return self.import(call, import),
+            Command::ImportSchedule(import) => match import.running.clone() {
+                // The task that has to end before the schedule makes another is looked for first.
+                Some(key) => return self.keyed(now, call, Keyed::ImportSchedule { import, key }),
+                None => return self.tasks().import_schedule_known(now, call, &import),
+            },
+            Command::Forecast(forecast) => return self.reads.forecast(&self.ledger, call, forecast),
+            Command::ChangeQueue(change) => {
+                let schedules = self.recurrence.of_queue(&change.queue);
+                Answer::ChangeQueue(self.dispatch.change_queue(&mut self.ledger, now, change, schedules))
+            }
+            Command::PutSchedule(put) => {
+                return self.recurrence.put_schedule(&mut self.ledger, now, call, put);
+            }
+            Command::DeleteSchedule(delete) => {
+                Answer::DeleteSchedule(self.recurrence.delete_schedule(&mut self.ledger, delete))
+            }
+            Command::GetSchedule(get) => Answer::GetSchedule(self.recurrence.get_schedule(&self.ledger, get)),
+            Command::Schedules(list) => {
+                Answer::Schedules(self.recurrence.list_schedules(&self.ledger, &list))
+            }
+            Command::AllSchedules(list) => {
+                Answer::AllSchedules(self.recurrence.list_all_schedules(&self.ledger, &list))
+            }
+            Command::ChangeJob(change) => Answer::ChangeJob(self.jobs.change(&mut self.ledger, now, change)),
+            Command::Jobs(_) => Answer::Jobs(self.jobs.list(&self.ledger)),
+            Command::Wheel(_) => Answer::Wheel(Ok(Box::new(self.residence.view_of_wheel(now)))),
+            Command::Queues(_) | Command::Queue(_) | Command::Stats(_) => {
+                return self.reads.count(call, command);
+            }
+        };
+        self.ledger.answer(call, answer);
+    }
+
+    fn lease(&mut self, now: Now, call: CallId, lease: Lease) {
+        self.tasks().delivery(now).lease(call, lease);
+    }
+
+    fn nack(&mut self, now: Now, call: CallId, nack: Nack) {
+        match self.tasks().nack(now, &nack) {
+            Ok(verb) => self.tokens_called(now, call, nack.queue, &nack.tokens, verb),
+            Err(why) => self.ledger.answer(call, Answer::Nack(Err(why))),
+        }
+    }
+
+    /// Decides each token; those whose task is not in memory are looked up first.
+    fn tokens_called(&mut self, now: Now, call: CallId, queue: QueueName, tokens: &[Token], verb: Verb) {
+        let mut pending = TokenCall::new(queue, verb, tokens.len());
+        for (index, token) in tokens.iter().enumerate() {
+            let answer = match self.dispatch.verify(token) {
+                None => Some(crate::TokenAnswer::Expired),
+                Some((id, no)) => match self.residence.by_id(id) {
+                    Some(slot) => {
+                        let TokenCall { queue, verb, .. } = &pending;
+                        Some(self.tasks().decide_token(now, slot, queue, no, verb))
+                    }
+                    None => {
+                        self.reads.want_id(call, index, id, no);
+                        None
+                    }
+                },
+            };
+            pending.push(answer);
+        }
+        if pending.is_decided() {
+            self.tasks().answer_tokens(call, &pending);
+        } else {
+            self.reads.wait_for_tokens(call, pending);
+        }
+    }
+
+    fn import(&mut self, call: CallId, mut import: ImportTasks) {
+        import.tasks.truncate(IMPORT_TASKS_MAX);
+        let keeps_ids = import.ids_below.is_some_and(|below| self.ledger.keeps_ids(below));
+        if import.tasks.is_empty() {
+            let nothing = Imported { outcomes: Vec::new(), refused: None };
+            return self.ledger.answer(call, Answer::Import(Ok(nothing)));
+        }
+        self.reads.want_import(call, import, keeps_ids);
+    }
+}

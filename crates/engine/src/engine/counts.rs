@@ -1,0 +1,58 @@
+//! Counts: of one queue, of the queues, and of the engine.
+
+use std::collections::BTreeMap;
+
+use super::Engine;
+use crate::calls::{Answer, Command, GetQueue, GetStats, ListQueues, Stats, Unavailable};
+use crate::time::Now;
+
+impl Engine {
+    /// Answers the calls for counts, unless it is still to be learned what is due.
+    pub(super) fn count(&mut self, now: Now) {
+        if !self.residence.knows_what_is_due(now) {
+            return;
+        }
+        for (call, command) in self.reads.take_counting() {
+            let answer = match command {
+                // These are looked at because something is wrong: they say that it is, and are as right as may be.
+                Command::Stats(GetStats(list)) => Answer::Stats(Ok(Box::new(self.stats(now, &list)))),
+                command => match (self.refusal_of_counts(now), &command) {
+                    (Some(why), _) => command.unavailable(why),
+                    (None, Command::Queue(GetQueue(name))) => {
+                        let view = self.dispatch.queue_view(&self.residence, now, name);
+                        Answer::Queue(Ok(Box::new(view)))
+                    }
+                    (None, Command::Queues(list)) => Answer::Queues(Ok(self.dispatch.page(now, list))),
+                    (None, other) => unreachable!("{other:?} does not ask for counts"),
+                },
+            };
+            self.ledger.answer(call, answer);
+        }
+    }
+
+    fn refusal_of_counts(&self, now: Now) -> Option<Unavailable> {
+        let unseen = || self.ledger.refuses_changes().filter(|_| !self.residence.has_what_is_due(now));
+        self.dispatch.doubt(&self.ledger).or_else(|| unseen().map(|why| Unavailable::ReadOnly { why }))
+    }
+
+    fn stats(&self, now: Now, list: &ListQueues) -> Stats {
+        let page = self.dispatch.page(now, list);
+        // There may be as many namespaces as queues, so they come once and not with each page.
+        let gone = if page.next.is_none() { self.dispatch.gone().clone() } else { BTreeMap::new() };
+        Stats {
+            page,
+            gone,
+            forgotten: *self.dispatch.forgotten(),
+            queues_appeared: self.dispatch.queues_appeared(),
+            room: self.ledger.room_left(),
+            waiting: self.dispatch.waiting(),
+            read_only: self.ledger.has_failed(),
+            schedules: self.recurrence.len(),
+            instants_waiting: self.recurrence.waiting(),
+            near_bytes: self.residence.bytes(),
+            near_bytes_max: self.config.near_bytes_max,
+            ids_below: self.ledger.ids().below(),
+            ..self.ledger.counters().clone()
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! Commands on one key run when memory knows the key, or the store has said what it knows of it.
+
+use super::Engine;
+use crate::calls::{Answer, ById, Put, Redrive};
+use crate::input::CallId;
+use crate::reads::Keyed;
+use crate::schedule::occurrence_key;
+use crate::task::Ended;
+use crate::time::Now;
+
+/// No call asks for an occurrence, and none is answered.
+const NO_CALL: CallId = CallId(0);
+
+impl Engine {
+    /// Runs a command on one key: at once if memory knows the key, else after a look-up.
+    pub(super) fn keyed(&mut self, now: Now, call: CallId, command: Keyed) {
+        let place = command.place();
+        if !self.reads.is_waited_for(&place) && self.residence.by_key(&place.0, &place.1).is_some() {
+            self.run(now, call, command, None);
+        } else {
+            self.reads.wait_for_key(call, command);
+        }
+    }
+
+    /// Runs a command that may go on with one on a key.
+    pub(super) fn keyed_if_any(&mut self, now: Now, call: CallId, command: Option<Keyed>) {
+        if let Some(command) = command {
+            self.keyed(now, call, command);
+        }
+    }
+
+    /// Runs a command whose key is in memory, or of which `gone` says what the store knows.
+    pub(super) fn run(&mut self, now: Now, call: CallId, command: Keyed, gone: Option<&Ended>) {
+        let refusal = self.ledger.refusal_of_changes();
+        let mut tasks = self.tasks();
+        match (command, refusal) {
+            (Keyed::Put { put, key, id }, None) => {
+                if let Some(put) = tasks.put(now, call, put, key, id, gone) {
+                    self.put(now, call, put);
+                }
+            }
+            (Keyed::Put { .. }, Some(why)) => self.ledger.answer(call, Answer::Put(Err(why.into()))),
+            (Keyed::Get(get), _) => tasks.get(now, call, &get, gone),
+            (Keyed::Patch(patch), None) => tasks.patch(now, call, patch, gone),
+            (Keyed::Patch(_), Some(why)) => self.ledger.answer(call, Answer::Patch(Err(why.into()))),
+            (Keyed::Cancel(cancel), None) => tasks.cancel(now, call, &cancel, gone),
+            (Keyed::Cancel(_), Some(why)) => self.ledger.answer(call, Answer::Cancel(Err(why.into()))),
+            (Keyed::ByKey(by_key), _) => tasks.by_key(now, call, &by_key, gone),
+            (Keyed::Redrive { redrive, .. }, _) => {
+                if let Some(redrive) = tasks.redrive_keyed(now, call, redrive) {
+                    self.redrive(now, call, redrive);
+                }
+            }
+            (Keyed::ById { by_id, .. }, _) => {
+                if let Some(by_id) = tasks.by_id_keyed(now, call, by_id) {
+                    self.by_id(now, call, by_id);
+                }
+            }
+            (Keyed::ImportSchedule { import, .. }, _) => tasks.import_schedule_known(now, call, &import),
+            (Keyed::Occurrence { schedule, at, .. }, _) => tasks.occurrence(now, &schedule, at),
+        }
+    }
+
+    pub(super) fn put(&mut self, now: Now, call: CallId, put: Put) {
+        match self.tasks().name_put(put) {
+            (command, true) => self.run(now, call, command, None),
+            (command, false) => self.keyed(now, call, command),
+        }
+    }
+
+    pub(super) fn redrive(&mut self, now: Now, call: CallId, redrive: Redrive) {
+        match self.residence.by_id(redrive.id) {
+            Some(slot) => {
+                let command = self.tasks().redrive_known(call, redrive, slot);
+                self.keyed_if_any(now, call, command);
+            }
+            None => self.reads.want_dead(call, redrive),
+        }
+    }
+
+    pub(super) fn by_id(&mut self, now: Now, call: CallId, by_id: ById) {
+        match self.residence.by_id(by_id.id) {
+            Some(slot) => {
+                let command = self.tasks().by_id_known(now, call, by_id, slot);
+                self.keyed_if_any(now, call, command);
+            }
+            None => self.reads.want_by_id(call, by_id),
+        }
+    }
+
+    /// Looks at every schedule with which something has happened in this step, and makes the tasks of their instants.
+    pub(super) fn make_occurrences(&mut self, now: Now) {
+        loop {
+            while let Some((schedule, at)) = self.recurrence.pop_to_make() {
+                let key = occurrence_key(&schedule.1, at);
+                self.keyed(now, NO_CALL, Keyed::Occurrence { schedule, key, at });
+            }
+            if !self.recurrence.go_on(&self.ledger) {
+                return;
+            }
+        }
+    }
+}

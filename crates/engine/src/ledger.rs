@@ -1,0 +1,352 @@
+//! [`Ledger`]: every change has its number here, and nothing leaves before it is durable.
+
+mod barrier;
+mod batch;
+mod commit;
+mod ids;
+mod room;
+
+use std::sync::Arc;
+
+use self::barrier::CommitBarrier;
+use self::batch::WriteBatch;
+pub(crate) use self::batch::{Filled, schedule_bytes, task_bytes};
+use self::commit::InFlight;
+pub(crate) use self::ids::OwnIds;
+pub use self::room::RoomPace;
+pub(crate) use self::room::{ROOM_MIN, Room};
+use crate::acquired::Acquired;
+use crate::bounds::Bounds;
+use crate::calls::{Answer, Stats, Unavailable};
+use crate::input::{CallId, Effect};
+use crate::seam::{Ownership, Request, RequestId, TaskEffect};
+use crate::settings::RuleEffect;
+use crate::slot::Slot;
+use crate::time::Seq;
+
+/// Numbers the changes, collects them into batches for the store, and holds answers back until all that they rest on is durable.
+///
+/// # Invariants
+/// - An answer leaves only when all that had been applied when it was made is durable.
+/// - At most one commit is in flight; changes are durable in the order of their numbers.
+#[derive(Debug)]
+pub(crate) struct Ledger {
+    ownership: Ownership,
+    ids: OwnIds,
+    /// The last change applied in memory.
+    applied: Seq,
+    /// The last change known to be durable.
+    durable: Seq,
+    batch: WriteBatch,
+    /// While true, the current batch must not be sealed.
+    together: bool,
+    in_flight: Option<InFlight>,
+    room: Room,
+    barrier: CommitBarrier,
+    last_request: RequestId,
+    /// Why nothing is changed any more.
+    failed: Option<Arc<str>>,
+    /// The same, while a commit is still in flight: its reply comes first.
+    failing: Option<Arc<str>>,
+    is_stopping: bool,
+    counters: Stats,
+}
+
+impl Ledger {
+    pub(crate) fn new(acquired: &Acquired, bounds: &Bounds) -> Self {
+        let ownership = acquired.ownership;
+        Self {
+            ownership,
+            ids: OwnIds::new(ownership.shard, acquired.state, bounds.ids_block),
+            applied: ownership.last_seq,
+            durable: ownership.last_seq,
+            batch: WriteBatch::new(bounds),
+            together: false,
+            in_flight: None,
+            room: Room::new(acquired.room),
+            barrier: CommitBarrier::default(),
+            last_request: RequestId(0),
+            failed: None,
+            failing: None,
+            is_stopping: false,
+            counters: Stats::default(),
+        }
+    }
+
+    /// The right to commit that this engine holds.
+    pub(crate) fn ownership(&self) -> Ownership {
+        self.ownership
+    }
+
+    /// The last change applied in memory.
+    pub(crate) fn applied(&self) -> Seq {
+        self.applied
+    }
+
+    /// The last change known to be durable.
+    pub(crate) fn durable(&self) -> Seq {
+        self.durable
+    }
+
+    /// Takes the number of the next change.
+    pub(crate) fn next_seq(&mut self) -> Seq {
+        self.applied = self.applied.next();
+        self.applied
+    }
+
+    /// Takes the number of the next request to the store, and hands the request over.
+    pub(crate) fn request(&mut self, request: Request, out: &mut Vec<Effect>) -> RequestId {
+        self.last_request = RequestId(self.last_request.0 + 1);
+        out.push(Effect::Request { id: self.last_request, request });
+        self.last_request
+    }
+
+    /// Answers a call once all that has been applied so far is durable.
+    pub(crate) fn answer(&mut self, call: CallId, answer: Answer) {
+        // Once the store has failed, no commit comes any more: what is made now rests on durable state alone, see `Ledger::fail`.
+        let seen = if self.failed.is_some() { self.durable } else { self.applied };
+        self.barrier.hold(seen, call, answer);
+    }
+
+    /// Answers a call whose answer rests on nothing but what is durable: it passes those that wait for a commit.
+    pub(crate) fn answer_durable(&mut self, call: CallId, answer: Answer) {
+        self.barrier.pass(call, answer);
+    }
+
+    /// Lets out the answers whose changes are durable.
+    pub(crate) fn release_answers(&mut self, out: &mut Vec<Effect>) {
+        self.barrier.release(self.durable, out);
+    }
+
+    /// Puts what became of the task in `slot` into the batch. `filled` says where the batch has an earlier effect of it, as this returned then.
+    pub(crate) fn note(&mut self, slot: Slot, filled: Option<Filled>, effect: TaskEffect) -> Filled {
+        let filled = self.batch.push(slot, filled, effect);
+        self.seal_if_full();
+        filled
+    }
+
+    /// Puts a change of a rule into the batch.
+    pub(crate) fn note_rule(&mut self, effect: RuleEffect) {
+        self.batch.push_rule(effect);
+        self.seal_if_full();
+    }
+
+    /// The next commit writes the time down, whether or not anything changed.
+    pub(crate) fn note_time(&mut self) {
+        self.batch.note_time();
+    }
+
+    /// Whether an effect stands in a batch that is closed.
+    pub(crate) fn is_sealed(&self, filled: Filled) -> bool {
+        self.batch.is_sealed(filled)
+    }
+
+    /// Whether more than one closed batch waits for its commit.
+    pub(crate) fn has_backlog(&self) -> bool {
+        self.batch.has_backlog()
+    }
+
+    /// From now on all that is noted goes into one batch, until [`end_together`](Self::end_together) gets what this returned.
+    pub(crate) fn begin_together(&mut self) -> bool {
+        core::mem::replace(&mut self.together, true)
+    }
+
+    /// Ends what [`begin_together`](Self::begin_together) began.
+    pub(crate) fn end_together(&mut self, outer: bool) {
+        self.together = outer;
+        self.seal_if_full();
+    }
+
+    fn seal_if_full(&mut self) {
+        if self.batch.is_full() && !self.together {
+            self.seal();
+        }
+    }
+
+    /// Why nothing is changed any more: the store has failed, or is about to.
+    pub(crate) fn refuses_changes(&self) -> Option<Arc<str>> {
+        self.failed.clone().or_else(|| self.failing.clone())
+    }
+
+    /// Whether changes are still taken.
+    pub(crate) fn takes_changes(&self) -> bool {
+        self.failed.is_none() && self.failing.is_none()
+    }
+
+    /// What a call that would change something is told, if nothing is changed any more.
+    pub(crate) fn refusal_of_changes(&self) -> Option<Unavailable> {
+        self.refuses_changes().map(|why| Unavailable::ReadOnly { why })
+    }
+
+    /// Why the store takes no commit any more.
+    pub(crate) fn failure(&self) -> Option<&Arc<str>> {
+        self.failed.as_ref()
+    }
+
+    /// Whether the store takes no commit any more.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.failed.is_some()
+    }
+
+    /// What a read of something that changed last with `changed` is told, if that change may have been written down or not.
+    pub(crate) fn doubt_since(&self, changed: Seq) -> Option<Unavailable> {
+        let why = self.failed.as_ref().filter(|_| changed > self.durable)?;
+        Some(Unavailable::Indeterminate { why: Arc::clone(why) })
+    }
+
+    /// No more calls are taken.
+    pub(crate) fn begin_stop(&mut self) {
+        self.is_stopping = true;
+    }
+
+    /// Whether no more calls are taken.
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.is_stopping
+    }
+
+    /// The ids of the shard's own tasks.
+    pub(crate) fn ids(&self) -> &OwnIds {
+        &self.ids
+    }
+
+    /// What is counted.
+    pub(crate) fn counters(&self) -> &Stats {
+        &self.counters
+    }
+
+    /// What is counted, to count more.
+    pub(crate) fn counters_mut(&mut self) -> &mut Stats {
+        &mut self.counters
+    }
+
+    /// Whether nothing waits: all that was applied is durable, or never will be, and all answers have left.
+    pub(crate) fn is_idle(&self) -> bool {
+        let is_settled = self.in_flight.is_none() && !self.batch.has_work();
+        (is_settled || self.failed.is_some()) && self.barrier.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::acquired::AcquiredPage;
+    use crate::job::JobValue;
+    use crate::settings::{Rule, RuleName};
+    use crate::shard::ShardId;
+    use crate::state::EngineState;
+    use crate::time::{Epoch, Now, Timestamp};
+
+    const NOW: Now = Now { mono_ns: 0, wall: Timestamp::EPOCH, wall_sub_ns: 0 };
+
+    fn ledger(bounds: &Bounds) -> Ledger {
+        let ownership = Ownership { shard: ShardId::ONLY, epoch: Epoch(1), last_seq: Seq::ZERO };
+        let acquired = Acquired {
+            ownership,
+            secret: [0; 16],
+            state: EngineState::default(),
+            last_wall: Timestamp::EPOCH,
+            room: 1 << 30,
+            page: AcquiredPage::default(),
+        };
+        Ledger::new(&acquired, bounds)
+    }
+
+    /// A change of a rule: it needs no task.
+    fn change(ledger: &mut Ledger, id: u64) -> Seq {
+        let seq = ledger.next_seq();
+        let value: JobValue = Arc::from(&b"value"[..]);
+        ledger.note_rule((RuleName::Job(id), Some(Arc::new(Rule::Job(value)))));
+        seq
+    }
+
+    fn answered(out: &mut Vec<Effect>) -> Vec<u64> {
+        let answers = out.drain(..).filter_map(|effect| match effect {
+            Effect::Answer { call, .. } => Some(call.0),
+            _ => None,
+        });
+        answers.collect()
+    }
+
+    fn commit_of(out: &[Effect]) -> Option<(RequestId, Seq, usize)> {
+        out.iter().find_map(|effect| match effect {
+            Effect::Request { id, request: Request::Commit { seq, batch, .. } } => {
+                Some((*id, *seq, batch.rules.len()))
+            }
+            _ => None,
+        })
+    }
+
+    #[test]
+    fn an_answer_waits_for_the_commit_of_what_it_rests_on_and_a_durable_one_passes_it() {
+        let (mut ledger, mut out) = (ledger(&Bounds::default()), Vec::new());
+        ledger.answer(CallId(1), Answer::Jobs(Ok(Vec::new())));
+        change(&mut ledger, 1);
+        ledger.answer(CallId(2), Answer::Jobs(Ok(Vec::new())));
+        ledger.answer_durable(CallId(3), Answer::Lease(Ok(Vec::new())));
+        ledger.release_answers(&mut out);
+        assert_eq!(answered(&mut out), [3, 1]);
+        ledger.commit(NOW, &mut out);
+        let (request, seq, rules) = commit_of(&out).expect("there is something to write down");
+        assert_eq!((seq, rules), (Seq(1), 1));
+        assert!(!ledger.is_idle());
+        assert!(ledger.committed(NOW, request, 1 << 30).is_empty(), "the batch has no tasks");
+        ledger.release_answers(&mut out);
+        assert_eq!(answered(&mut out), [2]);
+        assert!(ledger.is_idle());
+    }
+
+    #[test]
+    fn one_commit_is_in_flight_and_the_next_batch_fills_meanwhile() {
+        let (mut ledger, mut out) = (ledger(&Bounds::default()), Vec::new());
+        change(&mut ledger, 1);
+        ledger.commit(NOW, &mut out);
+        let (first, ..) = commit_of(&out).expect("the first batch");
+        out.clear();
+        change(&mut ledger, 2);
+        change(&mut ledger, 2);
+        ledger.commit(NOW, &mut out);
+        assert!(commit_of(&out).is_none(), "the first is in flight");
+        ledger.committed(NOW, first, 1 << 30);
+        ledger.commit(NOW, &mut out);
+        let (_, seq, rules) = commit_of(&out).expect("the second batch");
+        assert_eq!((seq, rules), (Seq(3), 1), "one effect for each rule, and the number of the last");
+    }
+
+    #[test]
+    fn a_full_batch_is_closed_but_not_in_the_middle_of_what_belongs_together() {
+        let bounds = Bounds { batch_effects: 2, ..Bounds::default() };
+        let (mut ledger, mut out) = (ledger(&bounds), Vec::new());
+        let outer = ledger.begin_together();
+        for id in 1..=3 {
+            change(&mut ledger, id);
+        }
+        ledger.end_together(outer);
+        change(&mut ledger, 4);
+        ledger.commit(NOW, &mut out);
+        assert_eq!(commit_of(&out).map(|(_, seq, rules)| (seq, rules)), Some((Seq(3), 3)));
+    }
+
+    #[test]
+    fn what_waited_for_a_commit_that_failed_is_of_unknown_outcome() {
+        let (mut ledger, mut out) = (ledger(&Bounds::default()), Vec::new());
+        change(&mut ledger, 1);
+        ledger.answer(CallId(1), Answer::ChangeJob(Ok(1)));
+        ledger.commit(NOW, &mut out);
+        ledger.fail_after_commit("the disk is gone");
+        assert!(!ledger.takes_changes() && !ledger.has_failed(), "its outcome comes first");
+        ledger.fail("the disk is gone");
+        out.clear();
+        ledger.release_answers(&mut out);
+        let is_unknown = |answer: &Answer| {
+            matches!(
+                answer,
+                Answer::ChangeJob(Err(crate::job::JobError::Unavailable(Unavailable::Indeterminate { .. })))
+            )
+        };
+        assert!(
+            matches!(&out[..], [Effect::Answer { call: CallId(1), answer }] if is_unknown(answer)),
+            "{out:?}"
+        );
+        assert!(ledger.doubt_since(Seq(1)).is_some() && ledger.doubt_since(Seq::ZERO).is_none());
+    }
+}

@@ -1,0 +1,207 @@
+//! [`WriteBatch`]: what the next commit brings, collected while another is in flight.
+
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, VecDeque};
+
+use crate::bounds::Bounds;
+use crate::schedule::{ScheduleId, ScheduleRecord};
+use crate::seam::{Batch, TaskEffect};
+use crate::settings::{Rule, RuleEffect, RuleName};
+use crate::slot::Slot;
+use crate::state::EngineState;
+use crate::task::{Body, Task};
+use crate::time::Seq;
+
+/// A closed batch on its way to the store.
+#[derive(Debug)]
+pub(super) struct SealedBatch {
+    pub(super) batch: Batch,
+    /// Entries it touches, once for each effect.
+    pub(super) slots: Vec<Slot>,
+    /// The last change in it.
+    pub(super) seq: Seq,
+    /// Growth it brings, as estimated when the room was checked.
+    pub(super) growth: u64,
+}
+
+impl SealedBatch {
+    /// A commit of nothing: it only brings back how much room there is.
+    pub(super) fn nothing(durable: Seq) -> Self {
+        Self { batch: Batch::default(), slots: Vec::new(), seq: durable, growth: 0 }
+    }
+}
+
+/// Where the effect of a task stands: the number of a batch, and the index in it.
+pub(crate) type Filled = (u64, u32);
+
+/// Collects effects, one for each task, into batches.
+#[derive(Debug, Default)]
+pub(super) struct WriteBatch {
+    /// Counts the batches, so that an entry can tell whether its effect is in this one.
+    number: u64,
+    batch: Batch,
+    /// Where each rule stands in it.
+    rules_at: BTreeMap<RuleName, usize>,
+    slots: Vec<Slot>,
+    bytes: u64,
+    growth: u64,
+    note_time: bool,
+    sealed: VecDeque<SealedBatch>,
+    /// Growth in the sealed batches.
+    growth_sealed: u64,
+    /// A batch is closed at this many effects, or at this many bytes.
+    effects_max: usize,
+    bytes_max: u64,
+}
+
+impl WriteBatch {
+    pub(super) fn new(bounds: &Bounds) -> Self {
+        Self { effects_max: bounds.batch_effects, bytes_max: bounds.batch_bytes, ..Self::default() }
+    }
+
+    /// Whether an effect stands in a batch that is closed.
+    pub(super) fn is_sealed(&self, (number, _): Filled) -> bool {
+        number < self.number
+    }
+
+    /// Adds what became of the task in `slot`; replaces what this batch said of it before, found at `filled`. Returns
+    /// where it stands now.
+    pub(super) fn push(&mut self, slot: Slot, filled: Option<Filled>, effect: TaskEffect) -> Filled {
+        self.bytes += bytes_of(&effect);
+        match filled {
+            Some((number, index)) if number == self.number => {
+                let before = &mut self.batch.effects[index as usize];
+                assert_eq!(before.id(), effect.id(), "an entry's place in the batch is its own");
+                *before = effect;
+                (number, index)
+            }
+            _ => {
+                let index =
+                    u32::try_from(self.batch.effects.len()).expect("a batch is closed long before 2^32");
+                self.batch.effects.push(effect);
+                self.slots.push(slot);
+                (self.number, index)
+            }
+        }
+    }
+
+    pub(super) fn set_state(&mut self, state: EngineState) {
+        self.batch.state = Some(state);
+    }
+
+    /// Adds what became of a rule; replaces what this batch said of it before.
+    pub(super) fn push_rule(&mut self, (name, rule): RuleEffect) {
+        self.bytes += rule_bytes(&name, rule.as_deref());
+        match self.rules_at.entry(name) {
+            Entry::Occupied(at) => self.batch.rules[*at.get()].1 = rule,
+            Entry::Vacant(free) => {
+                self.batch.rules.push((free.key().clone(), rule));
+                free.insert(self.batch.rules.len() - 1);
+            }
+        }
+    }
+
+    pub(super) fn note_time(&mut self) {
+        self.note_time = true;
+    }
+
+    pub(super) fn notes_time(&self) -> bool {
+        self.note_time
+    }
+
+    pub(super) fn grow(&mut self, bytes: u64) {
+        self.growth += bytes;
+    }
+
+    /// Growth that no commit has covered yet.
+    pub(super) fn growth(&self) -> u64 {
+        self.growth + self.growth_sealed
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        let effects = self.batch.effects.len() + self.batch.rules.len();
+        effects >= self.effects_max || self.bytes >= self.bytes_max
+    }
+
+    fn is_empty(&self) -> bool {
+        let Batch { effects, state, rules } = &self.batch;
+        effects.is_empty() && state.is_none() && rules.is_empty() && !self.note_time
+    }
+
+    /// Closes the batch, whose last change is `seq`.
+    pub(super) fn seal(&mut self, seq: Seq) {
+        if self.is_empty() {
+            return;
+        }
+        let growth = core::mem::take(&mut self.growth);
+        self.growth_sealed += growth;
+        self.sealed.push_back(SealedBatch {
+            batch: core::mem::take(&mut self.batch),
+            slots: core::mem::take(&mut self.slots),
+            seq,
+            growth,
+        });
+        self.rules_at.clear();
+        self.number += 1;
+        self.bytes = 0;
+        self.note_time = false;
+    }
+
+    /// The oldest closed batch.
+    pub(super) fn next_sealed(&mut self) -> Option<SealedBatch> {
+        let sealed = self.sealed.pop_front()?;
+        self.growth_sealed -= sealed.growth;
+        Some(sealed)
+    }
+
+    /// Whether more than one batch waits.
+    pub(super) fn has_backlog(&self) -> bool {
+        self.sealed.len() > 1
+    }
+
+    pub(super) fn has_work(&self) -> bool {
+        !self.sealed.is_empty() || !self.is_empty()
+    }
+}
+
+/// What every effect takes in the store beside its texts and its payload, about.
+const FIXED_BYTES: usize = 192;
+
+/// What an effect adds to the store, about.
+fn bytes_of(effect: &TaskEffect) -> u64 {
+    match effect {
+        TaskEffect::Stored { task, body_known } => task_bytes(task, *body_known),
+        TaskEffect::Ended(ended) => {
+            (FIXED_BYTES + ended.queue.as_str().len() + ended.key.as_str().len()) as u64
+        }
+    }
+}
+
+fn rule_bytes(name: &RuleName, rule: Option<&Rule>) -> u64 {
+    match (name, rule) {
+        (RuleName::Schedule(queue, name), Some(Rule::Schedule(record))) => {
+            let id = (queue.clone(), name.clone());
+            schedule_bytes(&id, record) + 10 * record.waiting.len() as u64
+        }
+        (_, Some(Rule::Job(value))) => (FIXED_BYTES + value.len()) as u64,
+        _ => FIXED_BYTES as u64,
+    }
+}
+
+/// What the record of a schedule takes, about, without the instants that wait.
+pub(crate) fn schedule_bytes(id: &ScheduleId, record: &ScheduleRecord) -> u64 {
+    let texts = id.0.as_str().len() + id.1.as_str().len() + record.schedule.text_bytes();
+    (FIXED_BYTES + texts) as u64
+}
+
+/// What the record of a task adds to the store, about.
+pub(crate) fn task_bytes(task: &Task, body_known: bool) -> u64 {
+    let body = if body_known { 0 } else { body_bytes(&task.body) };
+    let extra = task.extra.as_ref().map_or(0, |extra| 96 + extra.text_bytes());
+    (FIXED_BYTES + task.queue.as_str().len() + task.key.as_str().len() + extra + body) as u64
+}
+
+fn body_bytes(body: &Body) -> usize {
+    let tags: usize = body.tags.iter().map(|tag| tag.as_str().len() + 10).sum();
+    body.payload_bytes() + body.content_type.len() + tags
+}

@@ -1,0 +1,159 @@
+//! The ids of the shard's own tasks: which comes next, and which of them owners use as keys.
+
+use super::Ledger;
+use crate::name::Key;
+use crate::shard::ShardId;
+use crate::state::EngineState;
+
+/// Where a shard keeps the ids of another store, all its own ids begin at a multiple of this. A counter that is one says that none of its own was given
+/// out since, also after a restart: elsewhere a counter is none.
+const IDS_ASIDE: u64 = 1 << 20;
+/// 2^52: ids of another store are laid aside below it only. The shard's own ids begin behind them, and those have to stay far below 2^53, up to which all
+/// readers of JSON agree about numbers.
+const IDS_ASIDE_MAX: u64 = 1 << 52;
+
+/// Which ids were given out, and which are another store's.
+#[derive(Debug)]
+pub(crate) struct OwnIds {
+    shard: ShardId,
+    next: u64,
+    /// Ids below this one are those of another store, and none of them is given out; 0: all are this shard's own.
+    aside: u64,
+    /// The part that the store keeps.
+    state: EngineState,
+    /// Ids are reserved in blocks of this size.
+    block: u64,
+}
+
+impl OwnIds {
+    pub(super) fn new(shard: ShardId, state: EngineState, block: u64) -> Self {
+        let reserved = state.ids_reserved;
+        Self {
+            shard,
+            next: shard.first_id(reserved.max(1)),
+            aside: if reserved.is_multiple_of(IDS_ASIDE) { reserved } else { 0 },
+            state,
+            block: block * u64::from(shard.count()),
+        }
+    }
+
+    /// All ids that were given out are below this one.
+    pub(crate) fn below(&self) -> u64 {
+        self.next
+    }
+
+    /// Whether an owner may use the decimal of this id as a key.
+    pub(crate) fn may_be_key(&self, id: u64) -> bool {
+        self.state.own_numbers.has(id)
+    }
+
+    /// Whether a task of another store may keep this id.
+    pub(crate) fn is_aside(&self, id: u64) -> bool {
+        (1..self.aside).contains(&id) && self.shard.has_id(id)
+    }
+
+    /// Takes the next id. The second: whether more had to be reserved.
+    fn take(&mut self) -> (u64, bool) {
+        let id = self.next;
+        self.next = self.shard.id_after(id);
+        let reserves = self.next > self.state.ids_reserved;
+        if reserves {
+            let reserved = self.next + self.block;
+            // A multiple would say that none of these was given out.
+            self.state.ids_reserved = reserved + u64::from(reserved.is_multiple_of(IDS_ASIDE));
+        }
+        (id, reserves)
+    }
+
+    /// Whether an owner's key is the decimal of an id that is still to be given out, and no key of its length was seen before.
+    fn note_key(&mut self, key: &Key) -> bool {
+        let Ok(number) = key.as_str().parse() else { return false };
+        let is_to_come = number >= self.next && Key::from_id(number) == *key;
+        let is_new = is_to_come && !self.state.own_numbers.has(number);
+        if is_new {
+            self.state.own_numbers.insert(number);
+        }
+        is_new
+    }
+
+    /// Lays the ids below this one aside; `false`: that is not possible any more.
+    fn lay_aside(&mut self, below: u64) -> bool {
+        if self.state.ids_reserved > 0 || below > IDS_ASIDE_MAX {
+            return false;
+        }
+        self.aside = below.max(1).next_multiple_of(IDS_ASIDE);
+        self.next = self.shard.first_id(self.aside);
+        self.state.ids_reserved = self.aside;
+        true
+    }
+}
+
+impl Ledger {
+    /// Takes the next id of the shard.
+    pub(crate) fn take_id(&mut self) -> u64 {
+        let (id, reserves) = self.ids.take();
+        if reserves {
+            self.batch.set_state(self.ids.state);
+        }
+        id
+    }
+
+    /// An owner has chosen this key: if it is the decimal of an id that is still to be given out, no task that comes without a key may be given it
+    /// unseen.
+    pub(crate) fn note_owners_key(&mut self, key: &Key) {
+        if self.ids.note_key(key) {
+            self.batch.set_state(self.ids.state);
+        }
+    }
+
+    /// Whether tasks of another store keep ids below this one. In a shard that never had a task they are laid aside now: its own begin behind them.
+    pub(crate) fn keeps_ids(&mut self, below: u64) -> bool {
+        if self.ids.aside > 0 {
+            return true;
+        }
+        let keeps = self.ids.lay_aside(below);
+        if keeps {
+            self.batch.set_state(self.ids.state);
+        }
+        keeps
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_reserved_in_blocks_and_a_reserve_never_says_that_none_was_given_out() {
+        let mut ids = OwnIds::new(ShardId::ONLY, EngineState::default(), IDS_ASIDE - 2);
+        assert_eq!(ids.take(), (1, true));
+        assert_eq!(ids.state.ids_reserved, IDS_ASIDE + 1, "a multiple is left out");
+        assert_eq!(ids.take(), (2, false));
+        let after_restart = OwnIds::new(ShardId::ONLY, ids.state, 100);
+        assert_eq!((after_restart.below(), after_restart.aside), (IDS_ASIDE + 1, 0));
+    }
+
+    #[test]
+    fn ids_of_another_store_are_laid_aside_once_and_only_before_the_first_own_id() {
+        let mut ids = OwnIds::new(ShardId::ONLY, EngineState::default(), 100);
+        assert!(!ids.lay_aside(IDS_ASIDE_MAX + 1));
+        assert!(ids.lay_aside(5_000));
+        assert!(
+            ids.is_aside(1) && ids.is_aside(IDS_ASIDE - 1) && !ids.is_aside(IDS_ASIDE) && !ids.is_aside(0)
+        );
+        assert_eq!(ids.below(), IDS_ASIDE);
+        let mut used = OwnIds::new(ShardId::ONLY, EngineState::default(), 100);
+        used.take();
+        assert!(!used.lay_aside(5_000));
+    }
+
+    #[test]
+    fn a_key_that_is_the_decimal_of_a_later_id_is_noted() {
+        let mut ids = OwnIds::new(ShardId::ONLY, EngineState::from_parts(100, 0), 100);
+        let key = |text: &str| Key::new(text).expect("a key");
+        assert!(!ids.note_key(&key("7")), "7 was given out");
+        assert!(!ids.note_key(&key("0700")) && !ids.note_key(&key("order-700")));
+        assert!(ids.note_key(&key("700")) && !ids.note_key(&key("701")), "one of its length is enough");
+        assert!(ids.may_be_key(900) && !ids.may_be_key(2_000));
+    }
+}

@@ -1,0 +1,113 @@
+//! [`Forecasts`]: how many tasks fall due when. The store counts them, part by part.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use super::Reads;
+use crate::calls::{Answer, FORECAST_BUCKETS_MAX, Forecast, ForecastView, Unavailable};
+use crate::input::{CallId, Effect};
+use crate::ledger::Ledger;
+use crate::seam::{Census, Grid, Request, RequestId};
+use crate::time::{Now, Seq, Timestamp};
+
+/// Forecasts under way.
+#[derive(Debug, Default)]
+pub(super) struct Forecasts {
+    /// Wait until the store has all that had been applied when they came.
+    waiting: VecDeque<(Seq, CallId, Forecast)>,
+    asked: BTreeMap<RequestId, Counting>,
+}
+
+/// A forecast of which parts are counted.
+#[derive(Debug)]
+struct Counting {
+    call: CallId,
+    /// What is to be counted yet.
+    left: Census,
+    counts: Vec<u64>,
+    as_of: Seq,
+}
+
+impl Forecasts {
+    pub(super) fn is_empty(&self) -> bool {
+        self.waiting.is_empty() && self.asked.is_empty()
+    }
+}
+
+impl Reads {
+    /// A forecast waits until the store has all that has been applied by now.
+    pub(crate) fn forecast(&mut self, ledger: &Ledger, call: CallId, forecast: Forecast) {
+        self.forecasts.waiting.push_back((ledger.applied(), call, forecast));
+    }
+
+    /// Whether `request` counts for a forecast.
+    pub(crate) fn is_forecast(&self, request: RequestId) -> bool {
+        self.forecasts.asked.contains_key(&request)
+    }
+
+    /// Asks the store for the forecasts that it can answer by now.
+    pub(crate) fn ask_forecasts(&mut self, ledger: &mut Ledger, now: Now, out: &mut Vec<Effect>) {
+        let (durable, failed) = (ledger.durable(), ledger.has_failed());
+        while let Some((_, call, forecast)) =
+            self.forecasts.waiting.pop_front_if(|(seq, ..)| *seq <= durable || failed)
+        {
+            let Forecast { queue, from, grid } = forecast;
+            let from = from.unwrap_or(now.wall);
+            let (from, grid) = match grid {
+                Grid::Even { width_ms, buckets } => {
+                    let width_ms = width_ms.max(1);
+                    let begin = from.as_ms().saturating_sub_unsigned(from.as_tick() % width_ms);
+                    let buckets = buckets.min(FORECAST_BUCKETS_MAX);
+                    (Timestamp::from_ms(begin).unwrap_or_default(), Grid::Even { width_ms, buckets })
+                }
+                Grid::Ends(ends) if ends.len() > FORECAST_BUCKETS_MAX => {
+                    (from, Grid::Ends(ends[..FORECAST_BUCKETS_MAX].into()))
+                }
+                grid @ Grid::Ends(_) => (from, grid),
+            };
+            let after = if crate::planted::is("forecast-of-the-past") { Timestamp::EPOCH } else { now.wall };
+            let counts = vec![0; grid.buckets()];
+            let left = Census { queue, after, from, grid };
+            let counting = Counting { call, left, counts, as_of: durable };
+            self.count_on(ledger, counting, out);
+        }
+    }
+
+    fn count_on(&mut self, ledger: &mut Ledger, counting: Counting, out: &mut Vec<Effect>) {
+        let id = ledger.request(Request::Count(counting.left.clone()), out);
+        self.forecasts.asked.insert(id, counting);
+    }
+
+    /// The store has counted a part, and all up to `counted` if there is another.
+    pub(crate) fn counted(
+        &mut self,
+        ledger: &mut Ledger,
+        request: RequestId,
+        part: Vec<u64>,
+        counted: Option<Timestamp>,
+        out: &mut Vec<Effect>,
+    ) {
+        let mut counting =
+            self.forecasts.asked.remove(&request).expect("the counts answer a forecast under way");
+        counting.counts.iter_mut().zip(part).for_each(|(sum, count)| *sum += count);
+        match counted {
+            Some(counted) if !ledger.is_stopping() => {
+                counting.left.after = counted;
+                self.count_on(ledger, counting, out);
+            }
+            // A stop does not wait for the rest of a long one.
+            Some(_) => ledger.answer(counting.call, Answer::Forecast(Err(Unavailable::Closed))),
+            None => {
+                let Counting { call, left, counts, as_of } = counting;
+                ledger.answer(call, Answer::Forecast(Ok(ForecastView { from: left.from, counts, as_of })));
+            }
+        }
+    }
+
+    /// The store failed to answer this forecast.
+    pub(crate) fn count_failed(&mut self, ledger: &mut Ledger, request: RequestId, why: &Arc<str>) {
+        let counting =
+            self.forecasts.asked.remove(&request).expect("the failure answers a forecast under way");
+        ledger.answer(counting.call, Answer::Forecast(Err(Unavailable::ReadOnly { why: Arc::clone(why) })));
+    }
+}

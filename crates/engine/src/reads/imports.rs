@@ -1,0 +1,59 @@
+//! [`Importing`]: an import that waits for what the store knows of its keys and ids.
+
+use super::Reads;
+use crate::calls::ImportTasks;
+use crate::input::CallId;
+use crate::seam::{Found, Wanted};
+
+/// An import that waits for what the store knows of its keys.
+#[derive(Debug)]
+pub(crate) struct Importing {
+    pub(crate) import: ImportTasks,
+    /// What the store knows of each key.
+    pub(crate) keys: Vec<Found>,
+    /// What it knows of each id, if ids are kept.
+    pub(crate) ids: Vec<Found>,
+    pub(crate) keeps_ids: bool,
+}
+
+/// One thing that an import wants to know.
+#[derive(Clone, Debug)]
+pub(crate) struct ImportLook {
+    pub(crate) call: CallId,
+    pub(crate) wanted: Wanted,
+}
+
+impl Importing {
+    fn is_complete(&self) -> bool {
+        let tasks = self.import.tasks.len();
+        self.keys.len() == tasks && (!self.keeps_ids || self.ids.len() == tasks)
+    }
+}
+
+impl Reads {
+    /// Looks all keys of an import up, and all its ids if those are kept.
+    pub(crate) fn want_import(&mut self, call: CallId, import: ImportTasks, keeps_ids: bool) {
+        let keys = import.tasks.iter().map(|task| Wanted::Key(task.queue.clone(), task.key.clone()));
+        let ids = import.tasks.iter().filter(|_| keeps_ids).map(|task| Wanted::Id(task.id));
+        // All that one import wants is asked with one request.
+        for wanted in keys.chain(ids) {
+            self.want_for_import(ImportLook { call, wanted });
+        }
+        self.imports.insert(call, Importing { import, keys: Vec::new(), ids: Vec::new(), keeps_ids });
+    }
+
+    /// The store answered with what it knows of one key or id. The import, if that was the last.
+    pub(crate) fn found_for_import(&mut self, look: &ImportLook, found: Found) -> Option<Importing> {
+        let importing = self.imports.get_mut(&look.call).expect("an import stays until all is found");
+        match look.wanted {
+            Wanted::Key(..) => importing.keys.push(found),
+            Wanted::Id(_) => importing.ids.push(found),
+        }
+        if importing.is_complete() { self.imports.remove(&look.call) } else { None }
+    }
+
+    /// The store failed to answer a look-up. Whether the import had not been told that yet.
+    pub(crate) fn end_import(&mut self, call: CallId) -> bool {
+        self.imports.remove(&call).is_some()
+    }
+}

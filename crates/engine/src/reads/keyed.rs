@@ -1,0 +1,77 @@
+//! [`Keyed`]: a command on one key, which waits until memory or the store knows the key.
+
+use crate::calls::{
+    Answer, ById, ByKey, Cancel, Command, Get, ImportSchedule, Patch, Put, Redrive, Unavailable,
+};
+use crate::name::{Key, QueueName};
+use crate::schedule::ScheduleId;
+use crate::time::Timestamp;
+
+/// A command on one key.
+#[derive(Debug)]
+pub(crate) enum Keyed {
+    Put {
+        put: Put,
+        key: Key,
+        /// Taken already, for a put without a key.
+        id: Option<u64>,
+    },
+    Get(Get),
+    Patch(Patch),
+    Cancel(Cancel),
+    ByKey(ByKey),
+    Redrive {
+        redrive: Redrive,
+        /// The key of that task.
+        key: Key,
+    },
+    /// A dead task that is to live again.
+    ById {
+        by_id: ById,
+        /// Its queue and its key.
+        place: (QueueName, Key),
+    },
+    /// A schedule is imported, and waits for the task of this key.
+    ImportSchedule {
+        import: ImportSchedule,
+        key: Key,
+    },
+    /// A task is to be made of an instant. No call asks for that.
+    Occurrence {
+        schedule: ScheduleId,
+        key: Key,
+        at: Timestamp,
+    },
+}
+
+impl Keyed {
+    pub(crate) fn place(&self) -> (QueueName, Key) {
+        match self {
+            Self::Put { put, key, .. } => (put.queue.clone(), key.clone()),
+            Self::Get(get) => (get.queue.clone(), get.key.clone()),
+            Self::Patch(patch) => (patch.queue.clone(), patch.key.clone()),
+            Self::Cancel(cancel) => (cancel.queue.clone(), cancel.key.clone()),
+            Self::ByKey(by_key) => (by_key.queue.clone(), by_key.key.clone()),
+            Self::Redrive { redrive, key } => (redrive.queue.clone(), key.clone()),
+            Self::ById { place, .. } => place.clone(),
+            Self::ImportSchedule { import, key } => (import.queue.clone(), key.clone()),
+            Self::Occurrence { schedule, key, .. } => (schedule.0.clone(), key.clone()),
+        }
+    }
+
+    /// The answer that says only why there is no better one; `None`: no call asked for it.
+    pub(crate) fn unavailable(self, why: Unavailable) -> Option<Answer> {
+        let command = match self {
+            Self::Put { put, .. } => Command::Put(put),
+            Self::Get(get) => Command::Get(get),
+            Self::Patch(patch) => Command::Patch(patch),
+            Self::Cancel(cancel) => Command::Cancel(cancel),
+            Self::ByKey(by_key) => Command::ByKey(by_key),
+            Self::Redrive { redrive, .. } => Command::Redrive(redrive),
+            Self::ById { by_id, .. } => Command::ById(by_id),
+            Self::ImportSchedule { import, .. } => Command::ImportSchedule(import),
+            Self::Occurrence { .. } => return None,
+        };
+        Some(command.unavailable(why))
+    }
+}

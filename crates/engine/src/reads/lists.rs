@@ -1,0 +1,147 @@
+//! [`Lists`]: pages of live tasks, read from the store.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use super::Reads;
+use crate::calls::{Answer, List, ListAllTasks, State, TaskFilter, TaskPage, Unavailable};
+use crate::cursor::TaskCursor;
+use crate::dispatch::Dispatch;
+use crate::input::{CallId, Effect};
+use crate::ledger::Ledger;
+use crate::residence::Residence;
+use crate::seam::{Filter, Place, Request, RequestId};
+use crate::task::{BURIED_FROM, Death};
+use crate::time::{Now, Seq, Timestamp};
+
+/// Lists under way.
+#[derive(Debug, Default)]
+pub(super) struct Lists {
+    /// Wait until the store has all that had been applied when they came.
+    waiting: VecDeque<(Seq, CallId, Listing)>,
+    asked: BTreeMap<RequestId, (CallId, Listing)>,
+}
+
+/// What a list is of.
+#[derive(Debug)]
+pub(crate) enum Listing {
+    /// Tasks of one queue, of those that a filter finds.
+    Queue(List),
+    /// Tasks of all queues, live and dead.
+    All(ListAllTasks),
+}
+
+impl Listing {
+    pub(crate) fn answer(&self, page: Result<TaskPage, Unavailable>) -> Answer {
+        match self {
+            Self::Queue(_) => Answer::List(page),
+            Self::All(_) => Answer::AllTasks(page),
+        }
+    }
+}
+
+impl From<List> for Listing {
+    fn from(list: List) -> Self {
+        Self::Queue(list)
+    }
+}
+
+impl From<ListAllTasks> for Listing {
+    fn from(list: ListAllTasks) -> Self {
+        Self::All(list)
+    }
+}
+
+impl List {
+    /// What the list asks for of this span of due times, both ends included.
+    fn span(&self, from: Timestamp, to: Timestamp) -> (Timestamp, Timestamp) {
+        let TaskFilter { due_from, due_to, .. } = self.filter;
+        (due_from.map_or(from, |wanted| wanted.max(from)), due_to.map_or(to, |wanted| wanted.min(to)))
+    }
+}
+
+impl Lists {
+    pub(super) fn is_empty(&self) -> bool {
+        self.waiting.is_empty() && self.asked.is_empty()
+    }
+}
+
+impl Reads {
+    /// A list waits until the store has all that has been applied by now.
+    pub(crate) fn list(&mut self, ledger: &Ledger, call: CallId, list: impl Into<Listing>) {
+        self.lists.waiting.push_back((ledger.applied(), call, list.into()));
+    }
+
+    /// Asks the store for the lists that it can answer by now. What is due has to be in memory before, or a list would call it
+    /// scheduled after its time.
+    pub(crate) fn scan_lists(
+        &mut self,
+        ledger: &mut Ledger,
+        residence: &mut Residence,
+        dispatch: &Dispatch,
+        now: Now,
+        out: &mut Vec<Effect>,
+    ) {
+        if !residence.knows_what_is_due(now) {
+            return;
+        }
+        let (durable, failed) = (ledger.durable(), ledger.has_failed());
+        while let Some((_, call, list)) =
+            self.lists.waiting.pop_front_if(|(seq, ..)| *seq <= durable || failed)
+        {
+            let request = match &list {
+                Listing::Queue(list) => scan_of(ledger, residence, dispatch, now, list),
+                Listing::All(ListAllTasks { max, after }) => place_after(ledger, *after)
+                    .map(|after| Request::ScanDue { after, until: Timestamp::MAX, max: (*max).max(1) }),
+            };
+            let Some(request) = request else {
+                let past = TaskPage { as_of: ledger.applied(), ..TaskPage::default() };
+                ledger.answer(call, list.answer(Ok(past)));
+                continue;
+            };
+            let id = ledger.request(request, out);
+            residence.begin_read(id);
+            self.lists.asked.insert(id, (call, list));
+        }
+    }
+
+    /// The list that this request asked for, which is answered; `None`: it asked for something else.
+    pub(crate) fn take_list(&mut self, request: RequestId) -> Option<(CallId, Listing)> {
+        self.lists.asked.remove(&request)
+    }
+}
+
+/// The place behind which a page of this shard begins; `None`: the list is past the shard.
+fn place_after(ledger: &Ledger, after: Option<TaskCursor>) -> Option<Place> {
+    after.unwrap_or(TaskCursor::START).place_in(ledger.ownership().shard.number())
+}
+
+/// What the store is asked for a list of one queue; `None`: the list is past this shard.
+fn scan_of(
+    ledger: &Ledger,
+    residence: &Residence,
+    dispatch: &Dispatch,
+    now: Now,
+    list: &List,
+) -> Option<Request> {
+    // What is ready or leased is due by the latest time seen; what is scheduled is due later than now.
+    let latest = residence.latest_seen().unwrap_or(now.wall);
+    let dead = list.filter.state == Some(State::Dead);
+    let (due_from, due_to) = match list.filter.state {
+        // Those that workers gave up are forgotten after all others.
+        Some(State::Dead) if list.filter.why == Some(Death::Buried) => (BURIED_FROM, Timestamp::MAX),
+        // Of the dead the store knows when they are forgotten.
+        Some(State::Dead) => (Timestamp::EPOCH, Timestamp::MAX),
+        None => list.span(Timestamp::EPOCH, Timestamp::MAX),
+        Some(State::Scheduled) => list.span(now.wall.saturating_plus_ms(1), Timestamp::MAX),
+        Some(State::Ready | State::Leased) => {
+            // Or it was leased over a restart, and the clock has gone back since.
+            let ready = dispatch.last_due(&list.queue);
+            let leased = dispatch.leased().map(|slot| residence.task(slot).due_at);
+            let held = leased.chain(ready).max();
+            list.span(Timestamp::EPOCH, latest.max(now.wall).max(held.unwrap_or_default()))
+        }
+    };
+    let filter = Filter { queue: list.queue.clone(), due_from, due_to, dead };
+    let after = place_after(ledger, list.after)?;
+    Some(Request::ScanFilter { filter, after, max: list.max.max(1) })
+}

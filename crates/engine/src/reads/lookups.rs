@@ -1,0 +1,172 @@
+//! [`Lookups`]: what the store is asked about single tasks, and the commands that wait for it.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use super::Reads;
+use super::imports::ImportLook;
+use super::keyed::Keyed;
+use crate::calls::{ById, PutMode, Redrive};
+use crate::dispatch::{Dispatch, Fetch};
+use crate::input::{CallId, Effect};
+use crate::ledger::{Ledger, ROOM_MIN};
+use crate::name::{Key, QueueName};
+use crate::residence::Residence;
+use crate::seam::{Request, RequestId, Wanted};
+use crate::task::LeaseNo;
+
+/// Why something is looked up.
+#[derive(Clone, Debug)]
+pub(crate) enum Purpose {
+    Key(QueueName, Key),
+    Token {
+        call: CallId,
+        index: usize,
+        id: u64,
+        no: LeaseNo,
+    },
+    Head(Fetch),
+    /// A dead task that is to be redriven.
+    Dead {
+        call: CallId,
+        redrive: Redrive,
+    },
+    /// A task that something is to be done to.
+    ById {
+        call: CallId,
+        by_id: ById,
+    },
+    /// A stub's task: it expired, in this queue, or is to be forgotten.
+    Overdue(u64, Option<QueueName>),
+    /// A key or an id of an import.
+    Import(ImportLook),
+}
+
+/// The look-ups under way and what waits for them.
+#[derive(Debug, Default)]
+pub(super) struct Lookups {
+    /// Commands held back, by key, in the order they came.
+    waiting: BTreeMap<(QueueName, Key), VecDeque<(CallId, Keyed)>>,
+    /// To be asked at the end of the turn.
+    wanted: Vec<Purpose>,
+    asked: BTreeMap<RequestId, Vec<Purpose>>,
+    /// Tasks that time has to do with and whose records are on their way.
+    overdue: usize,
+}
+
+impl Lookups {
+    pub(super) fn is_empty(&self) -> bool {
+        self.wanted.is_empty() && self.asked.is_empty()
+    }
+}
+
+impl Reads {
+    /// Whether commands wait for this key. Then later ones wait behind them.
+    pub(crate) fn is_waited_for(&self, place: &(QueueName, Key)) -> bool {
+        self.lookups.waiting.contains_key(place)
+    }
+
+    /// A command waits for its key, which is looked up.
+    pub(crate) fn wait_for_key(&mut self, call: CallId, command: Keyed) {
+        let place = command.place();
+        if let Some(waiting) = self.lookups.waiting.get_mut(&place) {
+            return waiting.push_back((call, command));
+        }
+        self.lookups.wanted.push(Purpose::Key(place.0.clone(), place.1.clone()));
+        self.lookups.waiting.insert(place, VecDeque::from([(call, command)]));
+    }
+
+    /// The commands that have waited for this key, in the order they came.
+    pub(crate) fn end_wait_for_key(&mut self, place: &(QueueName, Key)) -> VecDeque<(CallId, Keyed)> {
+        self.lookups.waiting.remove(place).unwrap_or_default()
+    }
+
+    /// Whether the first command that waits for this key makes a task of it.
+    pub(crate) fn is_create_waiting(&self, place: &(QueueName, Key)) -> bool {
+        let first = self.lookups.waiting.get(place).and_then(VecDeque::front);
+        matches!(first, Some((_, Keyed::Put { put, .. })) if put.mode == PutMode::Create)
+    }
+
+    pub(crate) fn want_id(&mut self, call: CallId, index: usize, id: u64, no: LeaseNo) {
+        self.lookups.wanted.push(Purpose::Token { call, index, id, no });
+    }
+
+    fn want_head(&mut self, fetch: Fetch) {
+        self.lookups.wanted.push(Purpose::Head(fetch));
+    }
+
+    pub(crate) fn want_dead(&mut self, call: CallId, redrive: Redrive) {
+        self.lookups.wanted.push(Purpose::Dead { call, redrive });
+    }
+
+    pub(crate) fn want_by_id(&mut self, call: CallId, by_id: ById) {
+        self.lookups.wanted.push(Purpose::ById { call, by_id });
+    }
+
+    pub(super) fn want_for_import(&mut self, look: ImportLook) {
+        self.lookups.wanted.push(Purpose::Import(look));
+    }
+
+    /// Sends out the look-ups that the turn has collected.
+    pub(crate) fn look_up(
+        &mut self,
+        ledger: &mut Ledger,
+        residence: &mut Residence,
+        dispatch: &mut Dispatch,
+        out: &mut Vec<Effect>,
+    ) {
+        dispatch.prefetch(residence).into_iter().for_each(|fetch| self.want_head(fetch));
+        self.fetch_overdue(ledger, residence);
+        if self.lookups.wanted.is_empty() {
+            return;
+        }
+        let purposes = core::mem::take(&mut self.lookups.wanted);
+        let wanted = purposes.iter().map(Purpose::wanted).collect();
+        let request = ledger.request(Request::GetMany(wanted), out);
+        residence.begin_read(request);
+        self.lookups.asked.insert(request, purposes);
+    }
+
+    /// Asks for the records of stubs that time has to do with, some at a time.
+    fn fetch_overdue(&mut self, ledger: &Ledger, residence: &mut Residence) {
+        if !ledger.takes_changes() {
+            return residence.clear_overdue();
+        }
+        // What they bring has to be written, too.
+        while self.lookups.overdue < self.overdue_max
+            && !ledger.has_backlog()
+            && let Some((id, expired)) = residence.pop_overdue(ledger.room_left() >= ROOM_MIN)
+        {
+            self.lookups.overdue += 1;
+            self.lookups.wanted.push(Purpose::Overdue(id, expired));
+        }
+    }
+
+    /// The record of a stub that time has to do with is here, or cannot be had.
+    pub(crate) fn end_overdue(&mut self) {
+        self.lookups.overdue -= 1;
+    }
+
+    /// Whether `request` was a look-up.
+    pub(crate) fn is_look_up(&self, request: RequestId) -> bool {
+        self.lookups.asked.contains_key(&request)
+    }
+
+    /// What was looked up with this request, which is answered.
+    pub(crate) fn take_looked_up(&mut self, request: RequestId) -> Vec<Purpose> {
+        self.lookups.asked.remove(&request).expect("a look-up is answered once")
+    }
+}
+
+impl Purpose {
+    fn wanted(&self) -> Wanted {
+        match self {
+            Self::Key(queue, key) => Wanted::Key(queue.clone(), key.clone()),
+            Self::Token { id, .. }
+            | Self::Head(Fetch { id, .. })
+            | Self::Dead { redrive: Redrive { id, .. }, .. }
+            | Self::ById { by_id: ById { id, .. }, .. }
+            | Self::Overdue(id, _) => Wanted::Id(*id),
+            Self::Import(look) => look.wanted.clone(),
+        }
+    }
+}

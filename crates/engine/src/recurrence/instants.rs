@@ -1,0 +1,242 @@
+//! What time does with the schedules: an instant comes, and a task is to be made of it.
+
+use core::hash::Hasher;
+use std::sync::Arc;
+
+use siphasher::sip::SipHasher13;
+
+use super::Recurrence;
+use super::schedules::{Asked, Phase};
+use crate::ledger::{Ledger, ROOM_MIN};
+use crate::schedule::{
+    AskId, Cadence, CatchUp, InstantFound, MISSED_MS, Overlap, ScheduleId, ScheduleRecord, Which,
+};
+use crate::time::{Now, Timestamp};
+
+/// An expression fires no more often than once in this time, milliseconds.
+const CRON_STEP_MS: u64 = 1_000;
+
+impl Recurrence {
+    /// Tasks are made of the instants that have come by now.
+    pub(crate) fn fall_due(&mut self, ledger: &mut Ledger, now: Now) {
+        if !ledger.takes_changes() || ledger.is_stopping() {
+            return;
+        }
+        if ledger.room_left() < ROOM_MIN {
+            if self.schedules.asks_for_room(now) {
+                ledger.ask_for_room();
+            }
+            return;
+        }
+        self.schedules.end_stall();
+        // No more at once: the rest comes with the next step, and others are served between.
+        for _ in 0..self.instants_max {
+            let Some((at, id)) = self.schedules.pop_due(now, ledger.durable()) else { return };
+            self.instant_came(ledger, now, &id, at);
+        }
+    }
+
+    /// When a schedule wants to be woken next. While there is no room for a task it does not.
+    pub(crate) fn next_wake(&self, ledger: &Ledger) -> Option<Timestamp> {
+        let acts = ledger.takes_changes() && !ledger.is_stopping() && ledger.room_left() >= ROOM_MIN;
+        self.schedules.next_due().filter(|_| acts)
+    }
+
+    /// Looks at every schedule with which something has happened. Whether there are tasks to make.
+    pub(crate) fn go_on(&mut self, ledger: &Ledger) -> bool {
+        if !ledger.takes_changes() || ledger.is_stopping() {
+            return false;
+        }
+        while let Some(id) = self.schedules.pop_changed() {
+            let Some(record) = self.schedules.get(&id).cloned() else { continue };
+            if self.schedules.phase(&id) != Some(Phase::Waiting) {
+                // It comes back when it is asked or made.
+                continue;
+            }
+            match (record.waiting.first(), record.running) {
+                (Some(&at), None) => self.make(&id, at),
+                _ => self.schedules.wait(id),
+            }
+        }
+        !self.to_make.is_empty()
+    }
+
+    fn instant_came(&mut self, ledger: &mut Ledger, now: Now, id: &ScheduleId, at: Timestamp) {
+        let record = Arc::clone(self.schedules.get(id).expect("what is due is there"));
+        let schedule = &record.schedule;
+        let is_missed = now.wall.ms_since(at) > MISSED_MS && schedule.catch_up != CatchUp::All;
+        match schedule.cadence {
+            Cadence::Every { ms } if is_missed => {
+                let last = last_of(&record, ms, missed_until(now)).map_or(at, |last| last.max(at));
+                self.missed(ledger, now, id, last);
+            }
+            Cadence::Cron { .. } if is_missed => {
+                self.ask_for_last(missed_until(now), id, Asked::Missed(id.clone()));
+            }
+            _ => self.occur(ledger, now, id, at),
+        }
+    }
+
+    /// Instants were missed, and `last` is the last of them. Those after it are as good as on time.
+    fn missed(&mut self, ledger: &mut Ledger, now: Now, id: &ScheduleId, last: Timestamp) {
+        let record = self.schedules.get(id).expect("its instants are");
+        let makes_up = record.schedule.catch_up == CatchUp::Once;
+        let first = record.next.unwrap_or(last);
+        // Those before the last one; of an expression nobody knows how many they are.
+        let before = match record.schedule.cadence {
+            Cadence::Every { ms } => last.ms_since(first) / ms,
+            _ => u64::from(first < last),
+        };
+        let left_out = before + u64::from(!makes_up);
+        let mut record = ScheduleRecord::clone(record);
+        record.skipped = record.skipped.saturating_add(left_out);
+        if !makes_up {
+            record.decided = last;
+            return self.step(ledger, id, record);
+        }
+        if before > 0 {
+            record.next = Some(last);
+            self.set(ledger, id, record);
+        }
+        self.occur(ledger, now, id, last);
+    }
+
+    /// The driver has told of an instant.
+    pub(crate) fn instant_found(&mut self, ledger: &mut Ledger, now: Now, ask: AskId, found: InstantFound) {
+        match self.schedules.take_asked(ask) {
+            None => {}
+            Some(Asked::Put { call, put, begins }) => self.first_found(ledger, now, call, put, begins, found),
+            // It has been put anew, or given up.
+            Some(Asked::Next(id) | Asked::Missed(id) | Asked::LeftOut(id))
+                if self.schedules.phase(&id) != Some(Phase::Asking(ask)) => {}
+            Some(Asked::Next(id)) => {
+                let record = Arc::clone(self.schedules.get(&id).expect("it was just asked about"));
+                // The zone may be gone, with the database of another build: then it stands still, and that can be seen.
+                let next = record.in_time(found.unwrap_or_default());
+                self.schedules.set_phase(&id, Phase::Waiting);
+                if next == record.next || !ledger.takes_changes() {
+                    return self.schedules.change(id);
+                }
+                self.set(ledger, &id, ScheduleRecord { next, ..ScheduleRecord::clone(&record) });
+            }
+            Some(why @ (Asked::Missed(_) | Asked::LeftOut(_))) => self.last_found(ledger, now, why, found),
+        }
+    }
+
+    fn last_found(&mut self, ledger: &mut Ledger, now: Now, why: Asked, found: InstantFound) {
+        let (Asked::Missed(id) | Asked::LeftOut(id)) = &why else {
+            unreachable!("{why:?} asks for the next")
+        };
+        self.schedules.set_phase(id, Phase::Waiting);
+        if !ledger.takes_changes() {
+            return;
+        }
+        let next = self.schedules.get(id).and_then(|record| record.next);
+        match (found.unwrap_or_default().max(next), &why) {
+            (Some(last), Asked::Missed(_)) => self.missed(ledger, now, id, last),
+            (Some(last), _) => self.left_out(ledger, now, id, last, 1),
+            (None, _) => self.schedules.change(id.clone()),
+        }
+    }
+
+    /// An instant that counts: a task is made of it, unless the task before has to end first.
+    fn occur(&mut self, ledger: &mut Ledger, now: Now, id: &ScheduleId, at: Timestamp) {
+        let record = self.schedules.get(id).expect("its instant came");
+        if record.running.is_none() || !record.schedule.takes_turns() {
+            return self.make(id, at);
+        }
+        let may_wait =
+            record.waiting.len() < ScheduleRecord::WAITING_MAX && self.schedules.has_place_to_wait();
+        if record.schedule.overlap != Overlap::Queue || !may_wait {
+            return self.leave_out(ledger, now, id, at);
+        }
+        let mut record = ScheduleRecord { decided: at, ..ScheduleRecord::clone(record) };
+        record.waiting.push(at);
+        self.step(ledger, id, record);
+    }
+
+    /// An instant is left out, and with it all that have come by now: what stands in its way stands in theirs.
+    pub(crate) fn leave_out(&mut self, ledger: &mut Ledger, now: Now, id: &ScheduleId, at: Timestamp) {
+        let record = Arc::clone(self.schedules.get(id).expect("its instant came"));
+        match record.schedule.cadence {
+            Cadence::Cron { .. } if now.wall.ms_since(at) >= CRON_STEP_MS => {
+                self.ask_for_last(now.wall, id, Asked::LeftOut(id.clone()));
+            }
+            Cadence::Every { ms } => {
+                let last = last_of(&record, ms, now.wall).map_or(at, |last| last.max(at));
+                self.left_out(ledger, now, id, last, last.ms_since(at) / ms + 1);
+            }
+            _ => self.left_out(ledger, now, id, at, 1),
+        }
+    }
+
+    fn left_out(&mut self, ledger: &mut Ledger, now: Now, id: &ScheduleId, last: Timestamp, count: u64) {
+        let mut record = ScheduleRecord::clone(self.schedules.get(id).expect("its instant came"));
+        (record.decided, record.next) = (last, record.after_a_delay(now));
+        record.skipped = record.skipped.saturating_add(count);
+        self.step(ledger, id, record);
+    }
+
+    /// Asks for the last instant until this one.
+    fn ask_for_last(&mut self, until: Timestamp, id: &ScheduleId, why: Asked) {
+        let record = Arc::clone(self.schedules.get(id).expect("its instant came"));
+        let which = Which::LastUntil(until_of(&record, until));
+        let ask = self.schedules.ask(&record.schedule, which, why);
+        self.schedules.set_phase(id, Phase::Asking(ask.expect("a cron expression has to be asked about")));
+    }
+
+    fn make(&mut self, id: &ScheduleId, at: Timestamp) {
+        self.schedules.set_phase(id, Phase::Making(at));
+        self.to_make.push_back((id.clone(), at));
+    }
+
+    /// Writes down that a schedule has come on, and finds out when it is next.
+    pub(crate) fn step(&mut self, ledger: &mut Ledger, id: &ScheduleId, mut record: ScheduleRecord) {
+        record.next = match record.schedule.cadence {
+            Cadence::Every { ms } => record.in_time(Cadence::next_after(ms, record.anchor, record.beyond())),
+            Cadence::FixedDelay { .. } => record.in_time(record.next),
+            Cadence::Cron { .. } => None,
+        };
+        self.set(ledger, id, record);
+        self.schedules.ask_for_next(id);
+    }
+
+    /// A task has ended, or was given up. If a schedule waits for that, it goes on.
+    pub(crate) fn task_ended(&mut self, ledger: &mut Ledger, now: Now, task: u64) {
+        let Some(id) = self.schedules.waits_for(task).cloned() else { return };
+        let mut record = ScheduleRecord::clone(self.schedules.get(&id).expect("it waits"));
+        record.running = None;
+        record.next = record.after_a_delay(now).map_or(record.next, |next| record.in_time(Some(next)));
+        let phase = self.schedules.phase(&id).expect("it waits");
+        self.set(ledger, &id, record);
+        // What it was about to do it still does.
+        self.schedules.set_phase(&id, phase);
+    }
+
+    /// By how much a task is due later than its instant: a number that no client can choose, the same whenever it is asked for.
+    pub(crate) fn jitter_of(&self, id: &ScheduleId, at: Timestamp, jitter_ms: u64) -> u64 {
+        let mut hasher = SipHasher13::new_with_key(&self.secret);
+        hasher.write(b"jitter");
+        hasher.write(id.0.as_str().as_bytes());
+        hasher.write_u8(0);
+        hasher.write(id.1.as_str().as_bytes());
+        hasher.write_u64(at.as_tick());
+        hasher.finish().checked_rem(jitter_ms.saturating_add(1)).unwrap_or(0)
+    }
+}
+
+/// Instants count up to this one, or to the end.
+fn until_of(record: &ScheduleRecord, until: Timestamp) -> Timestamp {
+    record.schedule.end.map_or(until, |end| end.min(until))
+}
+
+/// The last instant, of those that can be counted, until this one.
+fn last_of(record: &ScheduleRecord, ms: u64, until: Timestamp) -> Option<Timestamp> {
+    Cadence::last_until(ms, record.anchor, until_of(record, until))
+}
+
+/// An instant is missed that is not after this one.
+fn missed_until(now: Now) -> Timestamp {
+    let missed = now.wall.as_ms().saturating_sub_unsigned(MISSED_MS + 1);
+    Timestamp::from_ms(missed).unwrap_or_default()
+}

@@ -1,0 +1,245 @@
+//! What owners do with their schedules: put, delete, get and list.
+
+use std::ops::Bound;
+use std::sync::Arc;
+
+use super::Recurrence;
+use super::schedules::{Asked, Begins};
+use crate::calls::{
+    Answer, DeleteSchedule, GetSchedule, ListAllSchedules, ListSchedules, PutSchedule, SCHEDULES_PAGE_MAX,
+    ScheduleError, ScheduleView, StoredSchedule, Unavailable,
+};
+use crate::input::CallId;
+use crate::ledger::{Ledger, schedule_bytes};
+use crate::name::{QueueName, ScheduleName};
+use crate::schedule::{Cadence, InstantFound, ScheduleId, ScheduleRecord, Which, beyond};
+use crate::settings::{Rule, RuleName};
+use crate::time::{Now, Seq, Timestamp};
+
+impl Recurrence {
+    pub(crate) fn put_schedule(&mut self, ledger: &mut Ledger, now: Now, call: CallId, put: PutSchedule) {
+        let begins = match self.check_schedule(now, &put) {
+            Err(why) => return ledger.answer(call, Answer::PutSchedule(Err(why))),
+            Ok(None) => {
+                let stands = self.schedules.view(&(put.queue, put.name)).expect("it is the one that stands");
+                let stored = StoredSchedule { created: false, schedule: stands };
+                return ledger.answer(call, Answer::PutSchedule(Ok(stored)));
+            }
+            Ok(Some(begins)) => begins,
+        };
+        let after = beyond(begins.decided, put.schedule.start);
+        let next = match put.schedule.cadence {
+            Cadence::Cron { .. } => {
+                let schedule = Arc::clone(&put.schedule);
+                let why = Asked::Put { call, put, begins };
+                self.schedules.ask(&schedule, Which::FirstAfter(after), why);
+                return;
+            }
+            Cadence::FixedDelay { .. } if begins.goes_on => {
+                let schedule = Arc::clone(&put.schedule);
+                ScheduleRecord::new(schedule, Seq::ZERO, begins.anchor, begins.decided).after_a_delay(now)
+            }
+            Cadence::Every { .. } | Cadence::FixedDelay { .. } => {
+                put.schedule.cadence.first_counted(begins.anchor, after)
+            }
+        };
+        let answer = self.configure(ledger, &put, begins, next);
+        ledger.answer(call, Answer::PutSchedule(answer));
+    }
+
+    /// The driver has told when a schedule that is put fires first.
+    pub(super) fn first_found(
+        &mut self,
+        ledger: &mut Ledger,
+        now: Now,
+        call: CallId,
+        put: PutSchedule,
+        begins: Begins,
+        found: InstantFound,
+    ) {
+        let answer = match (ledger.refusal_of_changes(), found) {
+            (Some(why), _) => Err(why.into()),
+            (None, Err(why)) => Err(ScheduleError::Cadence { why }),
+            (None, Ok(next)) => match self.check_schedule(now, &put) {
+                Err(why) => Err(why),
+                // Another put has come between, and what this one goes on from is not what was asked about.
+                Ok(again)
+                    if again.is_none_or(|again| {
+                        again.goes_on != begins.goes_on || begins.goes_on && again != begins
+                    }) =>
+                {
+                    return self.put_schedule(ledger, now, call, put);
+                }
+                Ok(_) => self.configure(ledger, &put, begins, next),
+            },
+        };
+        ledger.answer(call, Answer::PutSchedule(answer));
+    }
+
+    /// Where a schedule would begin that may be put; `None`: it is the one that stands.
+    fn check_schedule(&self, now: Now, put: &PutSchedule) -> Result<Option<Begins>, ScheduleError> {
+        let schedule = &put.schedule;
+        if let Some(what) = schedule.mistake() {
+            return Err(ScheduleError::Invalid { what });
+        }
+        let id = (put.queue.clone(), put.name.clone());
+        let before = self.schedules.get(&id);
+        check_version(put.if_version, before)?;
+        if let Some(before) = before {
+            if before.schedule == *schedule {
+                return Ok(None);
+            }
+            let old = &before.schedule;
+            if old.cadence == schedule.cadence && old.start == schedule.start {
+                let ScheduleRecord { anchor, decided, .. } = **before;
+                return Ok(Some(Begins { anchor, decided, goes_on: true }));
+            }
+        }
+        let (anchor, decided) = schedule.begins(now);
+        // Of no instant two tasks are made.
+        let decided = before.map_or(decided, |before| before.last.unwrap_or_default().max(decided));
+        Ok(Some(Begins { anchor, decided, goes_on: false }))
+    }
+
+    fn configure(
+        &mut self,
+        ledger: &mut Ledger,
+        put: &PutSchedule,
+        begins: Begins,
+        next: Option<Timestamp>,
+    ) -> Result<StoredSchedule, ScheduleError> {
+        let id = (put.queue.clone(), put.name.clone());
+        let before = self.schedules.get(&id).cloned();
+        let takes_turns = put.schedule.takes_turns();
+        let schedule = Arc::clone(&put.schedule);
+        let mut record =
+            ScheduleRecord::new(schedule, ledger.applied().next(), begins.anchor, begins.decided);
+        if let Some(before) = &before {
+            (record.last, record.made, record.skipped) = (before.last, before.made, before.skipped);
+            record.running = before.running.filter(|_| takes_turns);
+            // Those of a cadence that its owner has given up are left out, and those beyond what it counts or behind its end now.
+            let left = put.schedule.count.map_or(u64::MAX, |count| count.saturating_sub(before.made));
+            let left = if begins.goes_on { usize::try_from(left).unwrap_or(usize::MAX) } else { 0 };
+            let end = put.schedule.end.unwrap_or(Timestamp::MAX);
+            record.waiting.extend(before.waiting.iter().filter(|at| **at <= end).take(left));
+            record.skipped += (before.waiting.len() - record.waiting.len()) as u64;
+        }
+        let next = match (&put.schedule.cadence, &before) {
+            // Its next instant is known once the task that runs has ended.
+            (Cadence::FixedDelay { .. }, _) if record.running.is_some() => None,
+            (Cadence::FixedDelay { .. }, Some(before)) if begins.goes_on => before.next.or(next),
+            _ => next,
+        };
+        record.next = record.in_time(next);
+        let is_over = record.next.is_none() && record.waiting.is_empty();
+        // One that has come to its end may get another payload: who puts it whenever a program starts need not know.
+        if is_over && !begins.goes_on && (record.running.is_none() || record.is_counted_out()) {
+            return Err(ScheduleError::NeverFires);
+        }
+        let needed = schedule_bytes(&id, &record);
+        let had = before.as_ref().map_or(0, |before| schedule_bytes(&id, before));
+        self.schedules.has_place_for(before.is_none(), had, needed)?;
+        ledger.take_room(needed)?;
+        self.set(ledger, &id, record);
+        let schedule = self.schedules.view(&id).expect("it was just laid down");
+        Ok(StoredSchedule { created: before.is_none(), schedule })
+    }
+
+    /// Writes down how far a schedule has come. It is looked at again before the step ends.
+    pub(crate) fn set(&mut self, ledger: &mut Ledger, id: &ScheduleId, record: ScheduleRecord) {
+        let before = self.schedules.get(id).map_or((0, 0), |before| (before.made, before.skipped));
+        ledger.counters_mut().made_total += record.made.saturating_sub(before.0);
+        ledger.counters_mut().skipped_total += record.skipped.saturating_sub(before.1);
+        let rule = Rule::Schedule(record.clone());
+        let seq = ledger.next_seq();
+        self.schedules.insert(id.clone(), Arc::new(record), seq);
+        self.schedules.change(id.clone());
+        self.changed = seq;
+        ledger.note_rule((RuleName::Schedule(id.0.clone(), id.1.clone()), Some(Arc::new(rule))));
+    }
+
+    pub(crate) fn delete_schedule(
+        &mut self,
+        ledger: &mut Ledger,
+        delete: DeleteSchedule,
+    ) -> Result<(), ScheduleError> {
+        let id = (delete.queue, delete.name);
+        let before = self.schedules.get(&id);
+        match (check_version(delete.if_version, before), before) {
+            (Err(why), _) => Err(why),
+            (Ok(()), None) => Err(ScheduleError::NotFound),
+            (Ok(()), Some(_)) => {
+                self.schedules.remove(&id);
+                self.changed = ledger.next_seq();
+                ledger.note_rule((RuleName::Schedule(id.0, id.1), None));
+                Ok(())
+            }
+        }
+    }
+
+    pub(crate) fn get_schedule(
+        &self,
+        ledger: &Ledger,
+        get: GetSchedule,
+    ) -> Result<ScheduleView, ScheduleError> {
+        let found = || self.schedules.view(&(get.queue, get.name)).ok_or(ScheduleError::NotFound);
+        match ledger.doubt_since(self.changed) {
+            Some(why) => Err(why.into()),
+            None => found(),
+        }
+    }
+
+    pub(crate) fn list_schedules(
+        &self,
+        ledger: &Ledger,
+        list: &ListSchedules,
+    ) -> Result<Vec<ScheduleView>, Unavailable> {
+        match ledger.doubt_since(self.changed) {
+            Some(why) => Err(why),
+            None => Ok(self.page_of_schedules(list)),
+        }
+    }
+
+    pub(crate) fn list_all_schedules(
+        &self,
+        ledger: &Ledger,
+        list: &ListAllSchedules,
+    ) -> Result<Vec<ScheduleView>, Unavailable> {
+        match ledger.doubt_since(self.changed) {
+            Some(why) => Err(why),
+            None => Ok(self.page_of_all_schedules(list)),
+        }
+    }
+
+    fn page_of_all_schedules(&self, list: &ListAllSchedules) -> Vec<ScheduleView> {
+        let ListAllSchedules { prefix, after, max } = list;
+        // A prefix that no name can have finds nothing, wherever the search begins.
+        let first = QueueName::new(prefix).ok().map(|queue| (queue, ScheduleName::first()));
+        let from = match (after, &first) {
+            (Some(after), _) if after.0.as_str() >= &**prefix => Bound::Excluded(after),
+            (_, Some(first)) => Bound::Included(first),
+            _ => Bound::Unbounded,
+        };
+        let ids = self.schedules.by_name.range((from, Bound::Unbounded)).map(|(id, _)| id);
+        let of_prefix = ids.take_while(|id| id.0.as_str().starts_with(&**prefix));
+        of_prefix.take((*max).min(SCHEDULES_PAGE_MAX)).filter_map(|id| self.schedules.view(id)).collect()
+    }
+
+    fn page_of_schedules(&self, list: &ListSchedules) -> Vec<ScheduleView> {
+        let ListSchedules { queue, after, max } = list;
+        let behind = |id: &&ScheduleId| after.as_ref().is_none_or(|after| id.1 > *after);
+        // Of all names of a queue none is before the shortest.
+        let first = after.clone().unwrap_or_else(ScheduleName::first);
+        let ids = self.schedules.by_name.range((queue.clone(), first)..).map(|(id, _)| id);
+        let of_queue = ids.take_while(|id| id.0 == *queue).filter(behind).take(*max);
+        of_queue.filter_map(|id| self.schedules.view(id)).collect()
+    }
+}
+
+fn check_version(wanted: Option<Seq>, before: Option<&Arc<ScheduleRecord>>) -> Result<(), ScheduleError> {
+    let current = before.map(|before| before.version);
+    if wanted.is_some() && wanted != current {
+        return Err(ScheduleError::VersionMismatch { current });
+    }
+    Ok(())
+}

@@ -1,0 +1,290 @@
+//! [`Schedules`]: what each schedule says, how far it has come, and what it waits for.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::calls::{PutSchedule, ScheduleError, ScheduleView};
+use crate::input::{CallId, Effect};
+use crate::ledger::schedule_bytes;
+use crate::name::{QueueName, ScheduleName};
+use crate::schedule::{AskId, Cadence, InstantWanted, Schedule, ScheduleId, ScheduleRecord, Which};
+use crate::time::{Now, Seq, Timestamp};
+
+/// At most this many schedules are kept: all of them are in memory, and in every checkpoint.
+const SCHEDULES_MAX: usize = 10_000;
+/// At most this many bytes may all of them have.
+const BYTES_MAX: u64 = 16 << 20;
+
+/// At most this many instants wait for their turn, of all schedules together.
+const WAITING_MAX: usize = 100_000;
+
+/// The store is asked this often whether there is room again, milliseconds.
+const ROOM_ASKED_MS: u64 = 1_000;
+
+/// One schedule.
+#[derive(Debug)]
+pub(super) struct Scheduled {
+    record: Arc<ScheduleRecord>,
+    phase: Phase,
+    /// The last change of its record.
+    seq: Seq,
+}
+
+/// What happens to a schedule next.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum Phase {
+    /// Its next instant comes; or the task before ends; or there is room again; or nothing does any more.
+    Waiting,
+    /// The task of this instant is being made: its key is looked up.
+    Making(Timestamp),
+    /// The driver is asked for an instant.
+    Asking(AskId),
+}
+
+/// Why the driver is asked for an instant.
+#[derive(Debug)]
+pub(super) enum Asked {
+    /// A schedule is put, and it is not known whether it ever fires.
+    Put { call: CallId, put: PutSchedule, begins: Begins },
+    /// It is not known when this one is next.
+    Next(ScheduleId),
+    /// It is not known which instant this one missed last.
+    Missed(ScheduleId),
+    /// It is not known which instant was the last that has to be left out.
+    LeftOut(ScheduleId),
+}
+
+/// Where a schedule begins that is put.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) struct Begins {
+    pub(super) anchor: Timestamp,
+    pub(super) decided: Timestamp,
+    /// Whether it takes over the instants of the one before.
+    pub(super) goes_on: bool,
+}
+
+/// All schedules.
+///
+/// # Invariants
+/// A schedule that waits and has a next instant is in `due` with it, unless it is in `changed`, `stalled` or `unsettled`.
+#[derive(Debug, Default)]
+pub(super) struct Schedules {
+    pub(super) by_name: BTreeMap<ScheduleId, Scheduled>,
+    due: BTreeSet<(Timestamp, ScheduleId)>,
+    /// Whose turn it is to be looked at.
+    changed: BTreeSet<ScheduleId>,
+    /// An instant of these has come, and the store had no room for its task.
+    stalled: BTreeSet<ScheduleId>,
+    /// An instant of these has come, and what they did last is not durable yet. So however many instants there are to make up for, there is a
+    /// commit between one and the next, and others are served in that time.
+    unsettled: BTreeSet<ScheduleId>,
+    /// Instants that wait for their turn, of all schedules.
+    waiting: usize,
+    /// Tasks that have to end before another is made.
+    running: BTreeMap<u64, ScheduleId>,
+    asked: BTreeMap<AskId, Asked>,
+    /// To go out at the end of the step.
+    asks: Vec<Effect>,
+    last_ask: u64,
+    /// When it was asked last how much room there is, monotonic milliseconds.
+    room_asked_ms: Option<u64>,
+    bytes: u64,
+}
+
+impl Schedules {
+    /// Takes over what the store has.
+    pub(super) fn restore(&mut self, id: ScheduleId, record: &ScheduleRecord) {
+        let mut record = record.clone();
+        if crate::planted::is("instant-made-twice")
+            && !matches!(record.schedule.cadence, Cadence::Cron { .. })
+        {
+            // With this bug it does not know how far it had come.
+            record.next = record.last.or(record.next);
+        }
+        self.insert(id.clone(), Arc::new(record), Seq::ZERO);
+        if crate::planted::is("turn-forgotten") {
+            // With this bug nobody watches the task that has to end first.
+            self.running.clear();
+        }
+        if !self.ask_for_next(&id) {
+            self.changed.insert(id);
+        }
+    }
+
+    pub(super) fn get(&self, id: &ScheduleId) -> Option<&Arc<ScheduleRecord>> {
+        self.by_name.get(id).map(|one| &one.record)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.by_name.len()
+    }
+
+    /// How many schedules a queue has.
+    pub(super) fn of_queue(&self, name: &QueueName) -> u64 {
+        let from = (name.clone(), ScheduleName::first());
+        self.by_name.range(from..).take_while(|(id, _)| id.0 == *name).count() as u64
+    }
+
+    /// Instants that wait for their turn.
+    pub(super) fn waiting(&self) -> usize {
+        self.waiting
+    }
+
+    pub(super) fn phase(&self, id: &ScheduleId) -> Option<Phase> {
+        self.by_name.get(id).map(|one| one.phase)
+    }
+
+    pub(super) fn insert(&mut self, id: ScheduleId, record: Arc<ScheduleRecord>, seq: Seq) {
+        self.remove(&id);
+        self.bytes += schedule_bytes(&id, &record);
+        self.waiting += record.waiting.len();
+        if let Some(running) = record.running {
+            self.running.insert(running, id.clone());
+        }
+        self.by_name.insert(id, Scheduled { record, phase: Phase::Waiting, seq });
+    }
+
+    pub(super) fn remove(&mut self, id: &ScheduleId) -> Option<Arc<ScheduleRecord>> {
+        let Scheduled { record, .. } = self.by_name.remove(id)?;
+        if let Some(next) = record.next {
+            self.due.remove(&(next, id.clone()));
+        }
+        if let Some(running) = record.running {
+            self.running.remove(&running);
+        }
+        self.changed.remove(id);
+        self.stalled.remove(id);
+        self.unsettled.remove(id);
+        self.bytes -= schedule_bytes(id, &record);
+        self.waiting -= record.waiting.len();
+        Some(record)
+    }
+
+    pub(super) fn set_phase(&mut self, id: &ScheduleId, phase: Phase) {
+        let one = self.by_name.get_mut(id).expect("only a schedule that is there has a phase");
+        if let (Phase::Waiting, Some(next)) = (one.phase, one.record.next) {
+            self.due.remove(&(next, id.clone()));
+        }
+        one.phase = phase;
+    }
+
+    /// It waits for its next instant, if it has one.
+    pub(super) fn wait(&mut self, id: ScheduleId) {
+        self.set_phase(&id, Phase::Waiting);
+        if let Some(next) = self.get(&id).and_then(|record| record.next) {
+            self.due.insert((next, id));
+        }
+    }
+
+    /// It is looked at again when there is room.
+    pub(super) fn stall(&mut self, id: ScheduleId) {
+        self.set_phase(&id, Phase::Waiting);
+        self.stalled.insert(id);
+    }
+
+    pub(super) fn end_stall(&mut self) {
+        let mut stalled = core::mem::take(&mut self.stalled);
+        self.changed.append(&mut stalled);
+    }
+
+    pub(super) fn next_due(&self) -> Option<Timestamp> {
+        self.due.first().map(|&(at, _)| at)
+    }
+
+    /// Whether something waits for room, and it was not just asked how much there is.
+    pub(super) fn asks_for_room(&mut self, now: Now) -> bool {
+        let waits = !self.stalled.is_empty() || self.next_due().is_some_and(|at| at <= now.wall);
+        let asks = waits && self.room_asked_ms.is_none_or(|at| now.mono_tick() >= at + ROOM_ASKED_MS);
+        if asks {
+            self.room_asked_ms = Some(now.mono_tick());
+        }
+        asks
+    }
+
+    /// One whose next instant has come, and whose last change is durable.
+    pub(super) fn pop_due(&mut self, now: Now, durable: Seq) -> Option<(Timestamp, ScheduleId)> {
+        loop {
+            let first = self.due.first().filter(|(at, _)| *at <= now.wall)?.clone();
+            self.due.remove(&first);
+            if self.by_name[&first.1].seq <= durable {
+                return Some(first);
+            }
+            self.unsettled.insert(first.1);
+        }
+    }
+
+    /// A commit is durable.
+    pub(super) fn settle(&mut self) {
+        let mut unsettled = core::mem::take(&mut self.unsettled);
+        self.changed.append(&mut unsettled);
+    }
+
+    /// Whether there may be one more, or one of `needed` bytes in the place of one that had `had`.
+    pub(super) fn has_place_for(&self, is_new: bool, had: u64, needed: u64) -> Result<(), ScheduleError> {
+        let (schedules, bytes) = (self.by_name.len(), self.bytes);
+        let too_many = is_new && schedules >= SCHEDULES_MAX;
+        if too_many || needed > had && bytes - had + needed > BYTES_MAX {
+            return Err(ScheduleError::TooMany { schedules, bytes });
+        }
+        Ok(())
+    }
+
+    /// Whether one more instant may wait for its turn.
+    pub(super) fn has_place_to_wait(&self) -> bool {
+        self.waiting < WAITING_MAX
+    }
+
+    pub(super) fn pop_changed(&mut self) -> Option<ScheduleId> {
+        self.changed.pop_first()
+    }
+
+    pub(super) fn change(&mut self, id: ScheduleId) {
+        self.changed.insert(id);
+    }
+
+    /// The schedule that waits for this task to end.
+    pub(super) fn waits_for(&self, task: u64) -> Option<&ScheduleId> {
+        self.running.get(&task)
+    }
+
+    /// Whether the driver has told all that it was asked.
+    pub(super) fn is_quiet(&self) -> bool {
+        self.asked.is_empty()
+    }
+
+    pub(super) fn ask(&mut self, schedule: &Schedule, which: Which, why: Asked) -> Option<AskId> {
+        let Cadence::Cron { text, zone } = &schedule.cadence else { return None };
+        self.last_ask += 1;
+        let ask = AskId(self.last_ask);
+        let wanted = InstantWanted { text: Arc::clone(text), zone: Arc::clone(zone), which };
+        self.asks.push(Effect::Ask { ask, wanted });
+        self.asked.insert(ask, why);
+        Some(ask)
+    }
+
+    /// Asks when this one is next, if that cannot be counted. Whether somebody has to be asked.
+    pub(super) fn ask_for_next(&mut self, id: &ScheduleId) -> bool {
+        let record = Arc::clone(self.get(id).expect("only of a schedule that is there"));
+        let which = Which::FirstAfter(record.beyond());
+        if record.is_counted_out() {
+            return false;
+        }
+        let Some(ask) = self.ask(&record.schedule, which, Asked::Next(id.clone())) else { return false };
+        self.set_phase(id, Phase::Asking(ask));
+        true
+    }
+
+    /// The questions that the step has raised.
+    pub(super) fn take_asks(&mut self) -> Vec<Effect> {
+        core::mem::take(&mut self.asks)
+    }
+
+    pub(super) fn take_asked(&mut self, ask: AskId) -> Option<Asked> {
+        self.asked.remove(&ask)
+    }
+
+    pub(super) fn view(&self, id: &ScheduleId) -> Option<ScheduleView> {
+        let record = Arc::clone(self.get(id)?);
+        Some(ScheduleView { queue: id.0.clone(), name: id.1.clone(), record })
+    }
+}

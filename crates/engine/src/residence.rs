@@ -1,0 +1,354 @@
+//! [`Residence`]: which tasks are in memory, whole or as stubs, and when each of them is due.
+
+mod entries;
+mod expiries;
+mod pins;
+mod stub;
+mod timers;
+mod window;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use self::entries::Entries;
+pub(crate) use self::entries::{At, Entry, RunningLease, is_bulky};
+pub(crate) use self::expiries::Expiry;
+use self::expiries::{Burials, EXPIRY_BYTES, Expiries};
+use self::pins::Pins;
+use self::stub::STUB_BYTES;
+pub(crate) use self::stub::{WaitingStub, body_bytes};
+use self::timers::Timers;
+use self::window::Window;
+use crate::acquired::Acquired;
+use crate::bounds::Bounds;
+use crate::ledger::Ledger;
+use crate::name::{Key, QueueName};
+use crate::runs::Runs;
+use crate::seam::{Place, TaskEffect};
+use crate::slot::Slot;
+use crate::task::{Ended, Task};
+use crate::time::{Now, Timestamp};
+use crate::wheel::WheelView;
+
+/// How much of the shard is kept in memory.
+#[derive(Clone, Debug)]
+pub(crate) struct ResidenceLimits {
+    /// Tasks due so far ahead are kept in memory, milliseconds.
+    pub(crate) horizon_ms: u64,
+    /// The budget, bytes.
+    pub(crate) bytes_max: u64,
+    /// Tasks loaded with one scan.
+    pub(crate) scan_max: usize,
+    pub(crate) bounds: Bounds,
+}
+
+/// The tasks in memory: entries, which hold the whole record, and stubs, which know when a task is due and where it stands.
+///
+/// # Invariants
+/// - A task in memory is an entry or a stub, never both.
+/// - A stub says what the store's record says: a change takes the task whole, and a durable entry becomes a stub only when no read under way
+///   can contradict it.
+/// - Every durable task that is due inside the window is in memory.
+#[derive(Debug)]
+pub(crate) struct Residence {
+    limits: ResidenceLimits,
+    entries: Entries,
+    timers: Timers,
+    /// Stubs of tasks that are not due yet.
+    stubs: Runs<WaitingStub>,
+    /// Stubs in the lines of all queues.
+    ready_stubs: u64,
+    /// Bytes of what is in workers' hands: a part of what the entries take that stays.
+    leased_bytes: u64,
+    /// The entry looked at last for something to evict.
+    visited: Slot,
+    window: Window,
+    pins: Pins,
+    expiries: Expiries,
+    burials: Burials,
+    /// Stubs whose records are to be fetched: expired, in this queue, or to be forgotten.
+    overdue: VecDeque<(u64, Option<QueueName>)>,
+    /// The latest instant that was written down before this life began, with its last commit. What was due by then was ready then.
+    ready_before: Timestamp,
+}
+
+impl Residence {
+    pub(crate) fn new(acquired: &Acquired, limits: ResidenceLimits, now: Now) -> Self {
+        Self {
+            limits,
+            entries: Entries::new(acquired.secret),
+            timers: Timers::new(now),
+            stubs: Runs::default(),
+            ready_stubs: 0,
+            leased_bytes: 0,
+            visited: 0,
+            window: Window::default(),
+            pins: Pins::default(),
+            expiries: Expiries::default(),
+            burials: Burials::default(),
+            overdue: VecDeque::new(),
+            ready_before: acquired.last_wall,
+        }
+    }
+
+    /// The entry in this slot, which has one.
+    pub(crate) fn get(&self, slot: Slot) -> &Entry {
+        self.entries.get(slot)
+    }
+
+    /// The entry in this slot, which has one, to say where it stands now.
+    pub(crate) fn get_mut(&mut self, slot: Slot) -> &mut Entry {
+        self.entries.get_mut(slot)
+    }
+
+    /// Whether the slot still has an entry; only deferred removals may ask.
+    pub(crate) fn has(&self, slot: Slot) -> bool {
+        self.entries.has(slot)
+    }
+
+    /// The record of the task in this slot.
+    pub(crate) fn task(&self, slot: Slot) -> &Arc<Task> {
+        &self.entries.get(slot).task
+    }
+
+    pub(crate) fn by_id(&self, id: u64) -> Option<Slot> {
+        self.entries.by_id(id)
+    }
+
+    pub(crate) fn by_key(&self, queue: &QueueName, key: &Key) -> Option<Slot> {
+        self.entries.by_key(queue, key)
+    }
+
+    /// The task of this key, live or dead, if it is in memory.
+    pub(crate) fn kept(&self, queue: &QueueName, key: &Key) -> Option<Slot> {
+        self.by_key(queue, key).filter(|&slot| {
+            let entry = self.get(slot);
+            entry.state().is_some() && entry.task.is_keyed()
+        })
+    }
+
+    /// The dead task of this key, if it is in memory.
+    pub(crate) fn dead(&self, queue: &QueueName, key: &Key) -> Option<Slot> {
+        self.kept(queue, key).filter(|&slot| self.get(slot).is_dead())
+    }
+
+    /// The live task of this key, if it is in memory.
+    pub(crate) fn live(&self, queue: &QueueName, key: &Key) -> Option<Slot> {
+        self.by_key(queue, key).filter(|&slot| self.get(slot).is_live())
+    }
+
+    /// Takes a task into memory, whole. It stands nowhere yet.
+    pub(crate) fn insert(&mut self, entry: Entry) -> Slot {
+        self.entries.insert(entry)
+    }
+
+    /// Takes an entry, which stands nowhere, out of memory.
+    pub(crate) fn remove(&mut self, slot: Slot) {
+        self.entries.remove(slot);
+    }
+
+    /// Lets the key of an entry lead to it.
+    pub(crate) fn index_key(&mut self, slot: Slot) {
+        self.entries.index_key(slot);
+    }
+
+    /// Gives a live task a new record, which `change` makes from the old one, and leaves it where it stands.
+    pub(crate) fn record(&mut self, ledger: &mut Ledger, slot: Slot, change: impl FnOnce(&mut Task)) {
+        let seq = ledger.next_seq();
+        let entry = self.entries.get(slot);
+        let mut task = Task::clone(&entry.task);
+        change(&mut task);
+        task.seq = seq;
+        let is_sealed = entry.body_sealed || entry.filled.is_some_and(|filled| ledger.is_sealed(filled));
+        let body_known = is_sealed && Arc::ptr_eq(&entry.task.body, &task.body);
+        let task = Arc::new(task);
+        self.note(ledger, slot, TaskEffect::Stored { task: Arc::clone(&task), body_known });
+        self.entries.set_task(slot, task);
+        self.entries.get_mut(slot).body_sealed = body_known;
+    }
+
+    /// The task in this slot has ended: it leaves memory once that is durable.
+    pub(crate) fn end(&mut self, ledger: &mut Ledger, slot: Slot, ended: Ended) {
+        let outcome = ended.outcome;
+        self.note(ledger, slot, TaskEffect::Ended(ended));
+        self.entries.get_mut(slot).at = At::Ended(outcome);
+    }
+
+    /// Puts an effect into the batch and remembers that the entry is not durable yet.
+    fn note(&mut self, ledger: &mut Ledger, slot: Slot, effect: TaskEffect) {
+        let entry = self.entries.get_mut(slot);
+        entry.dirty = Some(effect.seq());
+        entry.filled = Some(ledger.note(slot, entry.filled, effect));
+    }
+
+    /// An effect of this entry is durable. Whether it was the last one, so that the entry may leave memory.
+    pub(crate) fn settle(&mut self, ledger: &Ledger, slot: Slot) -> bool {
+        if !self.has(slot) {
+            return false;
+        }
+        let entry = self.entries.get_mut(slot);
+        if entry.dirty.is_some_and(|seq| seq > ledger.durable()) {
+            return false;
+        }
+        entry.dirty = None;
+        let may_stay = matches!(entry.at, At::Waiting(_) | At::Rewound | At::Ready { .. } | At::Leased(_));
+        !may_stay || entry.bulky || self.is_full()
+    }
+
+    /// A picture of the wheel.
+    pub(crate) fn view_of_wheel(&self, now: Now) -> WheelView {
+        self.timers.view(now)
+    }
+
+    /// How many tasks are in memory, whole. Those that have ended and are not durable yet count, too.
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// How many tasks more have a stub in memory.
+    pub(crate) fn stubs(&self) -> u64 {
+        self.stubs.len() as u64 + self.ready_stubs
+    }
+
+    /// Whether there is a stub in any line.
+    pub(crate) fn has_ready_stubs(&self) -> bool {
+        self.ready_stubs > 0
+    }
+
+    /// A stub has joined a line.
+    pub(crate) fn stub_joined(&mut self) {
+        self.ready_stubs += 1;
+    }
+
+    /// A stub has left a line.
+    pub(crate) fn stub_left(&mut self) {
+        self.ready_stubs -= 1;
+    }
+
+    /// A worker has the task in this slot from now on.
+    pub(crate) fn lease_begins(&mut self, slot: Slot, lease: RunningLease) {
+        self.leased_bytes += self.entries.bytes_of(slot);
+        self.entries.get_mut(slot).at = At::Leased(lease);
+    }
+
+    /// A worker has the task in this slot no longer.
+    pub(crate) fn lease_ends(&mut self, slot: Slot) {
+        self.leased_bytes -= self.entries.bytes_of(slot);
+    }
+
+    /// Bytes that are in use, about: tasks that are held whole, 64 for each stub, 48 for each task that expires.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.entries.bytes() + self.stubs() * STUB_BYTES + self.expiries.len() as u64 * EXPIRY_BYTES
+    }
+
+    /// The budget, bytes.
+    pub(crate) fn bytes_max(&self) -> u64 {
+        self.limits.bytes_max
+    }
+
+    /// Three quarters of the budget are in use: nothing more is loaded ahead, and what lies beyond what is loaded leaves.
+    pub(crate) fn is_full(&self) -> bool {
+        let max = self.limits.bytes_max;
+        self.bytes() > max - max / 4
+    }
+
+    /// Half of the budget is free: more may be loaded ahead.
+    fn has_spare(&self) -> bool {
+        self.bytes() <= self.limits.bytes_max / 2
+    }
+
+    /// Whether there is too much that is held whole and need not be. An eighth of the budget is for the heads of the lines, whatever the
+    /// stubs take.
+    pub(crate) fn sheds(&self) -> bool {
+        self.is_full() && self.entries.bytes() - self.leased_bytes > self.limits.bytes_max / 8
+    }
+
+    /// The next entry to look at, in a round over all of them, while too much is held whole.
+    pub(crate) fn next_visited(&mut self) -> Option<Slot> {
+        let next = self.entries.next_slot(self.visited).filter(|_| self.sheds())?;
+        self.visited = next;
+        Some(next)
+    }
+
+    /// Drops the stubs that are due last, a bounded step at a time, if memory is short.
+    pub(crate) fn drop_last_stubs(&mut self, now: Now) {
+        // Only stubs beyond what loading ahead may bring: else what is dropped would be loaded again at once.
+        let max = self.limits.bytes_max;
+        let mut drops = self.limits.bounds.shed_drops;
+        while drops > 0
+            && self.bytes() > max - max / 8
+            && self.stubs() * STUB_BYTES > max - max / 4
+            && let Some(last) =
+                self.stubs.last().map(|stub| Place { due_at: stub.due_at, put_seq: stub.put_seq })
+            && last.due_at > self.must_until(now)
+        {
+            drops -= 1;
+            self.stubs.pop_last();
+            self.left(last);
+        }
+    }
+
+    /// A stub of a task that is not due yet stays in memory.
+    pub(crate) fn add_stub(&mut self, stub: WaitingStub) {
+        self.stubs.insert(stub);
+    }
+
+    /// Whether there is a stub of a task at this place that is not due yet.
+    pub(crate) fn has_stub(&self, place: Place) -> bool {
+        self.stubs.get(place).is_some()
+    }
+
+    /// Takes the stub of a task that is not due yet away. Whether there was one.
+    pub(crate) fn take_stub(&mut self, place: Place) -> bool {
+        self.stubs.remove(place).is_some()
+    }
+
+    /// A stub whose instant has come by now.
+    pub(crate) fn pop_due_stub(&mut self, now: Now) -> Option<WaitingStub> {
+        let stub = self.stubs.first().copied().filter(|stub| stub.due_at <= now.wall)?;
+        self.stubs.pop_first();
+        Some(stub)
+    }
+
+    /// The instant before which a task of the store was ready in an earlier life, and was counted then.
+    pub(crate) fn ready_before(&self) -> Timestamp {
+        self.ready_before
+    }
+
+    /// When time alone will next change something here. `writes`: changes are taken, so that what expires is given up.
+    pub(crate) fn next_wake(&self, writes: bool) -> Option<Timestamp> {
+        let expiry = self.expiries.next().filter(|_| writes);
+        let stub = self.stubs.first().map(|stub| stub.due_at);
+        [self.timers.next(), expiry, stub, self.load_at()].into_iter().flatten().min()
+    }
+
+    /// The record of a stub is to be fetched, because it has expired in this queue, or is to be forgotten.
+    pub(crate) fn want_overdue(&mut self, id: u64, expired: Option<QueueName>) {
+        self.overdue.push_back((id, expired));
+    }
+
+    /// The next record of a stub that time has to do with. `has_room`: the store has room for the change of one that has expired.
+    pub(crate) fn pop_overdue(&mut self, has_room: bool) -> Option<(u64, Option<QueueName>)> {
+        self.overdue.pop_front_if(|(_, expired)| expired.is_none() || has_room)
+    }
+
+    /// Nothing is changed any more: nothing that time has to do with is fetched.
+    pub(crate) fn clear_overdue(&mut self) {
+        self.overdue.clear();
+    }
+
+    /// Whether nothing is being loaded, and no record of a stub is still to be fetched. `has_room`: the store has room for what those bring.
+    pub(crate) fn is_idle(&self, has_room: bool) -> bool {
+        !self.is_scanning() && (self.overdue.is_empty() || !has_room)
+    }
+
+    /// The instant that stands for "never", for a task that is buried now.
+    pub(crate) fn next_buried(&mut self, now: Now) -> Timestamp {
+        self.burials.next(now)
+    }
+
+    /// The tasks that expire.
+    pub(crate) fn expiries(&mut self) -> &mut Expiries {
+        &mut self.expiries
+    }
+}

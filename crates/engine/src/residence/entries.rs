@@ -1,0 +1,291 @@
+//! [`Entries`]: the tasks that memory holds whole, by slot, by key and by id.
+
+use core::hash::Hasher;
+use std::sync::Arc;
+
+use hashbrown::HashTable;
+use siphasher::sip::SipHasher13;
+use tickwheel_core::Handle;
+
+use crate::calls::State;
+use crate::ledger::Filled;
+use crate::name::{Key, QueueName, Tag};
+use crate::seam::RequestId;
+use crate::slot::Slot;
+use crate::task::{Body, Extra, LeaseNo, Outcome, Task};
+use crate::time::{Seq, Timestamp};
+
+/// One task in memory.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    pub(crate) task: Arc<Task>,
+    pub(crate) at: At,
+    /// Its last change, while that is not known to be durable.
+    pub(crate) dirty: Option<Seq>,
+    /// Its effect in the batch that fills: the batch's number and the index in it.
+    pub(crate) filled: Option<Filled>,
+    /// Whether the store has this body, or a batch before that of `filled` brings it.
+    pub(crate) body_sealed: bool,
+    /// Whether its body is too big to stay in memory just because there is room.
+    pub(crate) bulky: bool,
+    /// Stays until every read made up to this one is answered; nothing else needs it.
+    pub(crate) pinned: Option<RequestId>,
+}
+
+/// Where an entry stands.
+#[derive(Debug)]
+pub(crate) enum At {
+    /// Due beyond the horizon; leaves memory once it is durable.
+    Far,
+    /// In the wheel.
+    Waiting(Handle),
+    /// Due after now though the wheel has passed it: the wall clock stepped back.
+    Rewound,
+    /// Due, in its queue's ready index.
+    Ready {
+        /// When it became ready.
+        since: Timestamp,
+    },
+    /// In a worker's hands.
+    Leased(RunningLease),
+    /// Ended; leaves memory once that is durable.
+    Ended(Outcome),
+}
+
+/// A lease that runs.
+#[derive(Debug)]
+pub(crate) struct RunningLease {
+    pub(crate) no: LeaseNo,
+    pub(crate) timer: Handle,
+    pub(crate) until: Timestamp,
+    /// When the task had become ready.
+    pub(crate) ready_since: Timestamp,
+    /// It took a token of its queue's rate, which comes back if the delivery reaches nobody.
+    pub(crate) paced: bool,
+}
+
+impl Entry {
+    /// An entry that stands nowhere yet.
+    pub(crate) fn new(task: Arc<Task>, body_sealed: bool) -> Self {
+        let bulky = is_bulky(&task);
+        Self { task, at: At::Far, dirty: None, filled: None, body_sealed, bulky, pinned: None }
+    }
+
+    /// Whether it was given up and has not ended.
+    pub(crate) fn is_dead(&self) -> bool {
+        self.state() == Some(State::Dead)
+    }
+
+    /// The state its owner sees; `None` once it has ended.
+    pub(crate) fn state(&self) -> Option<State> {
+        match self.at {
+            At::Ended(_) => None,
+            _ if self.task.dead().is_some() => Some(State::Dead),
+            At::Far | At::Waiting(_) | At::Rewound => Some(State::Scheduled),
+            At::Ready { .. } => Some(State::Ready),
+            At::Leased(_) => Some(State::Leased),
+        }
+    }
+
+    /// Whether it has neither ended nor was given up.
+    pub(crate) fn is_live(&self) -> bool {
+        self.state().is_some_and(|state| state != State::Dead)
+    }
+}
+
+/// A slab of entries and its two indexes. The hash is keyed with the shard's secret, so no client can choose collisions,
+/// and nothing ever iterates over it.
+#[derive(Debug)]
+pub(crate) struct Entries {
+    slots: Vec<Option<Entry>>,
+    free: Vec<Slot>,
+    by_key: HashTable<Indexed>,
+    by_id: HashTable<Indexed>,
+    /// What all entries take in memory, about.
+    bytes: u64,
+    secret: [u8; 16],
+}
+
+/// A place in an index. Its hash stands there, so that an index that grows looks at no task: of 50,000 that took 30 ms, in which nobody was served.
+#[derive(Copy, Clone, Debug)]
+struct Indexed {
+    hash: u32,
+    slot: Slot,
+}
+
+impl Indexed {
+    fn hash(&self) -> u64 {
+        spread(self.hash)
+    }
+}
+
+/// The hash that a table wants: it looks at the lowest bits and at the highest.
+fn spread(hash: u32) -> u64 {
+    u64::from(hash) << 32 | u64::from(hash)
+}
+
+impl Entries {
+    pub(crate) fn new(secret: [u8; 16]) -> Self {
+        Self {
+            slots: Vec::new(),
+            free: Vec::new(),
+            by_key: HashTable::new(),
+            by_id: HashTable::new(),
+            bytes: 0,
+            secret,
+        }
+    }
+
+    pub(crate) fn get(&self, slot: Slot) -> &Entry {
+        self.slots[slot as usize].as_ref().expect("a slot is only used while its entry is there")
+    }
+
+    pub(crate) fn get_mut(&mut self, slot: Slot) -> &mut Entry {
+        self.slots[slot as usize].as_mut().expect("a slot is only used while its entry is there")
+    }
+
+    /// Whether the slot still has an entry; only deferred removals may ask.
+    pub(crate) fn has(&self, slot: Slot) -> bool {
+        self.slots[slot as usize].is_some()
+    }
+
+    pub(crate) fn by_key(&self, queue: &QueueName, key: &Key) -> Option<Slot> {
+        let hash = hash_key(&self.secret, queue, key);
+        let is_it = |indexed: &Indexed| {
+            let task = || &self.get(indexed.slot).task;
+            indexed.hash == hash && task().key == *key && task().queue == *queue
+        };
+        self.by_key.find(spread(hash), is_it).map(|indexed| indexed.slot)
+    }
+
+    pub(crate) fn by_id(&self, id: u64) -> Option<Slot> {
+        let hash = hash_id(&self.secret, id);
+        let is_it = |indexed: &Indexed| indexed.hash == hash && self.get(indexed.slot).task.id == id;
+        self.by_id.find(spread(hash), is_it).map(|indexed| indexed.slot)
+    }
+
+    /// Adds an entry whose id is not there yet. If its key is there, on a task that has ended, the key now finds this one.
+    pub(crate) fn insert(&mut self, entry: Entry) -> Slot {
+        let hash = hash_id(&self.secret, entry.task.id);
+        debug_assert!(self.by_id(entry.task.id).is_none());
+        let keyed = entry.task.is_keyed();
+        self.bytes += entry_bytes(&entry.task);
+        let slot = match self.free.pop() {
+            Some(slot) => {
+                self.slots[slot as usize] = Some(entry);
+                slot
+            }
+            None => {
+                let slot = Slot::try_from(self.slots.len()).expect("fewer than 2^32 tasks in memory");
+                self.slots.push(Some(entry));
+                slot
+            }
+        };
+        self.by_id.insert_unique(spread(hash), Indexed { hash, slot }, Indexed::hash);
+        if keyed {
+            self.index_key(slot);
+        }
+        slot
+    }
+
+    /// Lets the key of an entry lead to it. It may have led to one that has ended, or is dead and has lost its key.
+    pub(crate) fn index_key(&mut self, slot: Slot) {
+        let task = Arc::clone(&self.get(slot).task);
+        let before = self.by_key(&task.queue, &task.key);
+        assert!(
+            before.is_none_or(|before| before == slot || !self.get(before).is_live()),
+            "one live task for each key"
+        );
+        let hash = hash_key(&self.secret, &task.queue, &task.key);
+        match before.and_then(|before| self.by_key.find_mut(spread(hash), |indexed| indexed.slot == before)) {
+            Some(found) => found.slot = slot,
+            None => drop(self.by_key.insert_unique(spread(hash), Indexed { hash, slot }, Indexed::hash)),
+        }
+    }
+
+    /// Takes an entry out of memory.
+    pub(crate) fn remove(&mut self, slot: Slot) -> Entry {
+        let task = Arc::clone(&self.get(slot).task);
+        let key_hash = hash_key(&self.secret, &task.queue, &task.key);
+        if let Ok(found) = self.by_key.find_entry(spread(key_hash), |indexed| indexed.slot == slot) {
+            found.remove();
+        }
+        let id_hash = hash_id(&self.secret, task.id);
+        if let Ok(found) = self.by_id.find_entry(spread(id_hash), |indexed| indexed.slot == slot) {
+            found.remove();
+        }
+        self.bytes -= entry_bytes(&task);
+        self.free.push(slot);
+        self.slots[slot as usize].take().expect("a slot is only removed while its entry is there")
+    }
+
+    /// Gives an entry a new record.
+    pub(crate) fn set_task(&mut self, slot: Slot, task: Arc<Task>) {
+        let bytes = entry_bytes(&task);
+        let entry = self.get_mut(slot);
+        entry.bulky = is_bulky(&task);
+        let old = core::mem::replace(&mut entry.task, task);
+        self.bytes = self.bytes + bytes - entry_bytes(&old);
+    }
+
+    /// How many entries there are.
+    pub(crate) fn len(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+
+    /// What they take in memory, bytes, about.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// What this entry takes in memory, bytes, about.
+    pub(crate) fn bytes_of(&self, slot: Slot) -> u64 {
+        entry_bytes(&self.get(slot).task)
+    }
+
+    /// The slot after `slot`, in a round over all of them; `None` if there are none.
+    pub(crate) fn next_slot(&self, slot: Slot) -> Option<Slot> {
+        let next = slot.checked_add(1).filter(|&next| (next as usize) < self.slots.len());
+        next.or((!self.slots.is_empty()).then_some(0))
+    }
+}
+
+/// What an entry takes beside its texts and its payload, about: its place in the slab, two indexes, one of wheel, ready
+/// index and lease wheel, the record and the body with their counts, and what an allocator rounds up.
+const ENTRY_BYTES: usize =
+    size_of::<Option<Entry>>() + size_of::<Task>() + size_of::<Body>() + 192 + size_of::<usize>() * 4;
+
+/// What an entry of this task takes in memory, about.
+fn entry_bytes(task: &Task) -> u64 {
+    let body = &task.body;
+    let texts = task.queue.as_str().len() + task.key.as_str().len() + body.content_type.len();
+    let tags: usize = body.tags.iter().map(|tag| tag.as_str().len() + size_of::<Tag>()).sum();
+    let extra = task.extra.as_ref().map_or(0, |extra| size_of::<Extra>() + extra.text_bytes());
+    (ENTRY_BYTES + texts + tags + extra + body.payload_bytes()) as u64
+}
+
+/// A body of more bytes stays in memory only while it is new, or somebody works on its task, or is about to.
+const BODY_BYTES_MAX: usize = 4_096;
+
+/// Whether the task's body is one of those.
+pub(crate) fn is_bulky(task: &Task) -> bool {
+    task.body.payload_bytes() > BODY_BYTES_MAX
+}
+
+fn hash_key(secret: &[u8; 16], queue: &QueueName, key: &Key) -> u32 {
+    let mut hasher = SipHasher13::new_with_key(secret);
+    hasher.write(queue.as_str().as_bytes());
+    hasher.write_u8(0);
+    hasher.write(key.as_str().as_bytes());
+    half(hasher.finish())
+}
+
+fn hash_id(secret: &[u8; 16], id: u64) -> u32 {
+    let mut hasher = SipHasher13::new_with_key(secret);
+    hasher.write_u64(id);
+    half(hasher.finish())
+}
+
+fn half(hash: u64) -> u32 {
+    (hash >> 32) as u32
+}

@@ -1,0 +1,54 @@
+//! [`Pins`]: what a read under way says of a task may be older than what memory knows, so the task stays in memory until then.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use super::Residence;
+use crate::seam::RequestId;
+use crate::slot::Slot;
+
+/// The reads under way, and the entries that nothing else needs.
+#[derive(Debug, Default)]
+pub(super) struct Pins {
+    under_way: BTreeSet<RequestId>,
+    /// Durable entries, with the last read that was under way when they were pinned.
+    pinned: VecDeque<(RequestId, Slot)>,
+}
+
+impl Residence {
+    /// The store is asked for records that memory is held against.
+    pub(crate) fn begin_read(&mut self, request: RequestId) {
+        self.pins.under_way.insert(request);
+    }
+
+    /// The store has answered, and all that it said is dealt out.
+    pub(crate) fn end_read(&mut self, request: RequestId) {
+        self.pins.under_way.remove(&request);
+    }
+
+    /// Whether the store is still to answer such a read.
+    pub(crate) fn has_reads(&self) -> bool {
+        !self.pins.under_way.is_empty()
+    }
+
+    /// Keeps a durable entry until every read under way is answered.
+    pub(crate) fn pin(&mut self, slot: Slot) {
+        let last = *self.pins.under_way.last().expect("an entry is pinned for a read under way");
+        self.get_mut(slot).pinned = Some(last);
+        self.pins.pinned.push_back((last, slot));
+    }
+
+    /// An entry that no read under way can contradict any more.
+    pub(crate) fn pop_unpinned(&mut self) -> Option<Slot> {
+        loop {
+            let oldest = self.pins.under_way.first().copied();
+            let is_over = |(last, _): &mut (RequestId, Slot)| oldest.is_none_or(|oldest| *last < oldest);
+            let (last, slot) = self.pins.pinned.pop_front_if(is_over)?;
+            // The place may have another entry by now, or this one may be pinned for a later read.
+            let its_turn = self.has(slot) && self.get(slot).pinned == Some(last);
+            if its_turn && self.get(slot).dirty.is_none() {
+                self.get_mut(slot).pinned = None;
+                return Some(slot);
+            }
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! [`WaitingStub`]: what is left in memory of a task whose record is not. Enough to know when it is due and where it will stand in line.
+
+use crate::runs::Ordered;
+use crate::seam::Place;
+use crate::slot::QueueNo;
+use crate::task::Task;
+use crate::time::{Seq, Timestamp};
+
+/// A task that is not due yet.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) struct WaitingStub {
+    pub(crate) due_at: Timestamp,
+    pub(crate) put_seq: Seq,
+    pub(crate) id: u64,
+    pub(crate) priority: u32,
+    pub(crate) body_bytes: u32,
+    pub(crate) queue: QueueNo,
+    /// It was given up, and is forgotten when it is due.
+    pub(crate) dead: bool,
+}
+
+impl WaitingStub {
+    pub(crate) fn of(task: &Task, queue: QueueNo) -> Self {
+        Self {
+            due_at: task.due_at,
+            put_seq: task.put_seq,
+            id: task.id,
+            priority: task.priority,
+            body_bytes: body_bytes(task),
+            queue,
+            dead: task.dead().is_some(),
+        }
+    }
+}
+
+impl Ordered for WaitingStub {
+    type Key = Place;
+
+    fn key(&self) -> Place {
+        Place { due_at: self.due_at, put_seq: self.put_seq }
+    }
+}
+
+/// Bytes of a task's body, as far as a stub can count them.
+pub(crate) fn body_bytes(task: &Task) -> u32 {
+    u32::try_from(task.body.payload_bytes()).unwrap_or(u32::MAX)
+}
+
+/// What a stub takes, bytes: 40 in a run that may be no more than two thirds full.
+pub(crate) const STUB_BYTES: u64 = 64;
+
+const _: () = assert!(size_of::<WaitingStub>() == 40);

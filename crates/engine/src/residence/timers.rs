@@ -1,0 +1,106 @@
+//! [`Timers`]: when the tasks that memory holds whole are due.
+
+use std::collections::BTreeSet;
+
+use tickwheel_core::{Handle, TimerQueue, Wheel};
+
+use super::Residence;
+use super::entries::At;
+use crate::planted;
+use crate::slot::Slot;
+use crate::time::{Now, Timestamp};
+use crate::wheel::WheelView;
+
+/// Tasks by `due_at`, milliseconds. A wheel goes only forward, so what is due after now though the wheel has passed it stands in a set: the wall
+/// clock stepped back.
+#[derive(Debug)]
+pub(super) struct Timers {
+    wheel: Wheel<Slot>,
+    rewound: BTreeSet<(Timestamp, Slot)>,
+}
+
+impl Timers {
+    pub(super) fn new(now: Now) -> Self {
+        Self { wheel: Wheel::new(now.wall.as_tick()), rewound: BTreeSet::new() }
+    }
+
+    fn start(&mut self, due_at: Timestamp, slot: Slot) -> At {
+        match self.wheel.insert(due_at.as_tick(), slot) {
+            Ok(handle) => At::Waiting(handle),
+            // The wheel has passed it, the wall clock has not: it stepped back.
+            Err(_) => {
+                self.rewound.insert((due_at, slot));
+                At::Rewound
+            }
+        }
+    }
+
+    fn cancel(&mut self, handle: Handle, slot: Slot) {
+        let found = self.wheel.cancel(handle);
+        assert_eq!(found, Some(slot), "a waiting task is in the wheel");
+    }
+
+    /// The slots whose instant has come by now.
+    fn pop_due(&mut self, now: Now) -> Vec<Slot> {
+        let mut due: Vec<Slot> = Vec::new();
+        self.wheel.advance_with(now.wall.as_tick(), |_, slot| due.push(slot));
+        while let Some((_, slot)) = self.rewound.first().filter(|(due_at, _)| *due_at <= now.wall).copied() {
+            self.rewound.pop_first();
+            due.push(slot);
+        }
+        due
+    }
+
+    /// When the first of them is due.
+    pub(super) fn next(&self) -> Option<Timestamp> {
+        let due = self.wheel.next_wake().map(|tick| {
+            i64::try_from(tick).ok().and_then(Timestamp::from_ms).expect("the wheel holds timestamps only")
+        });
+        let rewound = self.rewound.first().map(|&(due_at, _)| due_at);
+        due.into_iter().chain(rewound).min()
+    }
+
+    pub(super) fn view(&self, now: Now) -> WheelView {
+        WheelView { now: now.wall, tasks: self.wheel.len() as u64, rings: self.wheel.rings() }
+    }
+}
+
+impl Residence {
+    /// An entry that stands nowhere waits for its instant, which is to come: in the wheel, or nowhere if it is beyond what memory keeps.
+    pub(crate) fn start_timer(&mut self, slot: Slot, now: Now) {
+        let due_at = self.get(slot).task.due_at;
+        let at = if due_at > self.keep_until(now) { At::Far } else { self.timers.start(due_at, slot) };
+        self.get_mut(slot).at = at;
+    }
+
+    /// An entry that waits for its instant does so no longer. It stood in the wheel.
+    pub(crate) fn cancel_timer(&mut self, handle: Handle, slot: Slot) {
+        if !planted::is("old-instant-fires") {
+            self.timers.cancel(handle, slot);
+        }
+    }
+
+    /// The same of an entry that the wheel had passed.
+    pub(crate) fn cancel_rewound(&mut self, slot: Slot) {
+        let due_at = self.get(slot).task.due_at;
+        self.timers.rewound.remove(&(due_at, slot));
+    }
+
+    /// The entries whose instant has come by now. They stand nowhere.
+    pub(crate) fn pop_due(&mut self, now: Now) -> Vec<Slot> {
+        let mut due = self.timers.pop_due(now);
+        if planted::is("old-instant-fires") {
+            // With this bug the wheel still has places that a reschedule left; those that were reused fire too.
+            due.retain(|&slot| self.has(slot) && matches!(self.get(slot).at, At::Waiting(_)));
+        }
+        for &slot in &due {
+            self.get_mut(slot).at = At::Far;
+        }
+        due
+    }
+
+    /// The latest time that the wheel has seen.
+    pub(crate) fn latest_seen(&self) -> Option<Timestamp> {
+        Timestamp::from_ms(i64::try_from(self.timers.wheel.now()).unwrap_or(i64::MAX))
+    }
+}

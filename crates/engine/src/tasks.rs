@@ -1,0 +1,45 @@
+//! [`Tasks`]: what changes a task, wherever it stands and whoever has it.
+
+mod change;
+mod evict;
+mod expiry;
+mod lease_end;
+mod load;
+mod place;
+
+use crate::dispatch::{Delivery, Dispatch};
+use crate::engine::EngineConfig;
+use crate::ledger::Ledger;
+use crate::recurrence::Recurrence;
+use crate::residence::Residence;
+use crate::time::Now;
+
+pub(crate) use self::lease_end::{LeaseEnd, Retrying, fail};
+
+/// The organs that a change of a task may touch: the verbs of owners and workers work with these, and so does time.
+///
+/// A change of one task numbers and writes it ([`Ledger`]), keeps it in memory where it stands now ([`Residence`]), counts it in its queue and
+/// moves it in the line ([`Dispatch`]), and may set its schedule going ([`Recurrence`]).
+pub(crate) struct Tasks<'a> {
+    pub(crate) config: &'a EngineConfig,
+    pub(crate) secret: &'a [u8; 16],
+    pub(crate) ledger: &'a mut Ledger,
+    pub(crate) residence: &'a mut Residence,
+    pub(crate) dispatch: &'a mut Dispatch,
+    pub(crate) recurrence: &'a mut Recurrence,
+}
+
+impl Tasks<'_> {
+    /// What hands tasks out.
+    pub(crate) fn delivery(&mut self, now: Now) -> Delivery<'_> {
+        Delivery { dispatch: self.dispatch, residence: self.residence, ledger: self.ledger, now }
+    }
+
+    /// Does what has to be durable as a whole or not at all.
+    pub(crate) fn together<T>(&mut self, act: impl FnOnce(&mut Self) -> T) -> T {
+        let outer = self.ledger.begin_together();
+        let done = act(self);
+        self.ledger.end_together(outer);
+        done
+    }
+}

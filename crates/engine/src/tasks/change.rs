@@ -1,0 +1,168 @@
+//! Changes of a task: it is added, replaced, given up, forgotten, ended.
+
+use std::sync::Arc;
+
+use super::Tasks;
+use crate::calls::{State, TaskView};
+use crate::dispatch::Holder;
+use crate::figures::Event;
+use crate::name::Key;
+use crate::residence::{At, Entry};
+use crate::slot::Slot;
+use crate::task::{Dead, Death, Ended, Outcome, Redriven, Task};
+use crate::time::{Now, Timestamp};
+
+impl Tasks<'_> {
+    /// Gives a live task a new record, which `change` makes from the old one, and leaves it where it stands.
+    pub(crate) fn record(&mut self, slot: Slot, change: impl FnOnce(&mut Task)) {
+        self.residence.record(self.ledger, slot, change);
+    }
+
+    /// Counts a task that was put, and watches its expiry. One that comes dead from another store is counted there, and not here.
+    pub(crate) fn enter(&mut self, slot: Slot) {
+        let task = Arc::clone(self.residence.task(slot));
+        if task.dead().is_none() {
+            self.dispatch.count(self.ledger, &task.queue, Event::Put);
+        }
+        self.watch_expiry(&task);
+    }
+
+    /// Adds a task whose key nobody has, or a dead one.
+    pub(crate) fn add(&mut self, task: Task, dead: Option<Slot>) -> Slot {
+        let Some(dead) = dead else { return self.create(task) };
+        self.together(|tasks| {
+            tasks.take_key_from(dead);
+            tasks.create(task)
+        })
+    }
+
+    fn create(&mut self, mut task: Task) -> Slot {
+        if task.id == 0 {
+            task.id = self.ledger.take_id();
+            self.ledger.note_owners_key(&task.key);
+        }
+        self.dispatch.task_added(&task);
+        self.ledger.counters_mut().added_total += 1;
+        let slot = self.residence.insert(Entry::new(Arc::new(task), false));
+        let fence = self.dispatch.fence();
+        let put_seq = self.ledger.applied().next();
+        self.record(slot, |task| {
+            task.put_seq = put_seq;
+            task.version = put_seq;
+            task.lease_fence = fence;
+        });
+        slot
+    }
+
+    pub(crate) fn replace(&mut self, slot: Slot, new: Task) -> Slot {
+        self.unplace(slot);
+        let old = Arc::clone(self.residence.task(slot));
+        self.unwatch_expiry(&old);
+        let fence = self.dispatch.fence();
+        let put_seq = self.ledger.applied().next();
+        self.record(slot, |task| {
+            let revoked = new.revoked.or(task.revoked);
+            let acked = task.acked();
+            *task = Task { id: task.id, put_seq, version: put_seq, lease_fence: fence, revoked, ..new };
+            if acked.is_some() {
+                task.extra_mut().acked = acked;
+            }
+        });
+        slot
+    }
+
+    /// A task that was put begins its life, where its `due_at` says.
+    pub(crate) fn begin(&mut self, slot: Slot, now: Now) {
+        self.enter(slot);
+        self.place(slot, now);
+    }
+
+    pub(crate) fn view(&self, slot: Slot) -> TaskView {
+        let entry = self.residence.get(slot);
+        let view = TaskView::new(&entry.task, entry.state().unwrap_or(State::Scheduled));
+        let At::Leased(held) = &entry.at else { return view };
+        let Holder { since: leased_since, worker: leased_by } = self.dispatch.holder(held.no);
+        TaskView { leased_until: Some(held.until), leased_since, leased_by, ..view }
+    }
+
+    /// Ends a task, live or dead.
+    pub(crate) fn end(&mut self, now: Now, slot: Slot, outcome: Outcome) {
+        self.unplace(slot);
+        let seq = self.ledger.next_seq();
+        let task = Arc::clone(self.residence.task(slot));
+        // The key of a keyless task is another's: that it ended says nothing of it.
+        let key = if task.is_keyed() { task.key.clone() } else { Key::from_id(task.id) };
+        self.unwatch_expiry(&task);
+        self.dispatch.task_ended(self.ledger, &task, outcome);
+        let ended = Ended { id: task.id, queue: task.queue.clone(), key, seq, at: now.wall, outcome };
+        self.together(|tasks| {
+            tasks.residence.end(tasks.ledger, slot, ended);
+            tasks.recurrence.task_ended(tasks.ledger, now, task.id);
+        });
+    }
+
+    /// Gives a task up that stands nowhere. It is kept for a while, for people to look at.
+    pub(crate) fn die(&mut self, slot: Slot, now: Now, why: Death) {
+        let forgotten_at = self.forgotten_at(now, why);
+        let fence = self.dispatch.fence();
+        self.together(|tasks| {
+            tasks.record(slot, |task| {
+                let dead = Dead { at: now.wall, due_at: task.due_at, why, keyless: false };
+                task.extra_mut().dead = Some(dead);
+                task.due_at = forgotten_at;
+                task.lease_fence = fence;
+                task.lease = None;
+            });
+            tasks.recurrence.task_ended(tasks.ledger, now, tasks.residence.task(slot).id);
+        });
+        let task = Arc::clone(self.residence.task(slot));
+        self.unwatch_expiry(&task);
+        self.dispatch.task_died(self.ledger, &task);
+        self.place(slot, now);
+    }
+
+    /// When a task is forgotten that is given up now.
+    pub(crate) fn forgotten_at(&mut self, now: Now, why: Death) -> Timestamp {
+        match why {
+            Death::MaxAttempts | Death::Expired => now.wall.saturating_plus_ms(self.config.dead_ms),
+            // Never; and each after those before it, though they were buried in one millisecond, or the clock has stepped back.
+            Death::Buried => self.residence.next_buried(now),
+        }
+    }
+
+    /// A dead task whose time has come is forgotten.
+    pub(crate) fn forget(&mut self, slot: Slot, now: Now) {
+        self.residence.get_mut(slot).at = At::Far;
+        if self.ledger.takes_changes() {
+            self.end(now, slot, Outcome::Forgotten);
+        }
+    }
+
+    /// Its key is about to be another task's: from now on it is found by its id alone.
+    pub(crate) fn take_key_from(&mut self, slot: Slot) {
+        debug_assert!(self.residence.get(slot).is_dead(), "only the dead lose their keys");
+        self.record(slot, |task| {
+            if let Some(dead) = &mut task.extra_mut().dead {
+                dead.keyless = true;
+            }
+        });
+    }
+
+    pub(crate) fn live_again(&mut self, now: Now, slot: Slot, by: Redriven) {
+        let (fence, version) = (self.dispatch.fence(), self.ledger.applied().next());
+        self.record(slot, |task| {
+            let put_at = task.put_at;
+            let extra = task.extra_mut();
+            // The delay that it was given stays known.
+            let delay_ms = extra.dead.take().map(|dead| dead.due_at.ms_since(put_at));
+            extra.tally.delay_ms = extra.tally.delay_ms.or(delay_ms);
+            extra.expire_at = None;
+            extra.tally.count_redrive(by);
+            task.attempts = 0;
+            task.due_at = now.wall;
+            // Also if a worker takes it: of two tasks that had a key, the one that has it later has the higher version.
+            task.version = version;
+            task.lease_fence = fence;
+        });
+    }
+}

@@ -1,0 +1,140 @@
+//! Tasks leave memory, or leave a stub there, once they are durable and nothing needs their records.
+
+use std::sync::Arc;
+
+use super::Tasks;
+use crate::calls::State;
+use crate::residence::At;
+use crate::seam::Place;
+use crate::slot::Slot;
+use crate::task::Task;
+use crate::time::{Now, Timestamp};
+
+/// What may become of an entry that is durable.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+enum Rest {
+    Whole,
+    Stub,
+    Out,
+}
+
+impl Tasks<'_> {
+    /// An effect of this entry is durable. If it was the last one, the entry may leave memory.
+    pub(crate) fn settle(&mut self, slot: Slot, now: Now) {
+        if self.residence.settle(self.ledger, slot) {
+            self.evict(slot, now);
+        }
+    }
+
+    /// The entries that no read under way can contradict any more leave memory, if nothing else needs them.
+    pub(crate) fn evict_unpinned(&mut self, now: Now) {
+        while let Some(slot) = self.residence.pop_unpinned() {
+            self.evict_now(slot, now);
+        }
+    }
+
+    /// A durable entry that nothing needs leaves memory, or leaves a stub there, once no read under way can contradict it.
+    pub(crate) fn evict(&mut self, slot: Slot, now: Now) {
+        // A command may have evicted it already.
+        if !self.residence.has(slot) || self.residence.get(slot).dirty.is_some() {
+            return;
+        }
+        let rest = self.rest_for(slot, now);
+        if rest != Rest::Whole && self.residence.has_reads() {
+            return self.residence.pin(slot);
+        }
+        self.rest(slot, rest);
+    }
+
+    /// Evicts an entry that no read under way can contradict any more.
+    pub(crate) fn evict_now(&mut self, slot: Slot, now: Now) {
+        let rest = self.rest_for(slot, now);
+        self.rest(slot, rest);
+    }
+
+    fn rest_for(&mut self, slot: Slot, now: Now) -> Rest {
+        let place = Place::of(self.residence.task(slot));
+        if matches!(self.residence.get(slot).at, At::Far) && self.residence.keeps(now, place) {
+            // The horizon has come nearer since it was placed.
+            self.place(slot, now);
+        }
+        let entry = self.residence.get(slot);
+        match &entry.at {
+            At::Far | At::Ended(_) => Rest::Out,
+            At::Waiting(_) | At::Rewound if !self.residence.keeps(now, place) => Rest::Out,
+            At::Waiting(_) | At::Rewound if entry.bulky || self.residence.sheds() => Rest::Stub,
+            At::Ready { .. }
+                if (entry.bulky || self.residence.sheds())
+                    && self.dispatch.is_behind_head(self.residence, slot, now) =>
+            {
+                Rest::Stub
+            }
+            At::Waiting(_) | At::Rewound | At::Ready { .. } | At::Leased(_) => Rest::Whole,
+        }
+    }
+
+    fn rest(&mut self, slot: Slot, rest: Rest) {
+        if rest == Rest::Whole {
+            return;
+        }
+        let task = Arc::clone(self.residence.task(slot));
+        let since = match self.residence.get(slot).at {
+            At::Ready { since } => Some(since),
+            _ => None,
+        };
+        if let (Rest::Stub, Some(since)) = (rest, since) {
+            return self.shrink(slot, &task, since);
+        }
+        // A dead task that can be forgotten no more is not missed.
+        let state = self.residence.get(slot).state();
+        let is_missed = state.is_some_and(|state| state != State::Dead || self.ledger.takes_changes());
+        self.unplace(slot);
+        self.residence.remove(slot);
+        match rest {
+            Rest::Stub => {
+                self.watch_shrunk(&task);
+                self.add_waiting_stub(&task);
+            }
+            Rest::Out if is_missed => {
+                self.unwatch_expiry(&task);
+                self.residence.left(Place::of(&task));
+            }
+            Rest::Out | Rest::Whole => {}
+        }
+    }
+
+    /// Of a ready task only a stub stays, where the task stood.
+    fn shrink(&mut self, slot: Slot, task: &Task, since: Timestamp) {
+        self.residence.stub_joined();
+        self.dispatch.shrink(self.ledger, task, slot, since);
+        self.watch_shrunk(task);
+        self.residence.remove(slot);
+    }
+
+    /// Gives memory back, a bounded step at a time, if too much of it is in use.
+    pub(crate) fn shed(&mut self, now: Now) {
+        for _ in 0..self.config.bounds.shed_visits {
+            let Some(slot) = self.residence.next_visited() else { break };
+            self.visit(slot, now);
+        }
+        self.residence.drop_last_stubs(now);
+    }
+
+    fn visit(&mut self, slot: Slot, now: Now) {
+        if !self.residence.has(slot) {
+            return;
+        }
+        let entry = self.residence.get(slot);
+        let slot = match &entry.at {
+            At::Waiting(_) | At::Rewound => Some(slot),
+            // Whichever entry of a line is met, the line is shed from its end.
+            At::Ready { .. } => self.dispatch.last_of_line(&entry.task, slot),
+            At::Far | At::Leased(_) | At::Ended(_) => None,
+        };
+        if let Some(slot) = slot
+            && self.residence.get(slot).pinned.is_none()
+        {
+            self.evict(slot, now);
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Tasks expire: what is not done by then is given up, unless a worker has it.
+
+use super::Tasks;
+use crate::name::QueueName;
+use crate::residence::{At, Expiry};
+use crate::seam::Found;
+use crate::slot::{QueueNo, Slot};
+use crate::task::{Death, Task};
+use crate::time::Now;
+
+impl Tasks<'_> {
+    /// A task in memory expires: it is watched.
+    pub(crate) fn watch_expiry(&mut self, task: &Task) {
+        if let Some(expiry) = self.expiry_of(task).filter(|_| task.dead().is_none()) {
+            self.residence.expiries().watch(expiry, task.due_at);
+        }
+    }
+
+    /// A task leaves a stub: the stub is found by its due time only, so the watch notes that time.
+    pub(super) fn watch_shrunk(&mut self, task: &Task) {
+        if let Some(expiry) = self.expiry_of(task) {
+            self.residence.expiries().set_due(&expiry, task.due_at);
+        }
+    }
+
+    pub(crate) fn unwatch_expiry(&mut self, task: &Task) {
+        if let Some(expiry) = self.expiry_of(task) {
+            self.residence.expiries().unwatch(&expiry);
+        }
+    }
+
+    fn expiry_of(&self, task: &Task) -> Option<Expiry> {
+        let at = task.expire_at()?;
+        Some((at, task.id, self.dispatch.number(&task.queue)))
+    }
+
+    /// Gives up what has expired by now. What workers have may still be finished.
+    pub(super) fn expire(&mut self, now: Now) {
+        if !self.ledger.takes_changes() {
+            return;
+        }
+        while let Some(((_, id, queue), due_at)) = self.residence.expiries().pop(now) {
+            match self.residence.by_id(id) {
+                Some(_) if crate::planted::is("expiry-forgotten") => {}
+                Some(slot) => self.expire_one(slot, now),
+                None => self.expire_stub(id, queue, due_at <= now.wall),
+            }
+        }
+    }
+
+    /// A stub has expired: it counts as dead from now on, and its record is fetched to write that down.
+    fn expire_stub(&mut self, id: u64, queue: QueueNo, in_line: bool) {
+        if let Some(name) = self.dispatch.stub_expired(queue, id, in_line) {
+            self.residence.want_overdue(id, Some(name));
+        }
+    }
+
+    /// Gives a task up that has expired, unless a worker has it.
+    pub(crate) fn expire_one(&mut self, slot: Slot, now: Now) {
+        let entry = self.residence.get(slot);
+        let expired = entry.task.expire_at().is_some_and(|at| at <= now.wall) && !entry.is_dead();
+        let waits = matches!(entry.at, At::Far | At::Waiting(_) | At::Rewound | At::Ready { .. });
+        if expired && waits && self.ledger.takes_changes() {
+            self.unplace(slot);
+            self.die(slot, now, Death::Expired);
+        }
+    }
+
+    /// A task from a scan that stays a stub: if it has expired by now it is given up like those that were here before.
+    pub(crate) fn watch_stub(&mut self, task: &Task, now: Now) {
+        match self.expiry_of(task) {
+            Some((at, id, queue)) if at <= now.wall && self.ledger.takes_changes() => {
+                self.expire_stub(id, queue, task.due_at <= now.wall);
+            }
+            Some(expiry) => self.residence.expiries().watch(expiry, task.due_at),
+            None => {}
+        }
+    }
+
+    /// A dead task, a stub, is to be forgotten. Once nothing can be written down any more it is left alone.
+    pub(crate) fn forget_stub(&mut self, id: u64) {
+        if self.ledger.takes_changes() {
+            self.residence.want_overdue(id, None);
+        }
+    }
+
+    /// The store answered with the record of such a stub. Expired or forgotten, it is so as soon as it is here.
+    pub(crate) fn overdue_found(&mut self, now: Now, id: u64, expired: Option<&QueueName>, found: Found) {
+        if let Some(name) = expired {
+            self.dispatch.end_expired_stub(name, id);
+        }
+        if let Found::Live(task) = found
+            && let Some(slot) = self.load(now, task)
+        {
+            self.evict(slot, now);
+        }
+        if let Some(name) = expired {
+            self.dispatch.tidy(name);
+        }
+    }
+}

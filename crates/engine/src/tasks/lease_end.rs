@@ -1,0 +1,167 @@
+//! [`LeaseEnd`]: a lease ends without an ack, and the task is tried again or given up.
+
+use core::hash::Hasher;
+use std::sync::Arc;
+
+use siphasher::sip::SipHasher13;
+
+use super::Tasks;
+use crate::residence::At;
+use crate::slot::Slot;
+use crate::task::{Death, Failed, Failure, Task};
+use crate::time::{Now, Timestamp};
+use crate::token::Token;
+
+/// How a lease ended that was not acked.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct LeaseEnd {
+    pub(crate) how: Failed,
+    /// When the task is due again, unless it is given up.
+    pub(crate) again: Retrying,
+    /// Another priority for it.
+    pub(crate) priority: Option<u32>,
+    /// What its worker said.
+    pub(crate) reason: Option<Arc<str>>,
+}
+
+/// When a task is due again.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Retrying {
+    /// At once, in its old place.
+    AtOnce,
+    /// As its retry policy says.
+    ByPolicy,
+    /// Then.
+    At(Timestamp),
+}
+
+impl LeaseEnd {
+    /// It ran out.
+    pub(crate) const EXPIRED: Self =
+        Self { how: Failed::LeaseEnded, again: Retrying::AtOnce, priority: None, reason: None };
+}
+
+impl Tasks<'_> {
+    /// A lease ended without an ack: the attempt counts. The task is ready in its old place, due again later, or dead.
+    pub(crate) fn lease_ended(&mut self, slot: Slot, now: Now, lease_end: LeaseEnd) {
+        if crate::planted::is("death-parted-from-attempt") {
+            return self.count_attempt(slot, now, lease_end);
+        }
+        // The attempt and the death that follows from it are one change: a crash must not keep the first alone.
+        self.together(|tasks| tasks.count_attempt(slot, now, lease_end));
+    }
+
+    fn count_attempt(&mut self, slot: Slot, now: Now, lease_end: LeaseEnd) {
+        self.unplace(slot);
+        let fence = self.dispatch.fence();
+        let counts = !crate::planted::is("attempt-not-counted");
+        let task = self.residence.task(slot);
+        let attempts = task.attempts.saturating_add(1);
+        let retry = self.dispatch.retry_of(task);
+        let death = match task.expire_at() {
+            _ if lease_end.how == Failed::Buried && !crate::planted::is("burial-forgotten") => {
+                Some(Death::Buried)
+            }
+            _ if retry.max_attempts.is_some_and(|max| attempts >= max) => Some(Death::MaxAttempts),
+            Some(at) if at <= now.wall => Some(Death::Expired),
+            _ => None,
+        };
+        let due_at = match death {
+            Some(_) => None,
+            None => self.due_again(now, task, attempts, lease_end.again),
+        };
+        self.record(slot, |task| {
+            fail(task, now, lease_end.how, lease_end.reason);
+            if lease_end.how == Failed::Nacked {
+                task.extra_mut().tally.delay_ms = Some(due_at.map_or(0, |due_at| due_at.ms_since(now.wall)));
+            }
+            task.priority = lease_end.priority.unwrap_or(task.priority);
+            task.attempts = task.attempts.saturating_add(u32::from(counts));
+            task.lease_fence = fence;
+            task.lease = None;
+            if let Some(due_at) = due_at {
+                task.due_at = due_at;
+            }
+        });
+        if !counts {
+            // With this bug memory knows of the attempt, and the store does not.
+            Arc::make_mut(&mut self.residence.get_mut(slot).task).attempts += 1;
+        }
+        if let Some(why) = death {
+            return self.die(slot, now, why);
+        }
+        // Its expiry may have passed while it was leased, and the clock may have stepped back since.
+        let task = Arc::clone(self.residence.task(slot));
+        self.watch_expiry(&task);
+        match due_at {
+            // Ready stays ready, also if the wall clock has stepped back since.
+            None => self.make_ready(slot, now.wall),
+            Some(_) => self.place(slot, now),
+        }
+    }
+
+    /// When a task whose attempt failed is due again; `None`: at once, in its old place.
+    fn due_again(&self, now: Now, task: &Task, attempts: u32, again: Retrying) -> Option<Timestamp> {
+        let due_at = match again {
+            Retrying::AtOnce => return None,
+            Retrying::ByPolicy => {
+                let backoff = self
+                    .dispatch
+                    .retry_of(task)
+                    .backoff
+                    .filter(|_| !crate::planted::is("backoff-forgotten"))?;
+                let wait_ms = backoff.wait_ms(attempts, self.chance(task)).min(self.config.farthest_ms);
+                self.nack_instant(now, Some(wait_ms).filter(|&ms| ms > 0)?)?
+            }
+            Retrying::At(due_at) => due_at,
+        };
+        // It is not put off beyond the moment at which it is given up.
+        Some(due_at.min(task.expire_at().unwrap_or(Timestamp::MAX)))
+    }
+
+    /// A number that nobody chose, the same whenever this attempt of this task is asked for.
+    fn chance(&self, task: &Task) -> u64 {
+        let mut hasher = SipHasher13::new_with_key(self.secret);
+        hasher.write(b"backoff");
+        hasher.write_u64(task.id);
+        hasher.write_u64(task.lease_fence.0);
+        hasher.finish()
+    }
+
+    /// A task stands where nobody has it again. Its expiry may have passed while it was leased: then it is given up, and whoever waits does not
+    /// get it; or it is still to come, for the clock has stepped back.
+    pub(crate) fn back_from_worker(&mut self, slot: Slot, now: Now) {
+        let task = Arc::clone(self.residence.task(slot));
+        self.watch_expiry(&task);
+        self.expire_one(slot, now);
+    }
+
+    /// Deliveries that reached nobody: as if they had not been made.
+    pub(crate) fn take_back(&mut self, now: Now, tokens: &[Token]) {
+        for token in tokens {
+            let Some((id, no)) = self.dispatch.verify(token) else { continue };
+            let Some(slot) = self.residence.by_id(id) else { continue };
+            let (since, paced) = match &self.residence.get(slot).at {
+                At::Leased(held) if held.no == no => (held.ready_since, held.paced),
+                _ => continue,
+            };
+            self.unplace(slot);
+            self.make_ready(slot, since.min(now.wall));
+            if paced {
+                self.dispatch.put_token_back(self.residence.task(slot));
+            }
+            self.back_from_worker(slot, now);
+        }
+    }
+}
+
+/// Adds a failure to what is remembered of them.
+pub(crate) fn fail(task: &mut Task, now: Now, how: Failed, reason: Option<Arc<str>>) {
+    let attempt = task.attempts.saturating_add(1);
+    let failures = &mut task.extra_mut().failures;
+    if failures.len() >= Failure::KEPT {
+        failures.remove(0);
+    }
+    failures.push(Failure { at: now.wall, attempt, how, reason });
+    task.extra_mut().tally.count(how);
+}

@@ -1,0 +1,137 @@
+//! Tasks come into memory, whole or as stubs.
+
+use std::sync::Arc;
+
+use super::Tasks;
+use super::place::lateness_ms;
+use crate::dispatch::{BegunLease, Holder, ReadyStub};
+use crate::residence::{Entry, WaitingStub, is_bulky};
+use crate::seam::Place;
+use crate::slot::{QueueNo, Slot};
+use crate::task::Task;
+use crate::time::{Now, Timestamp};
+
+/// What the stub said of a task that has been found.
+#[derive(Copy, Clone, Debug)]
+enum Met {
+    Waiting,
+    Ready { since: Timestamp },
+}
+
+impl Tasks<'_> {
+    /// Takes a live task of the store into memory, whole: in the place of its stub if it has one, else with what a stop wrote
+    /// down of its lease. `None` if memory has it whole already.
+    pub(crate) fn load(&mut self, now: Now, task: Arc<Task>) -> Option<Slot> {
+        if self.residence.by_id(task.id).is_some() {
+            return None;
+        }
+        if task.is_keyed()
+            && let Some(slot) = self.residence.by_key(&task.queue, &task.key)
+            && self.residence.get(slot).is_live()
+        {
+            unreachable!(
+                "the store has task {} on a key that task {} holds",
+                task.id,
+                self.residence.task(slot).id
+            )
+        }
+        let met = self.take_stub(&task);
+        let stored = task.lease.filter(|_| self.goes_on(&task));
+        self.watch_expiry(&task);
+        if task.expire_at().is_some() {
+            self.dispatch.end_expired_stub(&task.queue, task.id);
+        }
+        let slot = self.residence.insert(Entry::new(task, true));
+        match (met, stored) {
+            (Some(Met::Ready { since }), _) => self.make_ready(slot, since),
+            (Some(Met::Waiting), _) | (None, None) => self.place_stored(slot, now),
+            (None, Some(lease)) => {
+                let holder = Holder::default();
+                let begun = BegunLease { no: lease.no, ready_since: now.wall, until: lease.until, holder };
+                self.dispatch.begin_lease(self.residence, slot, begun, now);
+            }
+        }
+        self.expire_one(slot, now);
+        Some(slot)
+    }
+
+    /// Whether a stop of the life just before this one wrote a lease of the task down.
+    pub(crate) fn goes_on(&self, task: &Task) -> bool {
+        task.lease.is_some_and(|lease| lease.written_in.0 + 1 == self.ledger.ownership().epoch.0)
+    }
+
+    /// Takes a durable task from a scan into memory, as a stub if its record need not be there.
+    pub(crate) fn take_in(&mut self, now: Now, task: Arc<Task>) {
+        if self.residence.by_id(task.id).is_some() || self.has_stub(&task) {
+            return;
+        }
+        let whole = !is_bulky(&task) && !self.residence.is_full();
+        if whole || self.goes_on(&task) {
+            self.load(now, task);
+        } else if task.dead().is_some() {
+            self.add_waiting_stub(&task);
+        } else if task.due_at <= now.wall {
+            let late_ms = self.late_ms(&task, now);
+            let queue = self.dispatch.number(&task.queue);
+            self.join_stub(queue, ReadyStub::of(&task, now.wall), late_ms);
+            self.watch_stub(&task, now);
+        } else {
+            self.watch_stub(&task, now);
+            self.add_waiting_stub(&task);
+        }
+    }
+
+    /// Stubs of what is due by now join their lines.
+    pub(super) fn stubs_fall_due(&mut self, now: Now) {
+        while let Some(stub) = self.residence.pop_due_stub(now) {
+            if stub.dead {
+                self.forget_stub(stub.id);
+                continue;
+            }
+            let late_ms = now.wall.ms_since(stub.due_at);
+            self.join_stub(stub.queue, ReadyStub::of_due(stub, now.wall), Some(late_ms));
+        }
+    }
+
+    pub(super) fn add_waiting_stub(&mut self, task: &Task) {
+        let queue = self.dispatch.number(&task.queue);
+        self.residence.add_stub(WaitingStub::of(task, queue));
+    }
+
+    /// A stub joins the line of its queue. `late_ms`: its instant has come, this long ago.
+    fn join_stub(&mut self, queue: QueueNo, stub: ReadyStub, late_ms: Option<u64>) {
+        self.residence.stub_joined();
+        self.dispatch.join_stub(self.ledger, queue, stub, late_ms);
+    }
+
+    /// Whether memory has a stub of this task. The store's record has the stub's place: a change of either would need the
+    /// task whole.
+    fn has_stub(&self, task: &Task) -> bool {
+        self.residence.has_stub(Place::of(task)) || self.dispatch.has_stub(task)
+    }
+
+    /// Takes the stub of this task away, for the task itself is there now.
+    fn take_stub(&mut self, task: &Task) -> Option<Met> {
+        if self.residence.take_stub(Place::of(task)) {
+            return Some(Met::Waiting);
+        }
+        let since = self.dispatch.take_stub(task)?;
+        self.residence.stub_left();
+        Some(Met::Ready { since })
+    }
+
+    /// Puts a task of the store, whose entry stands nowhere, where its `due_at` says. One that was ready in a life before has fired then.
+    pub(crate) fn place_stored(&mut self, slot: Slot, now: Now) {
+        let task = self.residence.task(slot);
+        if task.dead().is_none() && task.due_at <= now.wall && self.late_ms(task, now).is_none() {
+            return self.make_ready(slot, now.wall);
+        }
+        self.place(slot, now);
+    }
+
+    /// How late a task of the store is ready, which is due; `None`: it was ready before this life began, and was counted then.
+    pub(crate) fn late_ms(&self, task: &Task, now: Now) -> Option<u64> {
+        let fires_now = task.due_at.max(task.put_at) > self.residence.ready_before();
+        fires_now.then(|| lateness_ms(task, now))
+    }
+}

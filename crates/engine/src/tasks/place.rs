@@ -1,0 +1,85 @@
+//! Where a task stands, and how time moves it: this is the one place that says so.
+
+use super::Tasks;
+use super::lease_end::LeaseEnd;
+use crate::residence::At;
+use crate::slot::Slot;
+use crate::task::Task;
+use crate::time::{Now, Timestamp};
+
+/// How late a task is ready, milliseconds. What was put when its instant was over already is late by its owner's wish.
+pub(super) fn lateness_ms(task: &Task, now: Now) -> u64 {
+    now.wall.ms_since(task.due_at.max(task.put_at))
+}
+
+impl Tasks<'_> {
+    /// Makes ready what is due and ends the leases that ran out, in this order: an expired lease puts its task in its old
+    /// place among those that are due.
+    pub(crate) fn pass_time(&mut self, now: Now) {
+        self.dispatch.pass_time(now);
+        for slot in self.residence.pop_due(now) {
+            self.fall_due(slot, now);
+        }
+        self.stubs_fall_due(now);
+        self.expire(now);
+        self.dispatch.end_pauses(self.ledger, now);
+        self.recurrence.fall_due(self.ledger, now);
+        self.leases_end(now);
+    }
+
+    fn leases_end(&mut self, now: Now) {
+        let ended = self.dispatch.pop_ended(self.residence, now);
+        // Once the store has failed the end of a lease cannot be written down: the task stays with its worker, and the next
+        // life gives it to another.
+        if self.ledger.has_failed() {
+            return;
+        }
+        for slot in ended {
+            self.dispatch.lease_expired(self.ledger, self.residence.task(slot));
+            self.lease_ended(slot, now, LeaseEnd::EXPIRED);
+        }
+    }
+
+    /// The instant of an entry has come, which stands nowhere.
+    fn fall_due(&mut self, slot: Slot, now: Now) {
+        if self.residence.get(slot).is_dead() {
+            return self.forget(slot, now);
+        }
+        let late_ms = lateness_ms(self.residence.task(slot), now);
+        self.join_ready(slot, now.wall, Some(late_ms));
+    }
+
+    /// Puts an entry that stands nowhere where its `due_at` says.
+    pub(crate) fn place(&mut self, slot: Slot, now: Now) {
+        if self.residence.task(slot).due_at <= now.wall {
+            self.fall_due(slot, now);
+        } else {
+            self.residence.start_timer(slot, now);
+        }
+    }
+
+    /// Puts an entry that stands nowhere into its line again, where it was before, or at a wish: its instant did not come just now.
+    pub(crate) fn make_ready(&mut self, slot: Slot, since: Timestamp) {
+        self.join_ready(slot, since, None);
+    }
+
+    /// `late_ms`: its instant has come, this long ago.
+    fn join_ready(&mut self, slot: Slot, since: Timestamp, late_ms: Option<u64>) {
+        self.residence.get_mut(slot).at = At::Ready { since };
+        self.dispatch.join(self.ledger, self.residence.task(slot), slot, late_ms);
+    }
+
+    /// Takes an entry out of whatever index it stands in. Its caller gives it a new place at once.
+    pub(crate) fn unplace(&mut self, slot: Slot) {
+        match core::mem::replace(&mut self.residence.get_mut(slot).at, At::Far) {
+            At::Far | At::Ended(_) => {}
+            At::Waiting(handle) => self.residence.cancel_timer(handle, slot),
+            At::Rewound => self.residence.cancel_rewound(slot),
+            At::Ready { .. } => self.dispatch.leave(self.residence.task(slot), slot),
+            At::Leased(lease) => {
+                self.residence.lease_ends(slot);
+                self.dispatch.end_lease(self.residence.task(slot), &lease);
+            }
+        }
+    }
+}

@@ -1,0 +1,18 @@
+//! The verbs: what owners and workers do with tasks. Each is decided here, at one point in the order of all changes.
+//!
+//! A verb works with [`Tasks`](crate::tasks::Tasks). It answers its call, or says what has to be looked up first.
+
+mod admit;
+mod by_id;
+mod by_key;
+mod cancel;
+mod get;
+mod import;
+mod import_schedule;
+mod list;
+mod occurrence;
+mod patch;
+mod put;
+mod redrive;
+mod stop;
+mod tokens;

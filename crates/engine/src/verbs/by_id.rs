@@ -1,0 +1,159 @@
+//! Calls on a task that is known by its id: in whatever queue it is, and whatever its key.
+
+use std::sync::Arc;
+
+use crate::calls::{Act, Acted, Answer, ById, ByIdError, State, Unavailable};
+use crate::dispatch::Taking;
+use crate::input::CallId;
+use crate::ledger::task_bytes;
+use crate::reads::Keyed;
+use crate::residence::At;
+use crate::seam::Found;
+use crate::slot::Slot;
+use crate::task::{Outcome, Redriven, Task};
+use crate::tasks::Tasks;
+use crate::time::Now;
+
+impl ById {
+    /// Whether this task is the one that is meant.
+    fn means(&self, task: &Task) -> bool {
+        let within = self.within.as_deref();
+        task.id == self.id
+            && within.is_none_or(|within| task.queue.as_str().starts_with(within))
+            && self.if_version.is_none_or(|version| task.version == version)
+    }
+}
+
+impl Tasks<'_> {
+    /// The store answered with the task.
+    pub(crate) fn by_id_found(&mut self, now: Now, call: CallId, by_id: ById, found: Found) -> Option<Keyed> {
+        if let Found::Live(task) = found
+            && by_id.means(&task)
+        {
+            self.load(now, task);
+        }
+        match self.residence.by_id(by_id.id) {
+            Some(slot) => self.by_id_known(now, call, by_id, slot),
+            None => {
+                self.ledger.answer(call, Answer::ById(Err(ByIdError::NotFound)));
+                None
+            }
+        }
+    }
+
+    /// A dead task lives again only if its key is no other task's by now: then the command on that key has to run first.
+    pub(crate) fn by_id_known(&mut self, now: Now, call: CallId, by_id: ById, slot: Slot) -> Option<Keyed> {
+        let entry = self.residence.get(slot);
+        let revives = matches!(by_id.act, Act::Run | Act::Lease { .. }) && entry.is_dead();
+        if revives && by_id.means(&entry.task) {
+            let place = (entry.task.queue.clone(), entry.task.key.clone());
+            return Some(Keyed::ById { by_id, place });
+        }
+        self.act(now, call, &by_id, slot);
+        self.evict(slot, now);
+        None
+    }
+
+    /// Acts on a task whose key is in memory, or known to lead to no task. The command comes back if the task has left memory.
+    pub(crate) fn by_id_keyed(&mut self, now: Now, call: CallId, by_id: ById) -> Option<ById> {
+        let Some(slot) = self.residence.by_id(by_id.id) else {
+            // It left memory while its key was looked up.
+            return Some(by_id);
+        };
+        self.act(now, call, &by_id, slot);
+        self.evict(slot, now);
+        None
+    }
+
+    fn act(&mut self, now: Now, call: CallId, by_id: &ById, slot: Slot) {
+        let entry = self.residence.get(slot);
+        let answer = match (self.ledger.refusal_of_changes(), entry.state()) {
+            _ if !by_id.means(&entry.task) => Err(ByIdError::NotFound),
+            (Some(why), _) if by_id.act != Act::Get => Err(why.into()),
+            // What memory knows may have been written down or not.
+            (Some(Unavailable::ReadOnly { why }), _) if entry.dirty.is_some() => {
+                Err(ByIdError::Unavailable(Unavailable::Indeterminate { why }))
+            }
+            (_, None) => Err(ByIdError::NotFound),
+            (_, Some(state)) => match by_id.act {
+                Act::Get => Ok(Acted::Task(Box::new(self.view(slot)))),
+                _ if state == State::Leased => Err(ByIdError::Leased),
+                Act::Cancel => {
+                    self.end(now, slot, Outcome::Cancelled);
+                    Ok(Acted::Cancelled)
+                }
+                Act::Run if state == State::Ready => Err(ByIdError::Ready),
+                Act::Run => {
+                    let due = self.make_due(now, slot, state, Redriven::ByOwner);
+                    due.map(|()| Acted::Task(Box::new(self.view(slot))))
+                }
+                Act::Lease { lease_ms } => {
+                    let taking = Taking { lease_ms, worker: by_id.worker.as_ref() };
+                    self.lease_this(now, slot, state, taking)
+                }
+            },
+        };
+        self.ledger.answer(call, Answer::ById(answer));
+    }
+
+    /// Puts a task into its caller's hands that may have to be made due first. No limit, rate or pause of its queue holds it up: its caller wants
+    /// this very one.
+    fn lease_this(
+        &mut self,
+        now: Now,
+        slot: Slot,
+        state: State,
+        taking: Taking<'_>,
+    ) -> Result<Acted, ByIdError> {
+        if self.ledger.is_stopping() {
+            // It was looked for in the store meanwhile. The leases are written down already, and this one would not go on after the next start.
+            return Err(Unavailable::Closed.into());
+        }
+        if state != State::Ready {
+            self.make_due(now, slot, state, Redriven::ForLease)?;
+        }
+        if !matches!(self.residence.get(slot).at, At::Ready { .. }) {
+            // It expired meanwhile.
+            return Err(ByIdError::NotFound);
+        }
+        Ok(Acted::Leased(Box::new(self.delivery(now).grant_one(slot, taking))))
+    }
+
+    /// A task that is scheduled is due at once; one that is dead gets another life.
+    fn make_due(&mut self, now: Now, slot: Slot, state: State, by: Redriven) -> Result<(), ByIdError> {
+        if state == State::Dead {
+            self.decide_redrive(now, slot, by)?;
+            return Ok(());
+        }
+        Ok(self.hasten(now, slot, by)?)
+    }
+
+    /// Makes a task due that is scheduled. All else of it stays, and so do the later moments of a timeline.
+    pub(crate) fn hasten(&mut self, now: Now, slot: Slot, by: Redriven) -> Result<(), Unavailable> {
+        let task = Arc::clone(self.residence.task(slot));
+        self.ledger.take_room(task_bytes(&task, true))?;
+        self.unplace(slot);
+        if crate::planted::is("run-not-written") {
+            // With this bug memory makes it due, and the store does not hear of it.
+            Arc::make_mut(&mut self.residence.get_mut(slot).task).due_at = now.wall;
+            self.place(slot, now);
+            return Ok(());
+        }
+        let (fence, version) = (self.dispatch.fence(), self.ledger.applied().next());
+        self.record(slot, |task| {
+            let delay_ms = task.due_at.ms_since(task.put_at);
+            let tally = &mut task.extra_mut().tally;
+            // The delay that it was given stays known.
+            tally.delay_ms = tally.delay_ms.or(Some(delay_ms));
+            tally.count_redrive(by);
+            task.due_at = now.wall;
+            if by == Redriven::ByOwner {
+                task.version = version;
+            }
+            task.lease_fence = fence;
+        });
+        self.ledger.counters_mut().scheduled_total += u64::from(by == Redriven::ByOwner);
+        self.place(slot, now);
+        Ok(())
+    }
+}

@@ -1,0 +1,74 @@
+//! Calls on a live task that is known by its key: it runs now, or is taken from its worker.
+
+use crate::calls::{Answer, ByKey, ByKeyError, KeyAct, State, TaskView};
+use crate::input::CallId;
+use crate::residence::At;
+use crate::slot::Slot;
+use crate::task::{Ended, Failed, Redriven};
+use crate::tasks::{Tasks, fail};
+use crate::time::Now;
+
+impl Tasks<'_> {
+    /// Acts on a task whose key is in memory, or of which `gone` says what the store knows.
+    pub(crate) fn by_key(&mut self, now: Now, call: CallId, by_key: &ByKey, gone: Option<&Ended>) {
+        let answer = match self.ledger.refusal_of_changes() {
+            Some(why) => Err(why.into()),
+            None => self.decide_by_key(now, by_key, gone),
+        };
+        self.ledger.answer(call, Answer::ByKey(answer));
+    }
+
+    fn decide_by_key(
+        &mut self,
+        now: Now,
+        by_key: &ByKey,
+        gone: Option<&Ended>,
+    ) -> Result<TaskView, ByKeyError> {
+        let ByKey { queue, key, act, if_version } = by_key;
+        let Some(slot) = self.residence.live(queue, key) else {
+            if self.residence.dead(queue, key).is_some() {
+                return Err(match act {
+                    KeyAct::Run => ByKeyError::Dead,
+                    KeyAct::Release => ByKeyError::NotLeased,
+                });
+            }
+            let done = self.is_done(now, queue, key, gone);
+            return Err(if done { ByKeyError::Done } else { ByKeyError::NotFound });
+        };
+        let entry = self.residence.get(slot);
+        let current = entry.task.version;
+        if if_version.is_some_and(|version| version != current) {
+            return Err(ByKeyError::VersionMismatch { current });
+        }
+        let is_leased = entry.state() == Some(State::Leased);
+        match (act, entry.state()) {
+            (KeyAct::Run, Some(State::Scheduled)) => self.hasten(now, slot, Redriven::ByOwner)?,
+            (KeyAct::Run, _) if is_leased => return Err(ByKeyError::Leased),
+            (KeyAct::Run, _) => {}
+            (KeyAct::Release, _) if !is_leased => return Err(ByKeyError::NotLeased),
+            (KeyAct::Release, _) => self.release(now, slot),
+        }
+        Ok(self.view(slot))
+    }
+
+    /// Takes a task from its worker. The attempt counts, and is not the last one, whatever the retry policy allows: its owner wants another
+    /// worker to have it.
+    fn release(&mut self, now: Now, slot: Slot) {
+        let At::Leased(held) = &self.residence.get(slot).at else {
+            unreachable!("only a leased task has a worker")
+        };
+        let no = held.no;
+        self.unplace(slot);
+        let (fence, version) = (self.dispatch.fence(), self.ledger.applied().next());
+        self.record(slot, |task| {
+            fail(task, now, Failed::Revoked, None);
+            task.revoked = Some(no);
+            task.attempts = task.attempts.saturating_add(1);
+            task.version = version;
+            task.lease_fence = fence;
+            task.lease = None;
+        });
+        self.make_ready(slot, now.wall);
+        self.back_from_worker(slot, now);
+    }
+}

@@ -1,0 +1,243 @@
+//! Import: tasks that come from another store. Each is set as it stood there.
+//!
+//! An import looks all its keys up with one request, and is applied as a whole when the reply is here, in the order of its tasks. What other calls do
+//! to the same keys meanwhile is in memory by then, for a changed task stays there while a read is under way.
+
+use super::admit::{IsLeased, check_timeline};
+use crate::calls::{
+    Answer, Due, Existing, ImportError, ImportOutcome, ImportTask, Imported, OnLease, Present,
+};
+use crate::input::CallId;
+use crate::ledger::task_bytes;
+use crate::reads::Importing;
+use crate::residence::At;
+use crate::seam::Found;
+use crate::slot::Slot;
+use crate::task::{Dead, Ended, Extra, Failure, Task};
+use crate::tasks::Tasks;
+use crate::time::Now;
+
+/// How one task of an import is to be brought in.
+struct Bringing {
+    existing: Existing,
+    on_lease: OnLease,
+    /// The id that it keeps.
+    id: Option<u64>,
+    /// The task that has its id already, though its key may not lead there.
+    known: Option<u64>,
+}
+
+impl Tasks<'_> {
+    /// Brings in the tasks of an import, of which the store has said what it knows.
+    pub(crate) fn carry_in(&mut self, now: Now, call: CallId, importing: Importing) {
+        let Importing { import, keys, ids, keeps_ids } = importing;
+        let (mut loaded, mut ended) = (Vec::new(), Vec::new());
+        for (task, found) in import.tasks.iter().zip(keys) {
+            let is_known = self.residence.by_key(&task.queue, &task.key).is_some();
+            ended.push(match found {
+                // Memory knows it better.
+                _ if is_known => None,
+                Found::Live(_) if crate::planted::is("import-beside-what-is-far") => None,
+                Found::Live(live) => {
+                    loaded.extend(self.load(now, live));
+                    None
+                }
+                Found::Ended(ended) => Some(ended),
+                Found::Absent => None,
+            });
+        }
+        let mut ids = ids.into_iter();
+        let (mut outcomes, mut refused) = (Vec::new(), None);
+        for (task, ended) in import.tasks.into_iter().zip(ended) {
+            let known = ids.next().map_or(Found::Absent, |found| found);
+            let id = Some(task.id).filter(|&id| {
+                let is_aside = keeps_ids && self.ledger.ids().is_aside(id);
+                is_aside && matches!(known, Found::Absent) && self.residence.by_id(id).is_none()
+            });
+            let known = if keeps_ids { self.same_by_id(&task, known) } else { None };
+            let how = Bringing { existing: import.existing, on_lease: import.on_lease, id, known };
+            match self.bring(now, task, &how, ended.as_ref()) {
+                Ok(outcome) => outcomes.push(outcome),
+                Err(error) => {
+                    refused = Some(error);
+                    break;
+                }
+            }
+        }
+        self.ledger.answer(call, Answer::Import(Ok(Imported { outcomes, refused })));
+        for slot in loaded {
+            self.evict(slot, now);
+        }
+    }
+
+    /// The id of this very task, if it is here under the id that it had.
+    fn same_by_id(&self, task: &ImportTask, found: Found) -> Option<u64> {
+        let is_same =
+            |here: &Task| here.queue == task.queue && here.key == task.key && here.put_at == task.put_at;
+        let same = match (self.residence.by_id(task.id), found) {
+            (Some(slot), _) => {
+                let entry = self.residence.get(slot);
+                entry.state().is_some() && is_same(&entry.task)
+            }
+            (None, Found::Live(here)) => is_same(&here),
+            (None, _) => false,
+        };
+        same.then_some(task.id)
+    }
+
+    fn bring(
+        &mut self,
+        now: Now,
+        task: ImportTask,
+        how: &Bringing,
+        ended: Option<&Ended>,
+    ) -> Result<ImportOutcome, ImportError> {
+        if let Some(why) = self.ledger.refusal_of_changes() {
+            return Err(why.into());
+        }
+        self.check_import(now, &task)?;
+        match (task.extra.dead, self.residence.kept(&task.queue, &task.key)) {
+            (Some(dead), _) if dead.keyless => self.bring_keyless(now, task, how),
+            (_, None) if how.existing == Existing::Skip && self.has_ended(now, &task, ended) => {
+                Ok(ImportOutcome::Skipped(Present::Ended))
+            }
+            (_, None) => self.bring_new(now, task, how, None),
+            (dead, Some(slot)) => self.bring_onto(now, task, how, slot, dead.is_some()),
+        }
+    }
+
+    /// What cannot be, wherever it comes from.
+    fn check_import(&self, now: Now, task: &ImportTask) -> Result<(), ImportError> {
+        let moments = &task.body.timeline;
+        check_timeline(moments).map_err(|not_rising| ImportError::NotRising { index: not_rising.0 })?;
+        if task.extra.step > 0 && task.extra.step as usize >= moments.len() {
+            return Err(ImportError::NoStep { step: task.extra.step, instants: moments.len() });
+        }
+        let last = moments.last().map_or(task.due_at, |last| last.at.max(task.due_at));
+        let is_far = task.extra.dead.is_none() && self.instant(now, Due::At(last)).is_err();
+        let limit_ms = self.config.farthest_ms;
+        if is_far { Err(ImportError::TooFar { limit_ms }) } else { Ok(()) }
+    }
+
+    /// Whether the task of this key has ended here after the imported one was put.
+    fn has_ended(&self, now: Now, task: &ImportTask, ended: Option<&Ended>) -> bool {
+        if crate::planted::is("import-of-what-ended") {
+            return false;
+        }
+        match self.residence.by_key(&task.queue, &task.key).map(|slot| &self.residence.get(slot).at) {
+            // It has just ended, and is not durable yet.
+            Some(At::Ended(_)) => now.wall >= task.put_at,
+            _ => ended.is_some_and(|ended| ended.at >= task.put_at),
+        }
+    }
+
+    /// A dead task that has lost its key is known by its id alone.
+    fn bring_keyless(
+        &mut self,
+        now: Now,
+        task: ImportTask,
+        how: &Bringing,
+    ) -> Result<ImportOutcome, ImportError> {
+        match (how.known, how.existing) {
+            (Some(id), Existing::Refuse) => Err(ImportError::Dead { id }),
+            (Some(_), _) => Ok(ImportOutcome::Skipped(Present::Dead)),
+            (None, Existing::Skip) if how.id.is_none() => Ok(ImportOutcome::Skipped(Present::Keyless)),
+            (None, _) => self.bring_new(now, task, how, None),
+        }
+    }
+
+    /// A live or dead task has the key already.
+    fn bring_onto(
+        &mut self,
+        now: Now,
+        mut task: ImportTask,
+        how: &Bringing,
+        slot: Slot,
+        is_dead: bool,
+    ) -> Result<ImportOutcome, ImportError> {
+        let here = self.residence.task(slot);
+        let (id, version, is_older) = (here.id, here.version, here.put_at < task.put_at);
+        let here_is_dead = self.residence.get(slot).is_dead();
+        match (how.existing, here_is_dead) {
+            // A live task may take the key of one that was given up before it was put, as a put does.
+            (_, true) if !is_dead && (is_older || how.existing == Existing::Replace) => {
+                self.bring_new(now, task, how, Some(slot))
+            }
+            (Existing::Skip, true) => Ok(ImportOutcome::Skipped(Present::Dead)),
+            (Existing::Skip, false) => Ok(ImportOutcome::Skipped(Present::Live)),
+            (Existing::Refuse, true) => Err(ImportError::Dead { id }),
+            (Existing::Refuse, false) => Err(ImportError::Live { id, version }),
+            // A dead task never takes the place of a live one. It stands beside it, without the key.
+            (Existing::Replace, false) if is_dead => {
+                if let Some(dead) = &mut task.extra.dead {
+                    dead.keyless = true;
+                }
+                self.bring_keyless(now, task, how)
+            }
+            (Existing::Replace, _) => self.bring_over(now, task, how, slot),
+        }
+    }
+
+    fn bring_over(
+        &mut self,
+        now: Now,
+        task: ImportTask,
+        how: &Bringing,
+        slot: Slot,
+    ) -> Result<ImportOutcome, ImportError> {
+        let revoked = self.may_change(slot, how.on_lease).map_err(|IsLeased| ImportError::Leased)?;
+        let task = Task { revoked, ..self.imported(now, task, 0) };
+        self.ledger.take_room(task_bytes(&task, false))?;
+        let slot = self.replace(slot, task);
+        self.settle_in(slot, now);
+        Ok(ImportOutcome::Replaced)
+    }
+
+    fn bring_new(
+        &mut self,
+        now: Now,
+        task: ImportTask,
+        how: &Bringing,
+        dead: Option<Slot>,
+    ) -> Result<ImportOutcome, ImportError> {
+        if task.extra.dead.is_none()
+            && let Some(limit) = self.dispatch.backlog_limit(&task.queue)
+        {
+            return Err(ImportError::BacklogFull { limit });
+        }
+        let task = self.imported(now, task, how.id.unwrap_or(0));
+        let buried = dead.map_or(0, |dead| task_bytes(self.residence.task(dead), false));
+        self.ledger.take_room(task_bytes(&task, false) + buried)?;
+        self.ledger.note_owners_key(&task.key);
+        let slot = self.add(task, dead);
+        self.settle_in(slot, now);
+        Ok(ImportOutcome::Added { kept_id: how.id.is_some() })
+    }
+
+    /// The record of an imported task. `id` 0: it gets one.
+    fn imported(&mut self, now: Now, task: ImportTask, id: u64) -> Task {
+        let ImportTask { id: _, queue, key, due_at: was_due_at, put_at, priority, attempts, body, extra } =
+            task;
+        let mut due_at = was_due_at;
+        let dead = extra.dead.map(|dead| {
+            due_at = self.forgotten_at(Now { wall: dead.at, ..now }, dead.why);
+            Dead { due_at: was_due_at, ..dead }
+        });
+        let Extra { mut failures, .. } = extra;
+        failures.drain(..failures.len().saturating_sub(Failure::KEPT));
+        let extra = Extra { dead, failures, acked: None, ..extra }.boxed();
+        Task { id, due_at, put_at, priority, attempts, extra, ..Task::new(queue, key, body) }
+    }
+
+    /// An imported task stands where its record says. What was due elsewhere already is ready, and not late here. What has expired on the way is given up.
+    fn settle_in(&mut self, slot: Slot, now: Now) {
+        self.enter(slot);
+        let task = self.residence.task(slot);
+        if task.dead().is_none() && task.due_at <= now.wall {
+            self.make_ready(slot, now.wall);
+        } else {
+            self.place(slot, now);
+        }
+        self.expire_one(slot, now);
+    }
+}

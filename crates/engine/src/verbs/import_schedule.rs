@@ -1,0 +1,85 @@
+//! Import of a schedule from another store.
+
+use std::sync::Arc;
+
+use crate::calls::{Answer, Existing, ImportOutcome, ImportSchedule, Present, ScheduleError};
+use crate::input::CallId;
+use crate::ledger::schedule_bytes;
+use crate::schedule::{Cadence, ScheduleRecord};
+use crate::tasks::Tasks;
+use crate::time::{Now, Timestamp};
+
+impl Tasks<'_> {
+    /// Brings a schedule whose running task is in memory, or known not to be live.
+    pub(crate) fn import_schedule_known(&mut self, now: Now, call: CallId, import: &ImportSchedule) {
+        let answer = match self.ledger.refusal_of_changes() {
+            Some(why) => Err(why.into()),
+            None => self.bring_schedule(now, import),
+        };
+        self.ledger.answer(call, Answer::ImportSchedule(answer));
+    }
+
+    fn bring_schedule(&mut self, now: Now, import: &ImportSchedule) -> Result<ImportOutcome, ScheduleError> {
+        if let Some(what) = import.schedule.mistake() {
+            return Err(ScheduleError::Invalid { what });
+        }
+        let id = (import.queue.clone(), import.name.clone());
+        let before = self.recurrence.get(&id).cloned();
+        if let Some(before) = &before {
+            match import.existing {
+                Existing::Skip => return Ok(ImportOutcome::Skipped(Present::Schedule)),
+                Existing::Refuse if before.schedule == import.schedule => {
+                    return Ok(ImportOutcome::Skipped(Present::Schedule));
+                }
+                Existing::Refuse => return Err(ScheduleError::Exists { version: before.version }),
+                Existing::Replace => {}
+            }
+        }
+        let record = self.imported_schedule(now, import, before.as_deref());
+        let had = before.as_ref().map_or(0, |before| schedule_bytes(&id, before));
+        let needed = schedule_bytes(&id, &record);
+        self.recurrence.has_place_for(before.is_none(), had, needed)?;
+        self.ledger.take_room(needed)?;
+        // What was made elsewhere was not made here.
+        let (made, skipped) =
+            (self.ledger.counters_mut().made_total, self.ledger.counters_mut().skipped_total);
+        self.recurrence.step(self.ledger, &id, record);
+        (self.ledger.counters_mut().made_total, self.ledger.counters_mut().skipped_total) = (made, skipped);
+        Ok(if before.is_some() { ImportOutcome::Replaced } else { ImportOutcome::Added { kept_id: true } })
+    }
+
+    fn imported_schedule(
+        &self,
+        now: Now,
+        import: &ImportSchedule,
+        before: Option<&ScheduleRecord>,
+    ) -> ScheduleRecord {
+        let takes_turns = import.schedule.takes_turns();
+        let running = import.running.as_ref().filter(|_| takes_turns);
+        let running = running.and_then(|key| self.residence.live(&import.queue, key));
+        let mut waiting = import.waiting.clone();
+        // Of no instant two tasks are made, however often the same file is imported: up to the last instant that has a task here, all are over.
+        let made_here = before.and_then(|before| before.last);
+        waiting.retain(|at| takes_turns && made_here.is_none_or(|last| *at > last));
+        waiting.truncate(ScheduleRecord::WAITING_MAX);
+        let decided = made_here.unwrap_or_default().max(import.decided);
+        let mut record = ScheduleRecord {
+            last: import.last.max(made_here),
+            made: import.made,
+            skipped: import.skipped,
+            running: running.map(|slot| self.residence.task(slot).id),
+            waiting,
+            ..ScheduleRecord::new(
+                Arc::clone(&import.schedule),
+                self.ledger.applied().next(),
+                import.anchor,
+                decided,
+            )
+        };
+        if matches!(import.schedule.cadence, Cadence::FixedDelay { .. }) && record.running.is_none() {
+            let earliest = |next: Timestamp| next.max(record.beyond().saturating_plus_ms(1));
+            record.next = import.next.map(earliest).or_else(|| record.after_a_delay(now));
+        }
+        record
+    }
+}

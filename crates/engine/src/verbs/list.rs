@@ -1,0 +1,67 @@
+//! Lists: pages of tasks, shown as memory knows them.
+
+use std::sync::Arc;
+
+use crate::calls::{List, State, TaskPage, TaskView, Unavailable};
+use crate::cursor::TaskCursor;
+use crate::reads::Listing;
+use crate::residence::At;
+use crate::seam::{Page, Place};
+use crate::task::Task;
+use crate::tasks::Tasks;
+
+impl Tasks<'_> {
+    /// The page of a list, of the tasks that the store has found.
+    ///
+    /// # Errors
+    /// [`Unavailable::Indeterminate`]: the store has failed, and a task of the page may have been changed or not.
+    pub(crate) fn page_of(&self, list: &Listing, page: &Page) -> Result<TaskPage, Unavailable> {
+        match self.ledger.failure() {
+            // What memory knows may have been written down or not, and the store's record does not say who holds the task.
+            Some(why) if page.tasks.iter().any(|task| self.is_unsure(task)) => {
+                Err(Unavailable::Indeterminate { why: Arc::clone(why) })
+            }
+            _ => {
+                let shard = self.ledger.ownership().shard.number();
+                let cursor = |place| TaskCursor::behind(shard, place);
+                let views =
+                    page.tasks.iter().filter_map(|task| Some((self.view_of(task)?, cursor(Place::of(task)))));
+                let ((tasks, cursors), looked_at) = match list {
+                    Listing::All(_) => (views.unzip(), page.tasks.len()),
+                    Listing::Queue(List { filter, .. }) => {
+                        let of_then = |task: &&Arc<Task>| {
+                            filter.put_until.is_none_or(|until| task.put_seq <= until)
+                                && filter.changed_until.is_none_or(|until| task.version <= until)
+                        };
+                        let looked_at = page.tasks.iter().filter(of_then).count();
+                        (views.filter(|(view, _)| filter.matches(view)).unzip(), looked_at)
+                    }
+                };
+                let next = page.next.map(cursor);
+                Ok(TaskPage { tasks, cursors, looked_at, next, as_of: self.ledger.applied() })
+            }
+        }
+    }
+
+    /// Whether memory knows more of a task of the store than is known to be durable.
+    fn is_unsure(&self, task: &Task) -> bool {
+        self.residence.by_id(task.id).is_some_and(|slot| self.residence.get(slot).dirty.is_some())
+    }
+
+    /// A task of the store as memory knows it; `None` if it has ended meanwhile.
+    fn view_of(&self, task: &Arc<Task>) -> Option<TaskView> {
+        match self.residence.by_id(task.id) {
+            Some(slot) if matches!(self.residence.get(slot).at, At::Ended(_)) => return None,
+            Some(slot) => return Some(self.view(slot)),
+            None => {}
+        }
+        if task.dead().is_some() {
+            return Some(TaskView::new(task, State::Dead));
+        }
+        // One that has expired is given up once its record says so: whoever is told that must not find it alive after a crash.
+        // Ready is what memory has made ready, and it stays so: what is due by now may be due later again once the clock has stepped
+        // back, as long as nobody has seen it ready.
+        let state = if self.dispatch.has_stub(task) { State::Ready } else { State::Scheduled };
+        Some(TaskView::new(task, state))
+    }
+}

@@ -1,0 +1,73 @@
+//! An instant of a schedule becomes a task.
+
+use std::sync::Arc;
+
+use crate::calls::Terms;
+use crate::ledger::{schedule_bytes, task_bytes};
+use crate::schedule::{ScheduleId, ScheduleRecord, occurrence_key};
+use crate::task::{Extra, Task};
+use crate::tasks::Tasks;
+use crate::time::{Now, Timestamp};
+
+impl Tasks<'_> {
+    /// Makes the task of an instant, whose key is in memory or known not to be live.
+    pub(crate) fn occurrence(&mut self, now: Now, id: &ScheduleId, at: Timestamp) {
+        if !self.recurrence.is_making(id, at) || !self.ledger.takes_changes() {
+            return;
+        }
+        let mut record = ScheduleRecord::clone(self.recurrence.get(id).expect("it has a phase"));
+        let key = occurrence_key(&id.1, at);
+        let of_waiting = record.waiting.first() == Some(&at);
+        if of_waiting {
+            record.waiting.remove(0);
+        } else {
+            record.decided = at;
+        }
+        if self.residence.live(&id.0, &key).is_some() {
+            record.skipped = record.skipped.saturating_add(1);
+            record.next = record.after_a_delay(now);
+            return self.recurrence.step(self.ledger, id, record);
+        }
+        if self.dispatch.may_grow(&id.0).is_err() {
+            if !of_waiting {
+                return self.recurrence.leave_out(self.ledger, now, id, at);
+            }
+            record.skipped = record.skipped.saturating_add(1);
+            return self.recurrence.step(self.ledger, id, record);
+        }
+        let dead = self.residence.dead(&id.0, &key);
+        let buried = dead.map_or(0, |dead| task_bytes(self.residence.task(dead), false));
+        let Terms { priority, group, retry, expire_after_ms } = record.schedule.terms.clone();
+        let expire_at = expire_after_ms.map(|ms| now.wall.saturating_plus_ms(ms));
+        let due_at = at.saturating_plus_ms(self.recurrence.jitter_of(id, at, record.schedule.jitter_ms));
+        let extra = Extra { group, retry, expire_at, ..Extra::default() }.boxed();
+        let fresh = Task::new(id.0.clone(), key, Arc::clone(&record.schedule.body));
+        let task = Task { due_at, put_at: now.wall, priority, extra, ..fresh };
+        // The progress is written down with it.
+        let needed = task_bytes(&task, false) + buried + schedule_bytes(id, &record);
+        if self.ledger.take_room(needed).is_err() {
+            return self.recurrence.stall(id.clone());
+        }
+        if crate::planted::is("instant-lost") {
+            // With this bug the schedule has come on before its task is there.
+            self.recurrence.step(
+                self.ledger,
+                id,
+                ScheduleRecord { made: record.made + 1, next: None, ..record.clone() },
+            );
+            self.ledger.seal();
+        }
+        // Both or neither: an instant without its task would be lost, and with it still to come it would be made twice.
+        let slot = self.together(|tasks| {
+            let slot = tasks.add(task, dead);
+            record.made = record.made.saturating_add(1);
+            record.last = Some(record.last.map_or(at, |last| last.max(at)));
+            let takes_turns = record.schedule.takes_turns();
+            record.running = takes_turns.then(|| tasks.residence.task(slot).id);
+            record.next = None;
+            tasks.recurrence.step(tasks.ledger, id, record);
+            slot
+        });
+        self.begin(slot, now);
+    }
+}

@@ -1,0 +1,133 @@
+//! Patch: parts of a live task are changed.
+
+use std::sync::Arc;
+
+use super::admit::{IsLeased, NotRising, TooFar, check_timeline, due_of};
+use crate::calls::{Answer, Due, Patch, PatchError, Payload, TaskView};
+use crate::input::CallId;
+use crate::ledger::task_bytes;
+use crate::name::Tag;
+use crate::residence::At;
+use crate::task::{Body, Ended, Failed, Moment, Task};
+use crate::tasks::{Tasks, fail};
+use crate::time::Now;
+
+impl Tasks<'_> {
+    pub(crate) fn patch(&mut self, now: Now, call: CallId, patch: Patch, gone: Option<&Ended>) {
+        let answer = self.decide_patch(now, patch, gone);
+        self.ledger.answer(call, Answer::Patch(answer));
+    }
+
+    fn decide_patch(&mut self, now: Now, patch: Patch, gone: Option<&Ended>) -> Result<TaskView, PatchError> {
+        let Some(slot) = self.residence.live(&patch.queue, &patch.key) else {
+            if self.residence.dead(&patch.queue, &patch.key).is_some() {
+                return Err(PatchError::Dead);
+            }
+            let done = self.is_done(now, &patch.queue, &patch.key, gone);
+            return Err(if done { PatchError::Done } else { PatchError::NotFound });
+        };
+        let current = Some(self.residence.task(slot).version);
+        if patch.if_version.is_some() && patch.if_version != current {
+            return Err(PatchError::VersionMismatch { current });
+        }
+        let limit_ms = self.config.farthest_ms;
+        let has_timeline = !self.residence.task(slot).body.timeline.is_empty();
+        if has_timeline && patch.timeline.is_none() && (patch.due.is_some() || patch.payload.is_some()) {
+            return Err(PatchError::Timeline);
+        }
+        let timeline = patch.timeline.as_deref().unwrap_or(&[]);
+        check_timeline(timeline).map_err(|NotRising(index)| PatchError::NotRising { index })?;
+        if let Some(last) = timeline.last() {
+            self.instant(now, Due::At(last.at)).map_err(|TooFar| PatchError::TooFar { limit_ms })?;
+        }
+        let due_at = match due_of(timeline).or(patch.due) {
+            Some(due) => Some(self.instant(now, due).map_err(|TooFar| PatchError::TooFar { limit_ms })?),
+            None => None,
+        };
+        let revoked = self.may_change(slot, patch.on_lease).map_err(|IsLeased| PatchError::Leased)?;
+        let old = self.residence.task(slot);
+        let mut new = Task::clone(old);
+        let steps_back = patch.timeline.is_some();
+        new.body = patched_body(old, patch.payload, patch.tags, patch.timeline);
+        new.priority = patch.priority.unwrap_or(old.priority);
+        let mut extra = old.extra.as_deref().cloned().unwrap_or_default();
+        if steps_back {
+            extra.step = 0;
+        }
+        extra.group = patch.group.unwrap_or(extra.group);
+        extra.retry = patch.retry.unwrap_or(extra.retry);
+        if let Some(after_ms) = patch.expire_after_ms {
+            extra.expire_at = after_ms.map(|ms| now.wall.saturating_plus_ms(ms));
+        }
+        let expires = extra.expire_at.filter(|&at| at <= due_at.unwrap_or(old.due_at).max(now.wall));
+        if let Some(expire_at) = expires.filter(|_| due_at.is_some() || patch.expire_after_ms.is_some()) {
+            return Err(PatchError::ExpiresFirst { expire_at, due_at: due_at.unwrap_or(old.due_at) });
+        }
+        let old = Arc::clone(old);
+        new.extra = extra.boxed();
+        let body_known = Arc::ptr_eq(&new.body, &old.body);
+        let refused = self.ledger.take_room(task_bytes(&new, body_known)).err();
+        if let Some(why) = &refused
+            && !crate::planted::is("read-past-full")
+        {
+            return Err(why.clone().into());
+        }
+
+        let was_ready_since = match &self.residence.get(slot).at {
+            At::Ready { since } => Some(*since),
+            At::Leased(held) => Some(held.ready_since),
+            _ => None,
+        };
+        self.unplace(slot);
+        self.unwatch_expiry(&old);
+        let fence = self.dispatch.fence();
+        let version = self.ledger.applied().next();
+        self.record(slot, |task| {
+            task.body = new.body;
+            task.priority = new.priority;
+            task.extra = new.extra;
+            task.due_at = due_at.unwrap_or(task.due_at);
+            task.version = version;
+            task.lease_fence = fence;
+            task.lease = None;
+            if revoked.is_some() {
+                fail(task, now, Failed::Revoked, None);
+                task.revoked = revoked;
+                task.attempts = task.attempts.saturating_add(1);
+            }
+        });
+        self.ledger.counters_mut().scheduled_total += 1;
+        let task = Arc::clone(self.residence.task(slot));
+        self.watch_expiry(&task);
+        match (due_at, was_ready_since) {
+            // Only the body changed, and ready stays ready.
+            (None, Some(since)) => self.make_ready(slot, since),
+            _ => self.place(slot, now),
+        }
+        match refused {
+            // With the bug above it is refused, and half of it has happened.
+            Some(why) => Err(why.into()),
+            None => Ok(self.view(slot)),
+        }
+    }
+}
+
+/// The body with another payload, other tags, another timeline, or several of them; the same one if none is given.
+fn patched_body(
+    old: &Task,
+    payload: Option<Payload>,
+    tags: Option<Vec<Tag>>,
+    timeline: Option<Vec<Moment>>,
+) -> Arc<Body> {
+    if payload.is_none() && tags.is_none() && timeline.is_none() {
+        return Arc::clone(&old.body);
+    }
+    let body = Body::clone(&old.body);
+    let payload = payload.unwrap_or(Payload { bytes: body.payload, content_type: body.content_type });
+    Arc::new(Body {
+        payload: payload.bytes,
+        content_type: payload.content_type,
+        tags: tags.unwrap_or(body.tags),
+        timeline: timeline.unwrap_or(body.timeline),
+    })
+}

@@ -1,0 +1,127 @@
+//! Put: a task is made, or takes the place of another.
+
+use std::sync::Arc;
+
+use super::admit::{IsLeased, NotRising, TooFar, check_timeline, due_of};
+use crate::calls::{Answer, Due, Put, PutError, PutMode, Stored, TRACE_BYTES_MAX, Terms};
+use crate::input::CallId;
+use crate::ledger::task_bytes;
+use crate::name::Key;
+use crate::reads::Keyed;
+use crate::slot::Slot;
+use crate::task::{Ended, Extra, Task};
+use crate::tasks::Tasks;
+use crate::time::Now;
+
+impl Tasks<'_> {
+    /// Names the task of a put: one without a key gets an id, and the id's decimal as its key. Whether no owner can have that key, so that there is
+    /// nothing to look up.
+    pub(crate) fn name_put(&mut self, put: Put) -> (Keyed, bool) {
+        if let Some(key) = put.key.clone() {
+            return (Keyed::Put { put, key, id: None }, false);
+        }
+        // A client may use decimal numbers as keys of its own: take the next one that is free in memory. One
+        // that turns out to be taken in the store comes back here.
+        let (id, key) = loop {
+            let id = self.ledger.take_id();
+            let key = Key::from_id(id);
+            if self.residence.live(&put.queue, &key).is_none() {
+                break (id, key);
+            }
+        };
+        let is_free = !self.ledger.ids().may_be_key(id);
+        (Keyed::Put { put, key, id: Some(id) }, is_free)
+    }
+
+    /// Puts a task whose key is in memory, or known not to be live. The put comes back if it has to get another key.
+    pub(crate) fn put(
+        &mut self,
+        now: Now,
+        call: CallId,
+        put: Put,
+        key: Key,
+        id: Option<u64>,
+        gone: Option<&Ended>,
+    ) -> Option<Put> {
+        let (live, dead) = match self.residence.kept(&put.queue, &key) {
+            Some(slot) if self.residence.get(slot).is_dead() => (None, Some(slot)),
+            live => (live, None),
+        };
+        if id.is_some() && live.is_some() {
+            // The look-up found that a client uses this decimal number as a key of its own.
+            return Some(put);
+        }
+        let answer = match (put.mode, live.or(dead)) {
+            (PutMode::Once, Some(slot)) => Ok(Stored { created: false, task: self.view(slot) }),
+            (PutMode::Once, None) if self.is_done(now, &put.queue, &key, gone) => Err(PutError::Done),
+            _ => self.decide_put(now, put, key, id, live, dead),
+        };
+        self.ledger.answer(call, Answer::Put(answer));
+        None
+    }
+
+    fn decide_put(
+        &mut self,
+        now: Now,
+        put: Put,
+        key: Key,
+        id: Option<u64>,
+        live: Option<Slot>,
+        dead: Option<Slot>,
+    ) -> Result<Stored, PutError> {
+        let current = live.map(|slot| self.residence.task(slot).version);
+        if put.if_version.is_some() && put.if_version != current {
+            return Err(PutError::VersionMismatch { current });
+        }
+        match (put.mode, live) {
+            (PutMode::Create, Some(slot)) => {
+                let task = self.residence.task(slot);
+                return Err(PutError::Live { id: task.id, version: task.version });
+            }
+            (PutMode::Replace, None) => return Err(PutError::NotFound),
+            _ => {}
+        }
+        let limit_ms = self.config.farthest_ms;
+        check_timeline(&put.body.timeline).map_err(|NotRising(index)| PutError::NotRising { index })?;
+        let due = due_of(&put.body.timeline).unwrap_or(put.due);
+        let mut due_at = self.instant(now, due).map_err(|TooFar| PutError::TooFar { limit_ms })?;
+        if let Some(last) = put.body.timeline.last() {
+            self.instant(now, Due::At(last.at)).map_err(|TooFar| PutError::TooFar { limit_ms })?;
+        }
+        let asked_at = put.asked_at.unwrap_or(now.wall).min(now.wall);
+        let mut put_at = asked_at;
+        if let (PutMode::Debounce { max_wait_ms }, Some(slot)) = (put.mode, live)
+            && !crate::planted::is("row-forgotten")
+        {
+            put_at = self.residence.task(slot).put_at;
+            due_at = due_at.min(put_at.saturating_plus_ms(max_wait_ms.unwrap_or(u64::MAX)));
+        }
+        let expire_at = put.terms.expire_after_ms.map(|ms| asked_at.saturating_plus_ms(ms));
+        if let Some(expire_at) = expire_at.filter(|&at| at <= due_at.max(now.wall)) {
+            return Err(PutError::ExpiresFirst { expire_at, due_at });
+        }
+        let revoked = match live {
+            Some(slot) => self.may_change(slot, put.on_lease).map_err(|IsLeased| PutError::Leased)?,
+            None => None,
+        };
+        let Terms { priority, group, retry, expire_after_ms: _ } = put.terms;
+        let trace = put.trace.filter(|trace| trace.len() <= TRACE_BYTES_MAX);
+        let extra = Extra { group, retry, expire_at, trace, ttr_ms: put.ttr_ms, ..Extra::default() }.boxed();
+        let fresh = Task::new(put.queue, key, Arc::new(put.body));
+        let task = Task { id: id.unwrap_or(0), due_at, put_at, priority, revoked, extra, ..fresh };
+        if live.is_none() {
+            if !put.may_add {
+                return Err(PutError::WouldAdd);
+            }
+            self.dispatch.may_grow(&task.queue)?;
+        }
+        let buried = dead.map_or(0, |dead| task_bytes(self.residence.task(dead), false));
+        self.ledger.take_room(task_bytes(&task, false) + buried)?;
+        let slot = match live {
+            Some(slot) => self.replace(slot, task),
+            None => self.add(task, dead),
+        };
+        self.begin(slot, now);
+        Ok(Stored { created: live.is_none(), task: self.view(slot) })
+    }
+}

@@ -1,0 +1,39 @@
+//! A graceful stop: no new calls, no waits, and the leases written down.
+
+use crate::residence::At;
+use crate::slot::Slot;
+use crate::task::StoredLease;
+use crate::tasks::Tasks;
+use crate::time::Now;
+
+impl Tasks<'_> {
+    /// Ends the waits and writes down the leases that run, so that they go on after the next start. Calls that already
+    /// wait for a look-up or a commit are still answered.
+    pub(crate) fn stop(&mut self, now: Now) {
+        if self.ledger.is_stopping() {
+            return;
+        }
+        self.ledger.begin_stop();
+        self.delivery(now).end_waits();
+        if self.ledger.has_failed() {
+            return;
+        }
+        let leased: Vec<Slot> = self.dispatch.leased().collect();
+        for slot in leased {
+            self.write_lease_down(slot);
+        }
+    }
+
+    /// Writes a running lease down, to go on after the next start.
+    pub(crate) fn write_lease_down(&mut self, slot: Slot) {
+        let At::Leased(held) = &self.residence.get(slot).at else {
+            unreachable!("only a leased task has a lease")
+        };
+        let lease = StoredLease { no: held.no, until: held.until, written_in: self.ledger.ownership().epoch };
+        // The fence must let this very token pass.
+        self.record(slot, |task| {
+            task.lease = Some(lease);
+            task.lease_fence = lease.no;
+        });
+    }
+}

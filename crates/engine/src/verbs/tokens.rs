@@ -1,0 +1,181 @@
+//! Ack, nack and extend: what a worker does with its leases, named by their tokens.
+
+use std::sync::Arc;
+
+use crate::calls::{Nack, NackError, NackHow, TokenAnswer, Unavailable};
+use crate::dispatch::{BegunLease, Holder};
+use crate::figures::Event;
+use crate::input::CallId;
+use crate::name::QueueName;
+use crate::reads::{TokenCall, Verb};
+use crate::residence::At;
+use crate::seam::Found;
+use crate::slot::Slot;
+use crate::task::{Failed, LeaseNo, Outcome};
+use crate::tasks::{LeaseEnd, Retrying, Tasks};
+use crate::time::{Now, Timestamp};
+
+impl Tasks<'_> {
+    /// The words of a nack as what is to be done with its leases.
+    ///
+    /// # Errors
+    /// [`NackError::TooFar`].
+    pub(crate) fn nack(&self, now: Now, nack: &Nack) -> Result<Verb, NackError> {
+        let (how, again) = match (nack.how, nack.delay_ms) {
+            (NackHow::Gone, _) => (Failed::Gone, Retrying::AtOnce),
+            (NackHow::Buried, _) => (Failed::Buried, Retrying::AtOnce),
+            (NackHow::Returned, None) => (Failed::Nacked, Retrying::ByPolicy),
+            (NackHow::Returned, Some(0)) => (Failed::Nacked, Retrying::AtOnce),
+            (NackHow::Returned, Some(ms)) => match self.nack_instant(now, ms) {
+                Some(due_at) => (Failed::Nacked, Retrying::At(due_at)),
+                None => {
+                    let limit_ms = self.config.farthest_ms;
+                    return Err(NackError::TooFar { limit_ms });
+                }
+            },
+        };
+        let reason = nack.reason.clone();
+        Ok(Verb::Nack(LeaseEnd { how, again, priority: nack.priority, reason }))
+    }
+
+    pub(crate) fn decide_token(
+        &mut self,
+        now: Now,
+        slot: Slot,
+        queue: &QueueName,
+        no: LeaseNo,
+        verb: &Verb,
+    ) -> TokenAnswer {
+        let entry = self.residence.get(slot);
+        if entry.task.queue != *queue {
+            return TokenAnswer::Expired;
+        }
+        let speaks = match &entry.at {
+            At::Ended(outcome) => return answer_of_ended(*outcome, no, verb, true),
+            _ if *verb == Verb::Ack && entry.task.acked() == Some(no) => return TokenAnswer::Acked,
+            _ if entry.task.revoked == Some(no) => return TokenAnswer::Revoked,
+            At::Leased(held) => held.no == no || crate::planted::is("ack-by-old-token"),
+            // A crash gave the task back. The token of an earlier life still speaks for it, for nobody else got it since
+            // and its owner left it as it was: either would have raised the fence.
+            At::Far | At::Waiting(_) | At::Rewound if entry.is_dead() => false,
+            At::Far | At::Waiting(_) | At::Rewound | At::Ready { .. } => {
+                no >= entry.task.lease_fence && no.epoch() < self.ledger.ownership().epoch
+            }
+        };
+        if !speaks {
+            return TokenAnswer::Expired;
+        }
+        match verb {
+            Verb::Ack => {
+                let next = self.residence.task(slot).next_moment();
+                match next.filter(|_| !crate::planted::is("step-forgotten")).map(|moment| moment.at) {
+                    Some(at) => {
+                        self.dispatch.count(self.ledger, queue, Event::Acked);
+                        self.step_on(now, slot, no, at);
+                    }
+                    None => self.end(now, slot, Outcome::Done(no)),
+                }
+                TokenAnswer::Acked
+            }
+            Verb::Nack(lease_end) => {
+                self.dispatch.count(self.ledger, queue, Event::Nacked);
+                self.lease_ended(slot, now, lease_end.clone());
+                TokenAnswer::Nacked
+            }
+            Verb::Extend { .. } if !self.dispatch.may_go_on(self.residence, slot) => TokenAnswer::Expired,
+            Verb::Extend { lease_ms } => {
+                let lease_ms = self.dispatch.lease_ms(self.residence.task(slot), *lease_ms);
+                self.extend(now, slot, no, lease_ms);
+                TokenAnswer::Extended
+            }
+        }
+    }
+
+    /// The work of one instant of a timeline was done under this lease: the task waits for the next, with all its attempts before it.
+    fn step_on(&mut self, now: Now, slot: Slot, no: LeaseNo, at: Timestamp) {
+        self.unplace(slot);
+        let fence = self.dispatch.fence();
+        self.record(slot, |task| {
+            let extra = task.extra_mut();
+            extra.step += 1;
+            extra.acked = Some(no);
+            extra.failures.clear();
+            task.attempts = 0;
+            task.due_at = at;
+            task.lease_fence = fence;
+            task.lease = None;
+        });
+        self.place(slot, now);
+        self.back_from_worker(slot, now);
+    }
+
+    /// Keeps a lease for longer; one of an earlier life is taken up again.
+    fn extend(&mut self, now: Now, slot: Slot, no: LeaseNo, lease_ms: u64) {
+        let (since, holder) = match &self.residence.get(slot).at {
+            At::Leased(held) => (held.ready_since, self.dispatch.holder(held.no)),
+            At::Ready { since } => (*since, Holder::default()),
+            _ => (now.wall, Holder::default()),
+        };
+        self.unplace(slot);
+        let until = now.due_after(lease_ms).unwrap_or(Timestamp::MAX);
+        let begun = BegunLease { no, ready_since: since, until, holder };
+        self.dispatch.begin_lease(self.residence, slot, begun, now);
+        if self.ledger.is_stopping() && !self.ledger.has_failed() {
+            // The look-up of its task came back after the others were written down.
+            self.write_lease_down(slot);
+        }
+    }
+
+    /// Decides what a token does whose task the store was asked for.
+    pub(crate) fn decide_found(
+        &mut self,
+        now: Now,
+        queue: &QueueName,
+        verb: &Verb,
+        (id, no): (u64, LeaseNo),
+        found: &Found,
+    ) -> TokenAnswer {
+        let known = self.residence.by_id(id);
+        let loaded = match (found, known) {
+            (Found::Live(task), None) => self.load(now, Arc::clone(task)),
+            (Found::Live(_), Some(_)) | (Found::Ended(_) | Found::Absent, _) => None,
+        };
+        let slot = known.or(loaded);
+        let answer = match (slot, found) {
+            (Some(_), _) if !self.ledger.takes_changes() => TokenAnswer::Expired,
+            (Some(slot), _) => self.decide_token(now, slot, queue, no, verb),
+            (None, Found::Ended(ended)) if ended.queue == *queue => {
+                let is_kept = self.is_kept(now, ended);
+                answer_of_ended(ended.outcome, no, verb, is_kept)
+            }
+            (None, _) => TokenAnswer::Expired,
+        };
+        if let Some(slot) = loaded {
+            self.evict(slot, now);
+        }
+        answer
+    }
+
+    /// Answers a call whose tokens are all decided.
+    pub(crate) fn answer_tokens(&mut self, call: CallId, pending: &TokenCall) {
+        let answer = match self.ledger.refuses_changes() {
+            Some(why) => pending.unavailable(Unavailable::Indeterminate { why }),
+            None => pending.answer(),
+        };
+        self.ledger.answer(call, answer);
+    }
+}
+
+/// The answer to a token whose task has ended. The ack that ended it may be sent again, because its answer may have been lost.
+fn answer_of_ended(outcome: Outcome, no: LeaseNo, verb: &Verb, is_kept: bool) -> TokenAnswer {
+    match outcome {
+        Outcome::Revoked(revoked) if revoked == no => TokenAnswer::Revoked,
+        Outcome::Done(_) if *verb == Verb::Ack && is_kept && crate::planted::is("any-ack-of-done") => {
+            TokenAnswer::Acked
+        }
+        Outcome::Done(acked) if *verb == Verb::Ack && is_kept && acked == no => TokenAnswer::Acked,
+        Outcome::Done(_) | Outcome::Cancelled | Outcome::Revoked(_) | Outcome::Forgotten => {
+            TokenAnswer::Expired
+        }
+    }
+}
