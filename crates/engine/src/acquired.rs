@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::name::QueueName;
-use crate::seam::Ownership;
+use crate::ownership::Ownership;
 use crate::settings::{Rule, RuleName};
 use crate::state::EngineState;
 use crate::task::Task;

@@ -1,6 +1,4 @@
-//! [`QueueFigures`]: what has happened in one queue, for those who watch it; and the one place that counts.
-
-use crate::calls::Stats;
+//! [`QueueFigures`]: what has happened in one queue, for those who watch it.
 
 /// Upper bounds of the lateness histogram, milliseconds. One more count stands behind the last bound.
 pub const LATENESS_BOUNDS_MS: [u64; 14] =
@@ -35,31 +33,6 @@ pub(crate) enum Event {
     },
 }
 
-impl Stats {
-    /// Counts an event in all, and in its queue: so the figures of all queues, those that are forgotten among them, add up to those of the machine. Patches
-    /// and redrives are in [`scheduled_total`](Self::scheduled_total) beside the puts.
-    pub(crate) fn count(&mut self, of_queue: &mut QueueFigures, event: Event) {
-        let (in_all, in_queue) = match event {
-            Event::Put => (&mut self.scheduled_total, &mut of_queue.put),
-            Event::Delivered => (&mut self.leased_total, &mut of_queue.delivered),
-            Event::Acked => (&mut self.acked_total, &mut of_queue.acked),
-            Event::Nacked => (&mut self.nacked_total, &mut of_queue.nacked),
-            Event::Expired => (&mut self.expired_total, &mut of_queue.expired),
-            Event::Cancelled => (&mut self.cancelled_total, &mut of_queue.cancelled),
-            Event::Dead => (&mut self.dead_total, &mut of_queue.dead),
-            Event::Fired { late_ms } => {
-                self.lateness[LATENESS_BOUNDS_MS.partition_point(|&bound| bound < late_ms)] += 1;
-                self.lateness_sum_ms = self.lateness_sum_ms.saturating_add(late_ms);
-                of_queue.count_lateness(late_ms);
-                self.fired_total += 1;
-                return;
-            }
-        };
-        *in_all += 1;
-        *in_queue += 1;
-    }
-}
-
 const BUCKETS: usize = QUEUE_LATENESS_BOUNDS_MS.len() + 1;
 
 /// What has happened in a queue since it appeared, but not before the machine's start.
@@ -91,7 +64,7 @@ pub struct QueueFigures {
 
 impl QueueFigures {
     /// A task fired that was due this long ago, milliseconds.
-    fn count_lateness(&mut self, late_ms: u64) {
+    pub(crate) fn count_lateness(&mut self, late_ms: u64) {
         self.lateness[QUEUE_LATENESS_BOUNDS_MS.partition_point(|&bound| bound < late_ms)] += 1;
         self.lateness_sum_ms = self.lateness_sum_ms.saturating_add(late_ms);
     }

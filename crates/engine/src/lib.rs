@@ -14,6 +14,7 @@ mod job;
 mod jobs;
 mod ledger;
 mod name;
+mod ownership;
 #[cfg(not(tickwheel_sim))]
 mod planted;
 #[cfg(tickwheel_sim)]
@@ -57,14 +58,15 @@ pub use input::{CallId, Effect, Input, NextWake};
 pub use job::{ChangeJob, JOB_BYTES_MAX, JobError, JobValue};
 pub use ledger::RoomPace;
 pub use name::{Group, Key, NameError, QueueName, ScheduleName, Tag};
+pub use ownership::Ownership;
 pub use queue_view::{QueueCounts, QueuePage, QueueTotals, QueueView};
 pub use schedule::{
     AskId, Cadence, CatchUp, InstantFound, InstantWanted, MISSED_MS, Overlap, Schedule, ScheduleRecord,
     Which, occurrence_key,
 };
 pub use seam::{
-    Batch, Census, Filter, Found, Grid, Ownership, Page, Place, Reply, Request, RequestId, ShardStore,
-    TaskEffect, Validity, Wanted,
+    Batch, Census, Filter, Found, Grid, Page, Place, Reply, Request, RequestId, ShardStore, TaskEffect,
+    Validity, Wanted,
 };
 pub use settings::{QueueRecord, QueueSettings, Rate, Retention, Rule, RuleEffect, RuleName};
 pub use shard::{SHARDS_MAX, ShardId};

@@ -8,26 +8,16 @@ use std::sync::Arc;
 
 use crate::acquired::{Acquired, AcquiredCursor, AcquiredPage};
 use crate::name::{Key, QueueName};
+use crate::ownership::Ownership;
 use crate::settings::RuleEffect;
 use crate::shard::ShardId;
 use crate::state::EngineState;
 use crate::task::{Ended, Task};
-use crate::time::{Epoch, Seq, Timestamp};
+use crate::time::{Seq, Timestamp};
 
 /// Names one request until its reply.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct RequestId(pub u64);
-
-/// The right to commit to a shard, and the state it was left in.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub struct Ownership {
-    /// Which shard.
-    pub shard: ShardId,
-    /// The number of this ownership. Commits of an older one are [`Reply::Fenced`].
-    pub epoch: Epoch,
-    /// The last change in the store.
-    pub last_seq: Seq,
-}
 
 /// Keeps the tasks of one shard.
 ///

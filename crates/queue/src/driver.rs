@@ -5,13 +5,13 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use tickwheel_engine::{Answer, CallId, Command, Input, QueueName, Timestamp, Token, Unavailable};
+use tickwheel_engine::{Answer, CallId, Command, Input, QueueName, Timestamp, Unavailable};
 use tickwheel_store::QueueStore;
 
 use crate::advance::{Advance, AdvanceError};
 use crate::backup::Pin;
 use crate::health::Shared;
-use crate::parcel::Parcel;
+use crate::message::{Delivered, Message};
 use crate::shard::Shard;
 use crate::time::Time;
 use crate::watch::Watch;
@@ -27,37 +27,15 @@ pub const SHARD_THREAD: &str = "tickwheel-shard";
 /// A shard that another owner has is asked for this often.
 const ACQUIRE_AGAIN: Duration = Duration::from_millis(500);
 
-/// What other threads tell the driver.
-#[derive(Debug)]
-pub(crate) enum Message {
-    Call {
-        call: CallId,
-        /// In a box: all messages are as long as the longest.
-        command: Box<Command>,
-        /// For a lease: how long it waits, in real time.
-        wait: Duration,
-        reply: oneshot::Sender<Parcel>,
-    },
-    EndWait(CallId),
-    Undelivered(Vec<Token>),
-    Use(QueueName),
-    Leave(QueueName),
-    Advance(Advance),
-    Pin(Pin),
-    /// The store has something to say.
-    Store,
-    Stop,
-}
-
 pub(crate) struct Driver<S> {
     shard: Shard<S>,
     time: Arc<Mutex<Time>>,
     messages: Receiver<Message>,
-    /// For parcels to come back by.
+    /// For answers that reach no caller to come back by.
     back: Sender<Message>,
     shared: Arc<Shared>,
     /// Calls under way, and when those that wait stop waiting.
-    replies: BTreeMap<CallId, (oneshot::Sender<Parcel>, Option<Instant>)>,
+    replies: BTreeMap<CallId, (oneshot::Sender<Delivered>, Option<Instant>)>,
     /// Leases that wait, by when they stop waiting.
     waits: BTreeSet<(Instant, CallId)>,
     inputs: Vec<Input>,
@@ -149,7 +127,7 @@ impl<S: QueueStore> Driver<S> {
                     self.waits.remove(&(until, call));
                 }
                 // A caller that went away drops its parcel, which brings deliveries back.
-                let _ = reply.send(Parcel::new(answer, self.back.clone()));
+                let _ = reply.send(Delivered::new(answer, self.back.clone()));
             }
         }
     }
@@ -272,8 +250,8 @@ impl<S: QueueStore> Driver<S> {
         }
     }
 
-    fn refuse(&self, command: &Command, reply: oneshot::Sender<Parcel>, why: Unavailable) {
-        let _gone = reply.send(Parcel::new(command.unavailable(why), self.back.clone()));
+    fn refuse(&self, command: &Command, reply: oneshot::Sender<Delivered>, why: Unavailable) {
+        let _gone = reply.send(Delivered::new(command.unavailable(why), self.back.clone()));
     }
 
     fn carry_out(&mut self, pin: Pin) {

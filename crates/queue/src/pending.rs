@@ -7,8 +7,7 @@ use std::task::{Context, Poll};
 
 use tickwheel_engine::{Answer, CallId, Unavailable};
 
-use crate::driver::Message;
-use crate::parcel::Parcel;
+use crate::message::{Delivered, Message};
 
 /// The answer to a call that is on its way: `.wait()` for it, or `.await` it on any executor.
 ///
@@ -25,8 +24,8 @@ pub struct Pending<T, E> {
 
 #[derive(Debug)]
 enum Receiver {
-    Sync(oneshot::Receiver<Parcel>),
-    Async(oneshot::AsyncReceiver<Parcel>),
+    Sync(oneshot::Receiver<Delivered>),
+    Async(oneshot::AsyncReceiver<Delivered>),
     Done,
 }
 
@@ -57,7 +56,7 @@ impl<T, E> Pending<T, E> {
 
 impl<T, E: From<Unavailable>> Pending<T, E> {
     pub(crate) fn new(
-        receiver: oneshot::Receiver<Parcel>,
+        receiver: oneshot::Receiver<Delivered>,
         open: fn(Answer) -> Result<T, E>,
         end_wait: Option<(Sender<Message>, CallId)>,
     ) -> Self {
@@ -80,9 +79,9 @@ impl<T, E: From<Unavailable>> Pending<T, E> {
         self.opened(received.ok())
     }
 
-    fn opened(&self, parcel: Option<Parcel>) -> Result<T, E> {
-        match parcel {
-            Some(parcel) => (self.open)(parcel.take()),
+    fn opened(&self, answer: Option<Delivered>) -> Result<T, E> {
+        match answer {
+            Some(answer) => (self.open)(answer.take()),
             None => Err(E::from(Unavailable::Indeterminate {
                 why: "the queue ended, or another process took it over, before the answer was there".into(),
             })),

@@ -21,11 +21,10 @@ use tickwheel_engine::{
 use crate::advance::{Advance, AdvanceError, Goal, VIRTUAL_END_MS};
 use crate::backup::{BackupError, BackupReport, BackupWatch, Source};
 use crate::commits::CommitSeconds;
-use crate::driver::Message;
 use crate::health::{Health, Shared};
+use crate::message::{Delivered, Message};
 use crate::opened::Opened;
 use crate::options::{OpenError, Options};
-use crate::parcel::Parcel;
 use crate::pending::Pending;
 use crate::router::Router;
 use crate::time::Time;
@@ -615,14 +614,14 @@ impl Queue {
         CallId(self.handle.calls.fetch_add(1, Ordering::Relaxed))
     }
 
-    fn send(&self, call: CallId, command: Command, wait: Duration) -> oneshot::Receiver<Parcel> {
+    fn send(&self, call: CallId, command: Command, wait: Duration) -> oneshot::Receiver<Delivered> {
         let (reply, receiver) = oneshot::channel();
         let message = Message::Call { call, command: Box::new(command), wait, reply };
         if let Err(refused) = self.handle.messages.send(message)
             && let Message::Call { command, reply, .. } = refused.0
         {
             let closed = command.unavailable(Unavailable::Closed);
-            let _ = reply.send(Parcel::new(closed, self.handle.messages.clone()));
+            let _ = reply.send(Delivered::new(closed, self.handle.messages.clone()));
         }
         receiver
     }

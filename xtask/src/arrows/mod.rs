@@ -1,5 +1,6 @@
 //! Who imports whom: the manifests held against the drawing, and some rules that no drawing may ease.
 
+mod circles;
 mod drawing;
 mod law;
 mod manifest;

@@ -60,7 +60,7 @@ fn arrows(drawing: &Drawing) -> BTreeSet<(&str, &str)> {
 }
 
 /// Whether a file has nothing but tests.
-fn is_of_tests(path: &str) -> bool {
+pub(super) fn is_of_tests(path: &str) -> bool {
     path.ends_with("/tests.rs") || path.contains("/tests/")
 }
 
@@ -72,8 +72,8 @@ fn room<'a>(drawing: &'a Drawing, path: &str) -> Option<&'a str> {
     drawing.product.keys().filter(is_in).max_by_key(|room| room.len()).map(String::as_str)
 }
 
-/// The paths of a file below `crate::` and `super::`, with slashes, and the lines that they begin in. Lists in braces are taken apart.
-fn imports(path: &str, text: &str) -> Vec<(usize, String)> {
+/// The paths of a file below `crate::`, `super::` and `self::`, with slashes, and the lines that they begin in. Lists in braces are taken apart.
+pub(super) fn imports(path: &str, text: &str) -> Vec<(usize, String)> {
     let (text, mut found) = (without_tests(text), Vec::new());
     let mut from = 0;
     while let Some((at, root)) = next_root(&text, from) {
@@ -95,7 +95,7 @@ fn imports(path: &str, text: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// The place of the next `crate::` or `super::` that begins a path.
+/// The place of the next `crate::`, `super::` or `self::` that begins a path.
 fn next_root(text: &str, from: usize) -> Option<(usize, &'static str)> {
     let next = |root: &'static str| {
         let begins =
@@ -103,11 +103,32 @@ fn next_root(text: &str, from: usize) -> Option<(usize, &'static str)> {
         let mut places = text[from..].match_indices(root).map(|(at, _)| from + at);
         places.find(begins).map(|at| (at, root))
     };
-    [next("crate::"), next("super::")].into_iter().flatten().min()
+    [next("crate::"), next("super::"), next("self::")].into_iter().flatten().min()
+}
+
+/// The paths of the items that a file hands on by `pub use`, with slashes, in whatever visibility.
+pub(super) fn re_exports(path: &str, text: &str) -> Vec<String> {
+    let (text, mut found) = (without_tests(text), Vec::new());
+    for (at, _) in text.match_indices("pub") {
+        let rest = &text[at + "pub".len()..];
+        let scope = rest.strip_prefix('(').and_then(|inside| inside.find(')')).map_or(0, |end| end + 2);
+        let Some(mut rest) = rest[scope..].strip_prefix(" use ") else { continue };
+        let mut module = module(path);
+        if let Some(after) = rest.strip_prefix("crate::") {
+            (module, rest) = (Vec::new(), after);
+        }
+        rest = rest.strip_prefix("self::").unwrap_or(rest);
+        while let Some(after) = rest.strip_prefix("super::") {
+            module.pop();
+            rest = after;
+        }
+        take_paths(rest, &module.join("/"), &mut found);
+    }
+    found
 }
 
 /// The modules around the items of a file, from the root of its crate.
-fn module(path: &str) -> Vec<&str> {
+pub(super) fn module(path: &str) -> Vec<&str> {
     let path = path.trim_end_matches(".rs");
     let mut module: Vec<&str> = path.split('/').collect();
     module.pop_if(|last| *last == "mod" || *last == "lib");
@@ -170,7 +191,7 @@ fn without_tests(text: &str) -> String {
 }
 
 /// All sources below a folder, by their paths from it.
-fn sources(folder: &Path) -> Result<Vec<(String, String)>> {
+pub(super) fn sources(folder: &Path) -> Result<Vec<(String, String)>> {
     let (mut found, mut folders) = (Vec::new(), vec![folder.to_owned()]);
     while let Some(next) = folders.pop() {
         for entry in fs::read_dir(&next).with_context(|| format!("read {}", next.display()))? {

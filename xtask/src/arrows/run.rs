@@ -5,11 +5,11 @@ use std::fs;
 use anyhow::{Context, Result, anyhow};
 
 use super::drawing::{Drawing, FENCE, PAGE};
-use super::{law, manifest, rooms};
+use super::{circles, law, manifest, rooms};
 use crate::finding::report;
 use crate::root::root;
 
-/// Reads the drawings, the manifests and the sources of the drawn crates, and compares them.
+/// Reads the drawings, the manifests and the sources of the crates, and compares them.
 pub(crate) fn run() -> Result<()> {
     let root = root();
     let page = fs::read_to_string(root.join(PAGE)).with_context(|| format!("read {PAGE}"))?;
@@ -18,5 +18,14 @@ pub(crate) fn run() -> Result<()> {
     let mut findings = law::check(&drawing, &packages);
     let (files, of_rooms) = rooms::check(&root, &page)?;
     findings.extend(of_rooms);
-    report("arrows", &format!("{} packages, {files} files of drawn crates", packages.len()), findings)
+    let (more, of_circles) = circles::check(&root)?;
+    findings.extend(of_circles);
+    report(
+        "arrows",
+        &format!(
+            "{} packages, {files} files of drawn crates, {more} of crates without circles",
+            packages.len()
+        ),
+        findings,
+    )
 }

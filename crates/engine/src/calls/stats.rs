@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::queues::ListQueues;
-use crate::figures::{LATENESS_BOUNDS_MS, QueueFigures};
+use crate::figures::{Event, LATENESS_BOUNDS_MS, QueueFigures};
 use crate::queue_view::{QueuePage, QueueTotals};
 
 /// Asks for the engine's own figures.
@@ -70,4 +70,29 @@ pub struct Stats {
     pub near_bytes_max: u64,
     /// All ids of tasks that there have been are below this one.
     pub ids_below: u64,
+}
+
+impl Stats {
+    /// Counts an event in all, and in its queue: so the figures of all queues, those that are forgotten among them, add up to those of the machine. Patches
+    /// and redrives are in [`scheduled_total`](Self::scheduled_total) beside the puts.
+    pub(crate) fn count(&mut self, of_queue: &mut QueueFigures, event: Event) {
+        let (in_all, in_queue) = match event {
+            Event::Put => (&mut self.scheduled_total, &mut of_queue.put),
+            Event::Delivered => (&mut self.leased_total, &mut of_queue.delivered),
+            Event::Acked => (&mut self.acked_total, &mut of_queue.acked),
+            Event::Nacked => (&mut self.nacked_total, &mut of_queue.nacked),
+            Event::Expired => (&mut self.expired_total, &mut of_queue.expired),
+            Event::Cancelled => (&mut self.cancelled_total, &mut of_queue.cancelled),
+            Event::Dead => (&mut self.dead_total, &mut of_queue.dead),
+            Event::Fired { late_ms } => {
+                self.lateness[LATENESS_BOUNDS_MS.partition_point(|&bound| bound < late_ms)] += 1;
+                self.lateness_sum_ms = self.lateness_sum_ms.saturating_add(late_ms);
+                of_queue.count_lateness(late_ms);
+                self.fired_total += 1;
+                return;
+            }
+        };
+        *in_all += 1;
+        *in_queue += 1;
+    }
 }

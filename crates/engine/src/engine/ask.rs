@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::Engine;
 use crate::input::NextWake;
 use crate::ledger::{ROOM_MIN, RoomPace};
-use crate::seam::Ownership;
+use crate::ownership::Ownership;
 
 impl Engine {
     /// When time alone will next change something.

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use tickwheel_engine::{Timestamp, Unavailable};
 use tickwheel_store::doctor::{Examination, Problem};
 
-use super::manifest::Manifest;
 use tickwheel_store::Durability;
+use tickwheel_store::doctor::BACKUP_MANIFEST;
 
 /// A copy that is whole and durable.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
@@ -167,7 +167,7 @@ pub enum BackupError {
         source: io::Error,
     },
     /// The backup is not what it says of itself.
-    #[error("{} is not what its `{}` says: {what}; take another backup, and keep this one as it is until then", path.display(), Manifest::FILE)]
+    #[error("{} is not what its `{}` says: {what}; take another backup, and keep this one as it is until then", path.display(), BACKUP_MANIFEST)]
     Differs {
         /// The backup.
         path: PathBuf,

@@ -4,55 +4,21 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::mpsc::Sender;
 
-use tickwheel_engine::{Timestamp, Unavailable};
-use tickwheel_store::{BackupPin, PinnedFiles};
+use tickwheel_engine::Unavailable;
+use tickwheel_store::Durability;
 
 use super::checked::{check, identity_of};
 use super::copy::{Copy, Part};
 use super::hand::{Hand, stand_back};
 use super::manifest::{Manifest, ManifestFile};
+use super::pin::Pin;
 use super::report::{BackupError, BackupReport};
 use super::watch::BackupWatch;
-use crate::driver::Message;
+use crate::message::Message;
 use crate::time::system_now;
-use tickwheel_store::Durability;
 
 /// The thread of a backup that works beside a queue.
 const BACKUP_THREAD: &str = "tickwheel-backup";
-
-/// A request of a backup to the thread that owns the store.
-#[derive(Debug)]
-pub(crate) enum Pin {
-    /// Pin the files that a copy needs. The answer says which they are, if the store has files, and since when they are pinned.
-    Begin(oneshot::Sender<(Option<PinnedFiles>, Timestamp)>),
-    /// Unpin them, and tell the backup, if it still waits, that they were pinned until now.
-    End(Option<oneshot::Sender<()>>),
-}
-
-impl Pin {
-    /// Pins or unpins. The calling thread also sends the answers of the queue, so every answer before `now` came before the pin.
-    pub(crate) fn carry_out(self, files: Option<&mut dyn BackupPin>, now: Timestamp) {
-        match (self, files) {
-            (Self::Begin(reply), Some(files)) => {
-                if reply.send((Some(files.pin()), now)).is_err() {
-                    // The backup has ended.
-                    files.unpin();
-                }
-            }
-            (Self::Begin(reply), None) => {
-                let _gone = reply.send((None, now));
-            }
-            (Self::End(reply), files) => {
-                if let Some(files) = files {
-                    files.unpin();
-                }
-                if let Some(reply) = reply {
-                    let _gone = reply.send(());
-                }
-            }
-        }
-    }
-}
 
 /// Where the copies of a queue come from.
 #[derive(Debug)]
@@ -187,7 +153,8 @@ impl Drop for UnpinsAtDrop<'_> {
 mod tests {
     use super::*;
     use std::sync::mpsc::{Receiver, channel};
-    use tickwheel_store::PinnedFile;
+    use tickwheel_engine::Timestamp;
+    use tickwheel_store::{BackupPin, PinnedFile, PinnedFiles};
 
     /// Pins these files until no backup can ask any more. Returns how many pins began, and how many ended.
     fn owner(inbox: Receiver<Message>, files: Vec<PinnedFile>) -> (u32, u32) {

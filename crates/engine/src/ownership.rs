@@ -1,0 +1,15 @@
+//! [`Ownership`]: the right to commit to a shard.
+
+use crate::shard::ShardId;
+use crate::time::{Epoch, Seq};
+
+/// The right to commit to a shard, and the state it was left in.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct Ownership {
+    /// Which shard.
+    pub shard: ShardId,
+    /// The number of this ownership. Commits of an older one are [`Reply::Fenced`](crate::Reply::Fenced).
+    pub epoch: Epoch,
+    /// The last change in the store.
+    pub last_seq: Seq,
+}

@@ -1,0 +1,63 @@
+//! [`Message`]: what other threads tell the shard thread; and [`Delivered`]: an answer that comes back if no caller takes it.
+
+use std::sync::mpsc::Sender;
+use std::time::Duration;
+
+use tickwheel_engine::{Acted, Answer, CallId, Command, QueueName, Token};
+
+use crate::advance::Advance;
+use crate::backup::Pin;
+
+/// What other threads tell the shard thread.
+#[derive(Debug)]
+pub(crate) enum Message {
+    Call {
+        call: CallId,
+        /// In a box: all messages are as long as the longest.
+        command: Box<Command>,
+        /// For a lease: how long it waits, in real time.
+        wait: Duration,
+        reply: oneshot::Sender<Delivered>,
+    },
+    EndWait(CallId),
+    Undelivered(Vec<Token>),
+    Use(QueueName),
+    Leave(QueueName),
+    Advance(Advance),
+    Pin(Pin),
+    /// The store has something to say.
+    Store,
+    Stop,
+}
+
+/// An answer on its way to its caller. If it is dropped before it is taken, the tasks that it delivers go back: a caller that went away must not
+/// keep them until their lease ends.
+#[derive(Debug)]
+pub(crate) struct Delivered {
+    answer: Option<Answer>,
+    back: Sender<Message>,
+}
+
+impl Delivered {
+    pub(crate) fn new(answer: Answer, back: Sender<Message>) -> Self {
+        Self { answer: Some(answer), back }
+    }
+
+    pub(crate) fn take(mut self) -> Answer {
+        self.answer.take().expect("an answer is taken once")
+    }
+}
+
+impl Drop for Delivered {
+    fn drop(&mut self) {
+        let tokens: Vec<Token> = match &self.answer {
+            Some(Answer::Lease(Ok(leased))) => leased.iter().map(|leased| leased.token).collect(),
+            Some(Answer::ById(Ok(Acted::Leased(leased)))) => vec![leased.token],
+            _ => Vec::new(),
+        };
+        if !tokens.is_empty() {
+            // The thread may have ended; then a stop has written the leases down.
+            let _ = self.back.send(Message::Undelivered(tokens));
+        }
+    }
+}

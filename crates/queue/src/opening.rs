@@ -1,0 +1,147 @@
+//! A queue is opened with its [`Options`]: over a directory, in memory, or over another store.
+
+use std::path::Path;
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use tickwheel_engine::{Engine, EngineConfig, ShardId, Timestamp};
+use tickwheel_store::{ClockMode, OpenStore, OpenedStore, QueueStore, RecoveryReport, StoreOptions};
+
+use crate::backup::Source;
+use crate::driver::{Driver, SHARD_THREAD};
+use crate::health::Shared;
+use crate::message::Message;
+use crate::opened::Opened;
+use crate::options::{OpenError, Options, SLOW_COMMIT_DEFAULT, VirtualStart};
+use crate::queue::Queue;
+use crate::shard::Shard;
+use crate::stores::{Directory, Memory};
+use crate::time::Time;
+use crate::watch::Watch;
+
+impl Options {
+    /// Opens the queue in `directory`, which is made if it is not there.
+    ///
+    /// # Errors
+    /// [`OpenError`].
+    pub fn open(self, directory: impl AsRef<Path>) -> Result<Queue, OpenError> {
+        let mut options = StoreOptions::new(secret()?);
+        if self.virtual_clock.is_some() {
+            options.clock = ClockMode::Virtual;
+        }
+        options.ack_level = self.ack_level;
+        options.log_file_bytes = self.log_file_bytes.unwrap_or(options.log_file_bytes);
+        options.checkpoint_after_bytes =
+            self.checkpoint_after_bytes.unwrap_or(options.checkpoint_after_bytes);
+        self.open_store(Directory { path: directory.as_ref(), options })
+    }
+
+    /// A queue without a directory: its tasks live as long as the process.
+    ///
+    /// # Errors
+    /// [`OpenError::Random`], [`OpenError::Thread`].
+    pub fn open_memory(self) -> Result<Queue, OpenError> {
+        // The identity has a secret of its own, so that it tells nothing of the one that signs.
+        self.open_store(Memory { secret: secret()?, identity: u128::from_be_bytes(secret()?) })
+    }
+
+    /// Opens the queue over another store. Of the options, those that concern a directory have no effect.
+    ///
+    /// # Errors
+    /// [`OpenError`].
+    pub fn open_store<O: OpenStore>(self, store: O) -> Result<Queue, OpenError>
+    where
+        OpenError: From<O::Error>,
+    {
+        let begun = Instant::now();
+        let (messages, inbox) = channel();
+        let wake = messages.clone();
+        let opened = store.open(Box::new(move || {
+            // The thread may have ended; then nothing has to be polled.
+            let _gone = wake.send(Message::Store);
+        }))?;
+        let OpenedStore { store, last_wall, identity, durability, recovery, directory } = opened;
+        let mut time = self.time(last_wall);
+        let mut config = EngineConfig::default();
+        if let Some(horizon) = self.horizon {
+            config.horizon_ms = u64::try_from(horizon.as_millis()).unwrap_or(u64::MAX).max(1_000);
+        }
+        if let Some(bytes) = self.near_bytes_max {
+            config.near_bytes_max = bytes.max(1 << 20);
+        }
+        let shard = load(Shard::new(ShardId::ONLY, store, config, time.now()), &mut time, &inbox)?;
+        let warned = recovery.as_ref().and_then(warning).map(Into::into);
+        let shared = Arc::new(Shared::new(durability, time.is_virtual(), warned));
+        shared.update(&shard, time.clock_status());
+        let time = Arc::new(Mutex::new(time));
+        let watch = Watch::new(self.listener, self.slow_commit.unwrap_or(SLOW_COMMIT_DEFAULT));
+        let driver =
+            Driver::new(shard, Arc::clone(&time), inbox, messages.clone(), Arc::clone(&shared), watch);
+        let thread = std::thread::Builder::new()
+            .name(SHARD_THREAD.to_owned())
+            .spawn(move || driver.run())
+            .map_err(OpenError::Thread)?;
+        let opened = Opened { identity: identity.into(), recovery, took: begun.elapsed() };
+        Ok(Queue::new(messages, time, shared, Source::new(directory, durability), thread, opened))
+    }
+
+    fn time(&self, last: Timestamp) -> Time {
+        match self.virtual_clock {
+            None => Time::real(),
+            Some(VirtualStart::At(start)) => Time::virtual_at(start.max(last)),
+            Some(VirtualStart::Now) => Time::virtual_at(Time::real().now().wall.max(last)),
+        }
+    }
+}
+
+/// Runs the shard until all that is near is in memory. Before that no caller can ask, so that the task that was due first is delivered
+/// first.
+fn load<S: QueueStore>(
+    mut shard: Shard<S>,
+    time: &mut Time,
+    inbox: &Receiver<Message>,
+) -> Result<Shard<S>, OpenError> {
+    loop {
+        shard.turn(time.now(), &mut Vec::new());
+        shard.take_answers(&mut Vec::new());
+        if shard.is_serving() {
+            return Ok(shard);
+        }
+        if shard.is_unowned() {
+            return Err(OpenError::Taken { why: "another process has it".to_owned() });
+        }
+        if let Some(why) = shard.refusal() {
+            return Err(OpenError::Taken { why: why.to_owned() });
+        }
+        if let Some(why) = shard.engine().and_then(Engine::failure) {
+            return Err(OpenError::Near { why: why.to_string() });
+        }
+        // The store says when it has more; a second is the cap of every wait.
+        let _woken = inbox.recv_timeout(Duration::from_secs(1));
+    }
+}
+
+fn secret() -> Result<[u8; 16], OpenError> {
+    let mut secret = [0; 16];
+    getrandom::fill(&mut secret).map_err(|error| OpenError::Random(error.to_string()))?;
+    Ok(secret)
+}
+
+/// What an operator should know of a recovery; `None` if all was in order.
+fn warning(report: &RecoveryReport) -> Option<String> {
+    let torn = report.torn.as_ref().map(|torn| {
+        format!(
+            "{} bytes at byte {} of {} were no whole write and were left out: a crash cut it short, or it was damaged since",
+            torn.bytes, torn.offset, torn.file
+        )
+    });
+    let damaged = report
+        .damaged_checkpoint
+        .as_ref()
+        .map(|file| format!("the checkpoint {file} is damaged; an older one and the log made up for it"));
+    match (torn, damaged) {
+        (Some(torn), Some(damaged)) => Some(format!("{torn}; {damaged}")),
+        (torn, damaged) => torn.or(damaged),
+    }
+}
