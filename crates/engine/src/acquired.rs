@@ -61,3 +61,20 @@ pub struct Population {
     /// Tasks that were given up and are not forgotten yet.
     pub dead: u64,
 }
+
+#[cfg(test)]
+impl Acquired {
+    /// A shard that has just been made.
+    pub(crate) fn of_new_shard() -> Self {
+        use crate::shard::ShardId;
+        use crate::time::{Epoch, Seq};
+        Self {
+            ownership: Ownership { shard: ShardId::ONLY, epoch: Epoch(1), last_seq: Seq::ZERO },
+            secret: [0; 16],
+            state: EngineState::default(),
+            last_wall: Timestamp::EPOCH,
+            room: 1 << 30,
+            page: AcquiredPage::default(),
+        }
+    }
+}

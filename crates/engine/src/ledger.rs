@@ -230,26 +230,14 @@ impl Ledger {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::acquired::AcquiredPage;
     use crate::job::JobValue;
     use crate::settings::{Rule, RuleName};
-    use crate::shard::ShardId;
-    use crate::state::EngineState;
-    use crate::time::{Epoch, Now, Timestamp};
+    use crate::time::{Now, Timestamp};
 
     const NOW: Now = Now { mono_ns: 0, wall: Timestamp::EPOCH, wall_sub_ns: 0 };
 
     fn ledger(bounds: &Bounds) -> Ledger {
-        let ownership = Ownership { shard: ShardId::ONLY, epoch: Epoch(1), last_seq: Seq::ZERO };
-        let acquired = Acquired {
-            ownership,
-            secret: [0; 16],
-            state: EngineState::default(),
-            last_wall: Timestamp::EPOCH,
-            room: 1 << 30,
-            page: AcquiredPage::default(),
-        };
-        Ledger::new(&acquired, bounds)
+        Ledger::new(&Acquired::of_new_shard(), bounds)
     }
 
     /// A change of a rule: it needs no task.

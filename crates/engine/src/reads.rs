@@ -62,3 +62,42 @@ impl Reads {
             && self.counting.is_empty()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::calls::{Get, TokenAnswer};
+    use crate::name::{Key, QueueName};
+
+    fn get(key: u64) -> Keyed {
+        Keyed::Get(Get { queue: QueueName::new("orders").expect("a name"), key: Key::from_id(key) })
+    }
+
+    #[test]
+    fn commands_on_a_key_wait_in_their_order_and_the_key_is_looked_up_once() {
+        let mut reads = Reads::new(&Bounds::default());
+        for (call, key) in [(1, 7), (2, 8), (3, 7)] {
+            reads.wait_for_key(CallId(call), get(key));
+        }
+        let place = get(7).place();
+        assert!(reads.is_waited_for(&place) && !reads.is_idle());
+        let calls: Vec<u64> = reads.end_wait_for_key(&place).into_iter().map(|(call, _)| call.0).collect();
+        assert_eq!(calls, [1, 3]);
+        assert!(!reads.is_waited_for(&place) && reads.end_wait_for_key(&place).is_empty());
+    }
+
+    #[test]
+    fn a_call_with_tokens_is_done_when_the_last_of_them_is_decided() {
+        let mut reads = Reads::new(&Bounds::default());
+        let mut pending = TokenCall::new(QueueName::new("orders").expect("a name"), Verb::Ack, 3);
+        for answer in [None, Some(TokenAnswer::Acked), None] {
+            pending.push(answer);
+        }
+        reads.wait_for_tokens(CallId(1), pending);
+        assert!(reads.token_decided(CallId(1), 2, TokenAnswer::Expired).is_none());
+        let done = reads.token_decided(CallId(1), 0, TokenAnswer::Acked).expect("the last one");
+        let crate::calls::Answer::Ack(Ok(answers)) = done.answer() else { unreachable!("it is an ack") };
+        assert_eq!(answers, [TokenAnswer::Acked, TokenAnswer::Acked, TokenAnswer::Expired]);
+        assert!(reads.token_call(CallId(1)).is_none());
+    }
+}

@@ -107,3 +107,109 @@ impl Recurrence {
         self.schedules.is_quiet()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::calls::{Answer, PutSchedule, Terms};
+    use crate::input::CallId;
+    use crate::ledger::Ledger;
+    use crate::name::ScheduleName;
+    use crate::schedule::{Cadence, CatchUp, Overlap, Schedule};
+    use crate::time::Now;
+
+    fn id() -> ScheduleId {
+        (QueueName::new("orders").expect("a name"), ScheduleName::new("nightly").expect("a name"))
+    }
+
+    /// A schedule that fires each second, put at 0.
+    fn put(catch_up: CatchUp, overlap: Overlap) -> (Recurrence, Ledger) {
+        let (acquired, bounds) = (Acquired::of_new_shard(), Bounds::default());
+        let (mut recurrence, mut ledger) =
+            (Recurrence::new(&acquired, &bounds), Ledger::new(&acquired, &bounds));
+        let schedule = Schedule {
+            cadence: Cadence::Every { ms: 1_000 },
+            start: None,
+            end: None,
+            count: None,
+            jitter_ms: 0,
+            catch_up,
+            overlap,
+            body: Arc::default(),
+            terms: Terms::default(),
+        };
+        let (queue, name) = id();
+        let put = PutSchedule { queue, name, schedule: Arc::new(schedule), if_version: None };
+        recurrence.put_schedule(&mut ledger, Now::at_ms(0), CallId(1), put);
+        settle(&mut recurrence, &mut ledger);
+        let mut out = Vec::new();
+        ledger.release_answers(&mut out);
+        assert!(matches!(&out[..], [Effect::Answer { answer: Answer::PutSchedule(Ok(_)), .. }]), "{out:?}");
+        (recurrence, ledger)
+    }
+
+    /// All that was noted is durable, and schedules with a change are looked at.
+    fn settle(recurrence: &mut Recurrence, ledger: &mut Ledger) {
+        let mut out = Vec::new();
+        ledger.commit(Now::at_ms(0), &mut out);
+        for effect in out {
+            if let Effect::Request { id, .. } = effect {
+                ledger.committed(Now::at_ms(0), id, 1 << 30);
+            }
+        }
+        recurrence.settle();
+        recurrence.go_on(ledger);
+    }
+
+    fn to_make(recurrence: &mut Recurrence, ledger: &mut Ledger, ms: u64) -> Vec<i64> {
+        recurrence.fall_due(ledger, Now::at_ms(ms));
+        recurrence.go_on(ledger);
+        std::iter::from_fn(|| recurrence.pop_to_make()).map(|(_, at)| at.as_ms()).collect()
+    }
+
+    /// The engine has made the task of this instant.
+    fn made(recurrence: &mut Recurrence, ledger: &mut Ledger, ms: u64, task: Option<u64>) {
+        let at = Timestamp::EPOCH.saturating_plus_ms(ms);
+        assert!(recurrence.is_making(&id(), at));
+        let mut record = ScheduleRecord::clone(recurrence.get(&id()).expect("it was put"));
+        (record.decided, record.last, record.running) = (at, Some(at), task);
+        record.made += 1;
+        recurrence.step(ledger, &id(), record);
+        settle(recurrence, ledger);
+    }
+
+    #[test]
+    fn each_instant_comes_once_and_the_next_one_waits_until_it_is_made_and_durable() {
+        let (mut recurrence, mut ledger) = put(CatchUp::All, Overlap::Allow);
+        assert_eq!(recurrence.next_wake(&ledger), Some(Timestamp::EPOCH.saturating_plus_ms(1_000)));
+        assert!(to_make(&mut recurrence, &mut ledger, 999).is_empty());
+        assert_eq!(to_make(&mut recurrence, &mut ledger, 2_500), [1_000]);
+        assert!(to_make(&mut recurrence, &mut ledger, 2_500).is_empty(), "its task is being made");
+        made(&mut recurrence, &mut ledger, 1_000, None);
+        assert_eq!(to_make(&mut recurrence, &mut ledger, 2_500), [2_000]);
+    }
+
+    #[test]
+    fn instants_that_were_missed_are_made_up_for_once_or_left_out_and_counted() {
+        let ms = 3_600_000;
+        let (mut recurrence, mut ledger) = put(CatchUp::Once, Overlap::Allow);
+        let instants = to_make(&mut recurrence, &mut ledger, ms);
+        assert!(matches!(instants[..], [at] if at < 3_600_000), "{instants:?}");
+        let (mut recurrence, mut ledger) = put(CatchUp::Skip, Overlap::Allow);
+        assert!(to_make(&mut recurrence, &mut ledger, ms).is_empty());
+        assert!(recurrence.get(&id()).is_some_and(|record| record.skipped > 3_000 && record.made == 0));
+    }
+
+    #[test]
+    fn an_instant_waits_for_the_task_before_it_and_comes_when_that_ends() {
+        let (mut recurrence, mut ledger) = put(CatchUp::All, Overlap::Queue);
+        assert_eq!(to_make(&mut recurrence, &mut ledger, 1_000), [1_000]);
+        made(&mut recurrence, &mut ledger, 1_000, Some(7));
+        assert!(to_make(&mut recurrence, &mut ledger, 2_000).is_empty());
+        assert_eq!(recurrence.waiting(), 1);
+        recurrence.task_ended(&mut ledger, Now::at_ms(2_500), 8);
+        assert!(to_make(&mut recurrence, &mut ledger, 2_500).is_empty(), "another task has ended");
+        recurrence.task_ended(&mut ledger, Now::at_ms(2_500), 7);
+        assert_eq!(to_make(&mut recurrence, &mut ledger, 2_500), [2_000]);
+    }
+}

@@ -352,3 +352,128 @@ impl Residence {
         &mut self.expiries
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::seam::RequestId;
+
+    fn residence(bytes_max: u64) -> Residence {
+        let limits =
+            ResidenceLimits { horizon_ms: 10_000, bytes_max, scan_max: 10, bounds: Bounds::default() };
+        Residence::new(&Acquired::of_new_shard(), limits, Now::at_ms(0))
+    }
+
+    fn task(id: u64, due_ms: u64) -> Task {
+        let queue = QueueName::new("orders").expect("a name");
+        let due_at = Timestamp::EPOCH.saturating_plus_ms(due_ms);
+        Task {
+            id,
+            due_at,
+            put_seq: crate::time::Seq(id),
+            ..Task::new(queue, Key::from_id(id), Arc::default())
+        }
+    }
+
+    fn held(residence: &mut Residence, now: Now, id: u64, due_ms: u64) -> Slot {
+        let slot = residence.insert(Entry::new(Arc::new(task(id, due_ms)), true));
+        residence.start_timer(slot, now);
+        slot
+    }
+
+    #[test]
+    fn what_is_due_comes_once_and_in_time_also_when_the_wall_clock_steps_back() {
+        let mut residence = residence(1 << 20);
+        let (late, early) =
+            (held(&mut residence, Now::at_ms(0), 1, 900), held(&mut residence, Now::at_ms(0), 2, 500));
+        let far = held(&mut residence, Now::at_ms(0), 3, 10_001);
+        assert!(matches!(residence.get(far).at, At::Far), "it is due beyond the horizon");
+        assert_eq!(residence.next_wake(true), Some(Timestamp::EPOCH.saturating_plus_ms(500)));
+        assert!(residence.pop_due(Now::at_ms(499)).is_empty());
+        assert_eq!(residence.pop_due(Now::at_ms(700)), [early]);
+        let rewound = held(&mut residence, Now::at_ms(300), 4, 600);
+        assert!(matches!(residence.get(rewound).at, At::Rewound), "the wheel has passed it");
+        assert!(residence.pop_due(Now::at_ms(599)).is_empty());
+        assert_eq!(residence.pop_due(Now::at_ms(600)), [rewound]);
+        assert_eq!(residence.pop_due(Now::at_ms(900)), [late]);
+    }
+
+    #[test]
+    fn a_task_is_pinned_until_the_reads_that_were_under_way_are_answered() {
+        let mut residence = residence(1 << 20);
+        let slots = [1, 2].map(|id| held(&mut residence, Now::at_ms(0), id, 500));
+        residence.begin_read(RequestId(3));
+        residence.pin(slots[0]);
+        residence.begin_read(RequestId(4));
+        residence.pin(slots[1]);
+        residence.end_read(RequestId(4));
+        assert_eq!(residence.pop_unpinned(), None, "the oldest read may still bring older records of both");
+        residence.end_read(RequestId(3));
+        assert_eq!([residence.pop_unpinned(), residence.pop_unpinned()], slots.map(Some));
+        assert!(residence.pop_unpinned().is_none() && !residence.has_reads());
+    }
+
+    #[test]
+    fn a_pin_that_is_renewed_lasts_until_the_later_read_is_answered() {
+        let mut residence = residence(1 << 20);
+        let slot = held(&mut residence, Now::at_ms(0), 1, 500);
+        residence.begin_read(RequestId(1));
+        residence.pin(slot);
+        residence.begin_read(RequestId(2));
+        residence.pin(slot);
+        residence.end_read(RequestId(1));
+        assert_eq!(residence.pop_unpinned(), None);
+        residence.end_read(RequestId(2));
+        assert_eq!((residence.pop_unpinned(), residence.pop_unpinned()), (Some(slot), None));
+    }
+
+    #[test]
+    fn stubs_that_are_due_last_leave_first_when_memory_is_short() {
+        let mut residence = residence(64 * 100);
+        for id in 1..=99 {
+            residence.add_stub(WaitingStub::of(&task(id, 5_000 + id), 0));
+        }
+        residence.drop_last_stubs(Now::at_ms(0));
+        assert!(
+            !residence.has_stub(Place::of(&task(99, 5_099)))
+                && residence.has_stub(Place::of(&task(1, 5_001)))
+        );
+        assert!(
+            residence.stubs() >= 75,
+            "{} are left: three quarters of the budget are theirs",
+            residence.stubs()
+        );
+        assert!(!residence.has_what_is_due(Now::at_ms(5_099)), "what has left is not known any more");
+        assert_eq!(residence.pop_due_stub(Now::at_ms(5_000)), None);
+        assert_eq!(residence.pop_due_stub(Now::at_ms(5_001)).map(|stub| stub.id), Some(1));
+    }
+
+    #[test]
+    fn a_record_brings_its_body_until_a_closed_batch_has_brought_it() {
+        let (mut residence, mut ledger) =
+            (residence(1 << 20), Ledger::new(&Acquired::of_new_shard(), &Bounds::default()));
+        let slot = residence.insert(Entry::new(Arc::new(task(1, 500)), false));
+        let mut out = Vec::new();
+        let bodies_known = |out: &mut Vec<crate::Effect>| -> Vec<bool> {
+            let batches = out.drain(..).filter_map(|effect| match effect {
+                crate::Effect::Request { request: crate::Request::Commit { batch, .. }, .. } => Some(batch),
+                _ => None,
+            });
+            let known = batches.flat_map(|batch| batch.effects).map(|effect| match effect {
+                TaskEffect::Stored { body_known, .. } => body_known,
+                TaskEffect::Ended(_) => unreachable!("no task ends here"),
+            });
+            known.collect()
+        };
+        residence.record(&mut ledger, slot, |task| task.attempts = 1);
+        residence.record(&mut ledger, slot, |task| task.attempts = 2);
+        ledger.commit(Now::at_ms(0), &mut out);
+        assert_eq!(bodies_known(&mut out), [false], "one record for both changes, with its body");
+        residence.record(&mut ledger, slot, |task| task.attempts = 3);
+        let slots = ledger.committed(Now::at_ms(0), RequestId(1), 1 << 30);
+        assert_eq!(slots, [slot]);
+        assert!(!residence.settle(&ledger, slot), "a later change is not durable yet");
+        ledger.commit(Now::at_ms(0), &mut out);
+        assert_eq!(bodies_known(&mut out), [true], "the batch before has brought it");
+    }
+}

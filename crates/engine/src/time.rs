@@ -103,6 +103,13 @@ pub struct Now {
 }
 
 impl Now {
+    /// Both clocks at this millisecond.
+    #[cfg(test)]
+    pub(crate) fn at_ms(ms: u64) -> Self {
+        let wall = Timestamp::EPOCH.saturating_plus_ms(ms);
+        Self { mono_ns: ms * 1_000_000, wall, wall_sub_ns: 0 }
+    }
+
     /// Monotonic milliseconds, rounded down: nothing is due before its millisecond has begun.
     #[must_use]
     pub const fn mono_tick(self) -> u64 {

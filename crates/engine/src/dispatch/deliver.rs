@@ -264,3 +264,172 @@ impl Delivery<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::acquired::Acquired;
+    use crate::bounds::Bounds;
+    use crate::input::Effect;
+    use crate::name::{Group, Key};
+    use crate::residence::{Entry, ResidenceLimits};
+    use crate::seam::{Place, RequestId};
+    use crate::settings::{QueueRecord, QueueSettings, Rate};
+    use crate::task::{Extra, Task};
+
+    /// The three organs of a delivery, and nothing else.
+    struct Organs {
+        dispatch: Dispatch,
+        residence: Residence,
+        ledger: Ledger,
+    }
+
+    impl Organs {
+        fn new() -> Self {
+            let (acquired, bounds) = (Acquired::of_new_shard(), Bounds::default());
+            let limits = ResidenceLimits {
+                horizon_ms: 10_000,
+                bytes_max: 1 << 20,
+                scan_max: 10,
+                bounds: bounds.clone(),
+            };
+            let mut organs = Self {
+                dispatch: Dispatch::new(&acquired, bounds.clone(), Now::at_ms(0)),
+                residence: Residence::new(&acquired, limits, Now::at_ms(0)),
+                ledger: Ledger::new(&acquired, &bounds),
+            };
+            // The store is empty: all that is due is known.
+            organs.residence.load_ahead(&mut organs.ledger, Now::at_ms(0), &mut Vec::new());
+            organs.residence.scan_on(&mut organs.ledger, None, &mut Vec::new());
+            organs.residence.peeked(None::<Place>);
+            organs
+        }
+
+        fn settings(&mut self, settings: QueueSettings) {
+            let record = QueueRecord { settings, ..QueueRecord::default() };
+            self.dispatch.restore_record(&orders(), &record, Now::at_ms(0));
+        }
+
+        fn ready(&mut self, id: u64, priority: u32, group: Option<&str>) {
+            let group = group.map(|group| Group::new(group).expect("a group"));
+            let extra = Extra { group, ..Extra::default() }.boxed();
+            let task = Task {
+                id,
+                priority,
+                put_seq: crate::Seq(id),
+                extra,
+                ..Task::new(orders(), Key::from_id(id), Arc::default())
+            };
+            self.dispatch.task_added(&task);
+            let slot = self.residence.insert(Entry::new(Arc::new(task), true));
+            self.residence.get_mut(slot).at = At::Ready { since: Timestamp::EPOCH };
+            self.dispatch.join(&mut self.ledger, self.residence.task(slot), slot, None);
+        }
+
+        fn at(&mut self, ms: u64) -> Delivery<'_> {
+            let Self { dispatch, residence, ledger } = self;
+            dispatch.pass_time(Now::at_ms(ms));
+            Delivery { dispatch, residence, ledger, now: Now::at_ms(ms) }
+        }
+
+        fn lease(&mut self, ms: u64, call: u64, max: usize) {
+            let lease =
+                Lease { queues: [orders()].into(), max, lease_ms: Some(1_000), wait: true, worker: None };
+            self.at(ms).lease(CallId(call), lease);
+        }
+
+        /// Serves the calls that wait. Who was answered, with which tasks.
+        fn served(&mut self, ms: u64) -> Vec<(u64, Vec<u64>)> {
+            self.at(ms).serve();
+            let mut out = Vec::new();
+            // A fence of a new epoch is written down before its delivery leaves.
+            self.ledger.commit(Now::at_ms(ms), &mut out);
+            if let Some(request) = out.iter().find_map(|effect| match effect {
+                Effect::Request { id, .. } => Some(*id),
+                _ => None,
+            }) {
+                self.committed(request);
+            }
+            self.ledger.release_answers(&mut out);
+            let answers = out.into_iter().filter_map(|effect| match effect {
+                Effect::Answer { call, answer: Answer::Lease(Ok(leased)) } => {
+                    Some((call.0, leased.into_iter().map(|one| one.id).collect()))
+                }
+                _ => None,
+            });
+            answers.collect()
+        }
+
+        fn committed(&mut self, request: RequestId) {
+            for slot in self.ledger.committed(Now::at_ms(0), request, 1 << 30) {
+                self.residence.settle(&self.ledger, slot);
+            }
+        }
+    }
+
+    fn orders() -> QueueName {
+        QueueName::new("orders").expect("a name")
+    }
+
+    #[test]
+    fn calls_are_served_in_the_order_they_asked_and_tasks_in_the_ready_order() {
+        let mut organs = Organs::new();
+        organs.lease(0, 1, 2);
+        organs.lease(0, 2, 5);
+        for (id, priority) in [(1, 7), (2, 3), (3, 7)] {
+            organs.ready(id, priority, None);
+        }
+        assert_eq!(organs.served(0), [(1, vec![2, 1]), (2, vec![3])]);
+        organs.ready(4, 0, None);
+        assert!(organs.served(0).is_empty(), "no call waits any more");
+    }
+
+    #[test]
+    fn a_group_that_has_enough_is_parked_and_comes_back_when_a_lease_ends() {
+        let mut organs = Organs::new();
+        organs.settings(QueueSettings { max_in_flight_per_group: Some(1), ..QueueSettings::default() });
+        for (id, group) in [(1, "a"), (2, "a"), (3, "b")] {
+            organs.ready(id, 0, Some(group));
+        }
+        organs.lease(0, 1, 5);
+        assert_eq!(organs.served(0), [(1, vec![1, 3])]);
+        organs.lease(0, 2, 5);
+        assert!(organs.served(0).is_empty());
+        let slot = organs.residence.by_id(1).expect("it is leased");
+        let At::Leased(lease) = core::mem::replace(&mut organs.residence.get_mut(slot).at, At::Far) else {
+            unreachable!("it is leased")
+        };
+        organs.residence.lease_ends(slot);
+        organs.dispatch.end_lease(organs.residence.task(slot), &lease);
+        assert_eq!(organs.served(0), [(2, vec![2])]);
+    }
+
+    #[test]
+    fn a_rate_wakes_its_queue_when_it_admits_the_next_delivery() {
+        let mut organs = Organs::new();
+        let rate = Some(Rate { tasks: 1, per_ms: 100, burst: 1 });
+        organs.settings(QueueSettings { rate, ..QueueSettings::default() });
+        organs.ready(1, 0, None);
+        organs.lease(0, 1, 1);
+        assert!(organs.served(0).is_empty(), "a rate begins with nothing");
+        assert_eq!(organs.dispatch.next_wake_ms(), Some(100));
+        assert!(organs.served(99).is_empty());
+        assert_eq!(organs.served(100), [(1, vec![1])]);
+    }
+
+    #[test]
+    fn leases_end_by_the_monotonic_clock_in_their_order() {
+        let mut organs = Organs::new();
+        for id in [1, 2] {
+            organs.ready(id, 0, None);
+        }
+        organs.lease(0, 1, 1);
+        organs.served(0);
+        organs.lease(10, 2, 1);
+        organs.served(10);
+        assert_eq!(organs.dispatch.next_wake_ms(), Some(1_000));
+        let ended =
+            |organs: &mut Organs, ms| organs.dispatch.pop_ended(&organs.residence, Now::at_ms(ms)).len();
+        assert_eq!([999, 1_000, 1_010].map(|ms| ended(&mut organs, ms)), [0, 1, 1]);
+    }
+}

@@ -1,12 +1,45 @@
-//! What every change by an owner has to pass: the instant is not too far, a timeline rises, a worker does not have the task.
+//! Rules that puts, patches and imports share: the version is the one that is meant, a timeline rises, no instant is too far, the task does not
+//! expire before it is due, and no worker has it.
 
-use crate::calls::{Due, OnLease};
+use crate::calls::{Due, OnLease, PatchError, PutError};
 use crate::name::{Key, QueueName};
 use crate::residence::At;
 use crate::slot::Slot;
 use crate::task::{Ended, LeaseNo, Moment, Outcome};
 use crate::tasks::Tasks;
-use crate::time::{Now, Timestamp};
+use crate::time::{Now, Seq, Timestamp};
+
+/// Why a put or a patch is not admitted.
+pub(crate) enum Refusal {
+    VersionMismatch { current: Option<Seq> },
+    NotRising { index: usize },
+    TooFar { limit_ms: u64 },
+    ExpiresFirst { expire_at: Timestamp, due_at: Timestamp },
+    Leased,
+}
+
+impl From<IsLeased> for Refusal {
+    fn from(IsLeased: IsLeased) -> Self {
+        Self::Leased
+    }
+}
+
+macro_rules! say_refusals {
+    ($($error:ident)*) => {$(
+        impl From<Refusal> for $error {
+            fn from(refusal: Refusal) -> Self {
+                match refusal {
+                    Refusal::VersionMismatch { current } => Self::VersionMismatch { current },
+                    Refusal::NotRising { index } => Self::NotRising { index },
+                    Refusal::TooFar { limit_ms } => Self::TooFar { limit_ms },
+                    Refusal::ExpiresFirst { expire_at, due_at } => Self::ExpiresFirst { expire_at, due_at },
+                    Refusal::Leased => Self::Leased,
+                }
+            }
+        }
+    )*};
+}
+say_refusals!(PutError PatchError);
 
 /// The instant is beyond what is allowed.
 pub(crate) struct TooFar;
@@ -19,9 +52,28 @@ impl Tasks<'_> {
     pub(crate) fn may_change(&self, slot: Slot, on_lease: OnLease) -> Result<Option<LeaseNo>, IsLeased> {
         match (&self.residence.get(slot).at, on_lease) {
             (At::Leased(_), OnLease::Refuse) => Err(IsLeased),
-            (At::Leased(held), OnLease::Revoke) => Ok(Some(held.no)),
+            (At::Leased(lease), OnLease::Revoke) => Ok(Some(lease.no)),
             _ => Ok(None),
         }
+    }
+
+    /// When a task with this timeline is due, or else as `due` says; `None`: neither says so.
+    pub(crate) fn admit(
+        &self,
+        now: Now,
+        timeline: &[Moment],
+        due: Option<Due>,
+    ) -> Result<Option<Timestamp>, Refusal> {
+        check_timeline(timeline).map_err(|NotRising(index)| Refusal::NotRising { index })?;
+        let instant = |due| {
+            let limit_ms = self.config.farthest_ms;
+            self.instant(now, due).map_err(|TooFar| Refusal::TooFar { limit_ms })
+        };
+        if let Some(last) = timeline.last() {
+            instant(Due::At(last.at))?;
+        }
+        let due = timeline.first().map(|first| Due::At(first.at)).or(due);
+        due.map(instant).transpose()
     }
 
     /// Whether the last task of a key that is not live was acked: memory knows it best, then what the store found.
@@ -63,7 +115,17 @@ pub(crate) fn check_timeline(timeline: &[Moment]) -> Result<(), NotRising> {
     falls.map_or(Ok(()), |index| Err(NotRising(index + 1)))
 }
 
-/// When a task with this timeline is due first.
-pub(crate) fn due_of(timeline: &[Moment]) -> Option<Due> {
-    timeline.first().map(|moment| Due::At(moment.at))
+/// Whether the task is the version that its owner means.
+pub(crate) fn admit_version(wanted: Option<Seq>, current: Option<Seq>) -> Result<(), Refusal> {
+    if wanted.is_none() || wanted == current { Ok(()) } else { Err(Refusal::VersionMismatch { current }) }
+}
+
+/// Whether the task is due, and can be delivered, before it expires.
+pub(crate) fn admit_expiry(now: Now, expire_at: Option<Timestamp>, due_at: Timestamp) -> Result<(), Refusal> {
+    match expire_at {
+        Some(expire_at) if expire_at <= due_at.max(now.wall) => {
+            Err(Refusal::ExpiresFirst { expire_at, due_at })
+        }
+        _ => Ok(()),
+    }
 }

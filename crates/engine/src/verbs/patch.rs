@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::admit::{IsLeased, NotRising, TooFar, check_timeline, due_of};
-use crate::calls::{Answer, Due, Patch, PatchError, Payload, TaskView};
+use super::admit::{Refusal, admit_expiry, admit_version};
+use crate::calls::{Answer, Patch, PatchError, Payload, TaskView};
 use crate::input::CallId;
 use crate::ledger::task_bytes;
 use crate::name::Tag;
@@ -26,25 +26,13 @@ impl Tasks<'_> {
             let done = self.is_done(now, &patch.queue, &patch.key, gone);
             return Err(if done { PatchError::Done } else { PatchError::NotFound });
         };
-        let current = Some(self.residence.task(slot).version);
-        if patch.if_version.is_some() && patch.if_version != current {
-            return Err(PatchError::VersionMismatch { current });
-        }
-        let limit_ms = self.config.farthest_ms;
+        admit_version(patch.if_version, Some(self.residence.task(slot).version))?;
         let has_timeline = !self.residence.task(slot).body.timeline.is_empty();
         if has_timeline && patch.timeline.is_none() && (patch.due.is_some() || patch.payload.is_some()) {
             return Err(PatchError::Timeline);
         }
-        let timeline = patch.timeline.as_deref().unwrap_or(&[]);
-        check_timeline(timeline).map_err(|NotRising(index)| PatchError::NotRising { index })?;
-        if let Some(last) = timeline.last() {
-            self.instant(now, Due::At(last.at)).map_err(|TooFar| PatchError::TooFar { limit_ms })?;
-        }
-        let due_at = match due_of(timeline).or(patch.due) {
-            Some(due) => Some(self.instant(now, due).map_err(|TooFar| PatchError::TooFar { limit_ms })?),
-            None => None,
-        };
-        let revoked = self.may_change(slot, patch.on_lease).map_err(|IsLeased| PatchError::Leased)?;
+        let due_at = self.admit(now, patch.timeline.as_deref().unwrap_or_default(), patch.due)?;
+        let revoked = self.may_change(slot, patch.on_lease).map_err(Refusal::from)?;
         let old = self.residence.task(slot);
         let mut new = Task::clone(old);
         let steps_back = patch.timeline.is_some();
@@ -59,9 +47,8 @@ impl Tasks<'_> {
         if let Some(after_ms) = patch.expire_after_ms {
             extra.expire_at = after_ms.map(|ms| now.wall.saturating_plus_ms(ms));
         }
-        let expires = extra.expire_at.filter(|&at| at <= due_at.unwrap_or(old.due_at).max(now.wall));
-        if let Some(expire_at) = expires.filter(|_| due_at.is_some() || patch.expire_after_ms.is_some()) {
-            return Err(PatchError::ExpiresFirst { expire_at, due_at: due_at.unwrap_or(old.due_at) });
+        if due_at.is_some() || patch.expire_after_ms.is_some() {
+            admit_expiry(now, extra.expire_at, due_at.unwrap_or(old.due_at))?;
         }
         let old = Arc::clone(old);
         new.extra = extra.boxed();

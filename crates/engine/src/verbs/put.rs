@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::admit::{IsLeased, NotRising, TooFar, check_timeline, due_of};
-use crate::calls::{Answer, Due, Put, PutError, PutMode, Stored, TRACE_BYTES_MAX, Terms};
+use super::admit::{Refusal, admit_expiry, admit_version};
+use crate::calls::{Answer, Put, PutError, PutMode, Stored, TRACE_BYTES_MAX, Terms};
 use crate::input::CallId;
 use crate::ledger::task_bytes;
 use crate::name::Key;
@@ -70,9 +70,7 @@ impl Tasks<'_> {
         dead: Option<Slot>,
     ) -> Result<Stored, PutError> {
         let current = live.map(|slot| self.residence.task(slot).version);
-        if put.if_version.is_some() && put.if_version != current {
-            return Err(PutError::VersionMismatch { current });
-        }
+        admit_version(put.if_version, current)?;
         match (put.mode, live) {
             (PutMode::Create, Some(slot)) => {
                 let task = self.residence.task(slot);
@@ -81,13 +79,8 @@ impl Tasks<'_> {
             (PutMode::Replace, None) => return Err(PutError::NotFound),
             _ => {}
         }
-        let limit_ms = self.config.farthest_ms;
-        check_timeline(&put.body.timeline).map_err(|NotRising(index)| PutError::NotRising { index })?;
-        let due = due_of(&put.body.timeline).unwrap_or(put.due);
-        let mut due_at = self.instant(now, due).map_err(|TooFar| PutError::TooFar { limit_ms })?;
-        if let Some(last) = put.body.timeline.last() {
-            self.instant(now, Due::At(last.at)).map_err(|TooFar| PutError::TooFar { limit_ms })?;
-        }
+        let due_at = self.admit(now, &put.body.timeline, Some(put.due))?;
+        let mut due_at = due_at.expect("a put says when its task is due");
         let asked_at = put.asked_at.unwrap_or(now.wall).min(now.wall);
         let mut put_at = asked_at;
         if let (PutMode::Debounce { max_wait_ms }, Some(slot)) = (put.mode, live)
@@ -97,11 +90,9 @@ impl Tasks<'_> {
             due_at = due_at.min(put_at.saturating_plus_ms(max_wait_ms.unwrap_or(u64::MAX)));
         }
         let expire_at = put.terms.expire_after_ms.map(|ms| asked_at.saturating_plus_ms(ms));
-        if let Some(expire_at) = expire_at.filter(|&at| at <= due_at.max(now.wall)) {
-            return Err(PutError::ExpiresFirst { expire_at, due_at });
-        }
+        admit_expiry(now, expire_at, due_at)?;
         let revoked = match live {
-            Some(slot) => self.may_change(slot, put.on_lease).map_err(|IsLeased| PutError::Leased)?,
+            Some(slot) => self.may_change(slot, put.on_lease).map_err(Refusal::from)?,
             None => None,
         };
         let Terms { priority, group, retry, expire_after_ms: _ } = put.terms;
