@@ -1,6 +1,6 @@
-//! How much a machine does at once.
+//! How much an engine does at once.
 
-/// How much a machine does at once, before others have their turn. Each number is at least 1.
+/// How much an engine does at once, before others have their turn. Each number is at least 1.
 ///
 /// A bound changes when something is done, and never what is answered. It is no setting for users: the simulator makes the bounds
 /// small, because a few hundred tasks never meet one that is made for millions.

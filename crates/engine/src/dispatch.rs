@@ -14,7 +14,7 @@ mod ready;
 mod records;
 mod wake_ups;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 pub(crate) use self::deliver::{Delivery, Taking};
@@ -34,7 +34,7 @@ use crate::name::QueueName;
 use crate::queue_view::{QueuePage, QueueTotals};
 use crate::residence::{At, Residence, RunningLease};
 use crate::slot::{QueueNo, Slot};
-use crate::task::{LeaseNo, Task};
+use crate::task::LeaseNo;
 use crate::time::{Now, Seq, Timestamp};
 use crate::token::Token;
 
@@ -92,7 +92,7 @@ impl Dispatch {
         self.pause_ends.next().filter(|_| writes)
     }
 
-    /// The same by the monotonic clock, milliseconds.
+    /// When time alone will next change something here, by the monotonic clock (ms).
     pub(crate) fn next_wake_ms(&self) -> Option<u64> {
         [self.leases.next_end_ms(), self.rate_wake_ups.next_ms()].into_iter().flatten().min()
     }
@@ -123,7 +123,7 @@ impl Dispatch {
     }
 
     /// What happened in the queues of each namespace that have ended.
-    pub(crate) fn gone(&self) -> &std::collections::BTreeMap<String, QueueTotals> {
+    pub(crate) fn gone(&self) -> &BTreeMap<String, QueueTotals> {
         self.queues.gone()
     }
 
@@ -161,13 +161,6 @@ impl Dispatch {
         residence.lease_begins(slot, RunningLease { no, timer, until, ready_since, paced: false });
         let task = residence.task(slot);
         self.queues.open(&task.queue).lease_begins(task.group());
-    }
-
-    /// A worker has a task no longer, and it makes way for others of its group.
-    pub(crate) fn end_lease(&mut self, task: &Task, lease: &RunningLease) {
-        self.leases.end(lease);
-        self.queues.open(&task.queue).lease_ends(task.group());
-        self.make_way(task);
     }
 
     /// The tasks whose leases have run out by now. They still stand in the hands of their workers.

@@ -1,4 +1,4 @@
-//! [`Engine`]: the task machine of one shard.
+//! [`Engine`]: what becomes of the tasks of one shard.
 
 mod ask;
 mod call;
@@ -20,7 +20,7 @@ use crate::settings::{Rule, RuleName};
 use crate::tasks::Tasks;
 use crate::time::Now;
 
-/// The task machine of one shard: single-threaded, without clock, I/O or randomness, so that the same inputs always give
+/// The engine of one shard decides what becomes of its tasks. It is single-threaded, without clock, I/O or randomness, so that the same inputs always give
 /// the same effects.
 ///
 /// # Families
@@ -112,6 +112,7 @@ impl Engine {
     /// Takes one input at one moment. What fell due by then fires first.
     pub fn step(&mut self, now: Now, input: Input, out: &mut Vec<Effect>) {
         self.tasks().pass_time(now);
+        self.make_waiting(now);
         match input {
             Input::Call { call, command } => self.call(now, call, command),
             Input::EndWait { call } => self.tasks().delivery(now).end_wait(call),
@@ -133,6 +134,10 @@ impl Engine {
         self.make_occurrences(now);
         self.recurrence.ask(out);
         self.tasks().delivery(now).serve();
+        debug_assert!(
+            !self.ledger.has_failed() || self.dispatch.waiting() == 0,
+            "no call waits once the store has failed"
+        );
         self.count(now);
         self.ledger.release_answers(out);
     }

@@ -100,9 +100,7 @@ impl Jobs {
     /// # Errors
     /// [`Unavailable::Indeterminate`]: the store has failed, and the last change may have been written down or not.
     pub(crate) fn list(&self, ledger: &Ledger) -> Result<Vec<(u64, JobValue)>, Unavailable> {
-        match ledger.doubt_since(self.changed) {
-            Some(why) => Err(why),
-            None => Ok(self.by_id.iter().map(|(&id, value)| (id, Arc::clone(value))).collect()),
-        }
+        ledger.doubt_since(self.changed)?;
+        Ok(self.by_id.iter().map(|(&id, value)| (id, Arc::clone(value))).collect())
     }
 }

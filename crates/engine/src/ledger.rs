@@ -189,10 +189,15 @@ impl Ledger {
         self.failed.is_some()
     }
 
-    /// What a read of something that changed last with `changed` is told, if that change may have been written down or not.
-    pub(crate) fn doubt_since(&self, changed: Seq) -> Option<Unavailable> {
-        let why = self.failed.as_ref().filter(|_| changed > self.durable)?;
-        Some(Unavailable::Indeterminate { why: Arc::clone(why) })
+    /// Whether what changed last with `changed` is known to be durable, or never to be.
+    ///
+    /// # Errors
+    /// [`Unavailable::Indeterminate`]: the store has failed, and the change may have been written down or not.
+    pub(crate) fn doubt_since(&self, changed: Seq) -> Result<(), Unavailable> {
+        match &self.failed {
+            Some(why) if changed > self.durable => Err(Unavailable::Indeterminate { why: Arc::clone(why) }),
+            _ => Ok(()),
+        }
     }
 
     /// No more calls are taken.
@@ -336,6 +341,6 @@ mod tests {
             matches!(&out[..], [Effect::Answer { call: CallId(1), answer }] if is_unknown(answer)),
             "{out:?}"
         );
-        assert!(ledger.doubt_since(Seq(1)).is_some() && ledger.doubt_since(Seq::ZERO).is_none());
+        assert!(ledger.doubt_since(Seq(1)).is_err() && ledger.doubt_since(Seq::ZERO).is_ok());
     }
 }

@@ -17,7 +17,7 @@ pub struct GetStats(
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub struct GetWheel;
 
-/// The machine's own figures since its start.
+/// The engine's own figures since its start.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Stats {
     /// The page of queues that was asked for.

@@ -1,13 +1,16 @@
 //! Tasks come into the lines of their queues and leave them, and are counted there.
 
+use std::collections::BTreeSet;
+
 use super::Dispatch;
 use super::line::{InLine, ReadyPlace};
+use super::queue::Queue;
 use super::ready::{ReadyKey, ReadyStub};
 use crate::acquired::Population;
 use crate::figures::Event;
 use crate::ledger::Ledger;
 use crate::name::QueueName;
-use crate::residence::Residence;
+use crate::residence::{Residence, RunningLease};
 use crate::runs::Ordered;
 use crate::slot::{QueueNo, Slot};
 use crate::task::{Outcome, Task};
@@ -122,7 +125,7 @@ impl Dispatch {
         let queue = self.queues.open(&task.queue);
         let added = queue.join(place);
         assert!(added, "a task is ready once, but {place:?} already was");
-        self.joined(ledger, self.number(&task.queue), late_ms);
+        joined(queue, &mut self.to_serve, ledger, late_ms);
     }
 
     /// A stub joins the line of its queue. `late_ms`: its instant has come, this long ago.
@@ -136,20 +139,10 @@ impl Dispatch {
         let queue = self.queues.numbered_mut(no);
         queue.join_stub(stub);
         queue.expired.join(stub.id);
-        self.joined(ledger, no, late_ms);
+        joined(queue, &mut self.to_serve, ledger, late_ms);
     }
 
-    fn joined(&mut self, ledger: &mut Ledger, no: QueueNo, late_ms: Option<u64>) {
-        let queue = self.queues.numbered_mut(no);
-        if let Some(late_ms) = late_ms {
-            ledger.counters_mut().count(&mut queue.figures, Event::Fired { late_ms });
-        }
-        if !queue.waiters.is_empty() {
-            self.to_serve.insert(queue.name.clone());
-        }
-    }
-
-    /// Of a ready task that is held whole only a stub stays, where the task stood.
+    /// Replaces a ready task that is held whole by its stub, in the same place of the line.
     pub(crate) fn shrink(&mut self, ledger: &mut Ledger, task: &Task, slot: Slot, since: Timestamp) {
         let (place, stub) = (ReadyPlace::of(task, slot), ReadyStub::of(task, since));
         let no = self.number(&task.queue);
@@ -166,7 +159,15 @@ impl Dispatch {
     pub(crate) fn leave(&mut self, task: &Task, slot: Slot) {
         let queue = self.queues.open(&task.queue);
         queue.leave(ReadyPlace::of(task, slot), task.group());
-        self.make_way(task);
+        make_way(queue, &mut self.to_serve, task);
+    }
+
+    /// A worker has a task no longer, and it makes way for others of its group.
+    pub(crate) fn end_lease(&mut self, task: &Task, lease: &RunningLease) {
+        self.leases.end(lease);
+        let queue = self.queues.open(&task.queue);
+        queue.lease_ends(task.group());
+        make_way(queue, &mut self.to_serve, task);
     }
 
     /// A task leaves its line for a worker, and makes way for no other.
@@ -175,11 +176,19 @@ impl Dispatch {
         queue.leave(ReadyPlace::of(task, slot), task.group());
         ledger.counters_mut().count(&mut queue.figures, Event::Delivered);
     }
+}
 
-    pub(super) fn make_way(&mut self, task: &Task) {
-        let queue = self.queues.open(&task.queue);
-        if queue.make_way(task.group()) {
-            self.to_serve.insert(task.queue.clone());
-        }
+fn joined(queue: &mut Queue, to_serve: &mut BTreeSet<QueueName>, ledger: &mut Ledger, late_ms: Option<u64>) {
+    if let Some(late_ms) = late_ms {
+        ledger.counters_mut().count(&mut queue.figures, Event::Fired { late_ms });
+    }
+    if !queue.waiters.is_empty() {
+        to_serve.insert(queue.name.clone());
+    }
+}
+
+fn make_way(queue: &mut Queue, to_serve: &mut BTreeSet<QueueName>, task: &Task) {
+    if queue.make_way(task.group()) {
+        to_serve.insert(task.queue.clone());
     }
 }

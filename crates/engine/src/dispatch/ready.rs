@@ -55,7 +55,7 @@ impl ReadyStub {
         }
     }
 
-    /// That of a task whose instant has come.
+    /// The stub of a task whose instant has come.
     pub(crate) fn of_due(stub: WaitingStub, since: Timestamp) -> Self {
         let WaitingStub { due_at, put_seq, id, priority, body_bytes, queue: _, dead: _ } = stub;
         Self { priority, body_bytes, due_at, put_seq, id, since }

@@ -172,8 +172,11 @@ impl Dispatch {
         }
     }
 
-    /// What a read of a queue's record is told, if its last change may have been written down or not.
-    pub(crate) fn doubt(&self, ledger: &Ledger) -> Option<Unavailable> {
+    /// Whether the records of queues are known to be durable, or never to be.
+    ///
+    /// # Errors
+    /// [`Unavailable::Indeterminate`].
+    pub(crate) fn doubt(&self, ledger: &Ledger) -> Result<(), Unavailable> {
         ledger.doubt_since(self.changed)
     }
 }

@@ -1,10 +1,12 @@
 //! The match: each command goes to its verb.
 
 use super::Engine;
-use crate::calls::{Answer, Command, IMPORT_TASKS_MAX, ImportTasks, Imported, Lease, Nack, Unavailable};
+use crate::calls::{
+    Answer, Command, IMPORT_TASKS_MAX, ImportTasks, Imported, Nack, QueueChange, TokenAnswer, Unavailable,
+};
 use crate::input::CallId;
 use crate::name::QueueName;
-use crate::reads::{Keyed, TokenCall, Verb};
+use crate::reads::{Keyed, Purpose, TokenCall, Verb};
 use crate::time::Now;
 use crate::token::Token;
 
@@ -26,7 +28,7 @@ impl Engine {
             Command::Redrive(redrive) => return self.redrive(now, call, redrive),
             Command::ById(by_id) => return self.by_id(now, call, by_id),
             Command::ByKey(by_key) => return self.keyed(now, call, Keyed::ByKey(by_key)),
-            Command::Lease(lease) => return self.lease(now, call, lease),
+            Command::Lease(lease) => return self.tasks().delivery(now).lease(call, lease),
             Command::Ack(ack) => return self.tokens_called(now, call, ack.queue, &ack.tokens, Verb::Ack),
             Command::Nack(nack) => return self.nack(now, call, nack),
             Command::Extend(extend) => {
@@ -46,7 +48,8 @@ impl Engine {
             },
             Command::Forecast(forecast) => return self.reads.forecast(&self.ledger, call, forecast),
             Command::ChangeQueue(change) => {
-                let schedules = self.recurrence.of_queue(&change.queue);
+                let is_deleted = change.change == QueueChange::Delete;
+                let schedules = if is_deleted { self.recurrence.of_queue(&change.queue) } else { 0 };
                 Answer::ChangeQueue(self.dispatch.change_queue(&mut self.ledger, now, change, schedules))
             }
             Command::PutSchedule(put) => {
@@ -72,10 +75,6 @@ impl Engine {
         self.ledger.answer(call, answer);
     }
 
-    fn lease(&mut self, now: Now, call: CallId, lease: Lease) {
-        self.tasks().delivery(now).lease(call, lease);
-    }
-
     fn nack(&mut self, now: Now, call: CallId, nack: Nack) {
         match self.tasks().nack(now, &nack) {
             Ok(verb) => self.tokens_called(now, call, nack.queue, &nack.tokens, verb),
@@ -88,14 +87,14 @@ impl Engine {
         let mut pending = TokenCall::new(queue, verb, tokens.len());
         for (index, token) in tokens.iter().enumerate() {
             let answer = match self.dispatch.verify(token) {
-                None => Some(crate::TokenAnswer::Expired),
+                None => Some(TokenAnswer::Expired),
                 Some((id, no)) => match self.residence.by_id(id) {
                     Some(slot) => {
                         let TokenCall { queue, verb, .. } = &pending;
                         Some(self.tasks().decide_token(now, slot, queue, no, verb))
                     }
                     None => {
-                        self.reads.want_id(call, index, id, no);
+                        self.reads.want(Purpose::Token { call, index, id, no });
                         None
                     }
                 },

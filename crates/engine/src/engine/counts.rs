@@ -16,23 +16,26 @@ impl Engine {
             let answer = match command {
                 // These are looked at because something is wrong: they say that it is, and are as right as may be.
                 Command::Stats(GetStats(list)) => Answer::Stats(Ok(Box::new(self.stats(now, &list)))),
-                command => match (self.refusal_of_counts(now), &command) {
-                    (Some(why), _) => command.unavailable(why),
-                    (None, Command::Queue(GetQueue(name))) => {
+                command => match (self.check_counts(now), &command) {
+                    (Err(why), _) => command.unavailable(why),
+                    (Ok(()), Command::Queue(GetQueue(name))) => {
                         let view = self.dispatch.queue_view(&self.residence, now, name);
                         Answer::Queue(Ok(Box::new(view)))
                     }
-                    (None, Command::Queues(list)) => Answer::Queues(Ok(self.dispatch.page(now, list))),
-                    (None, other) => unreachable!("{other:?} does not ask for counts"),
+                    (Ok(()), Command::Queues(list)) => Answer::Queues(Ok(self.dispatch.page(now, list))),
+                    (Ok(()), other) => unreachable!("{other:?} does not ask for counts"),
                 },
             };
             self.ledger.answer(call, answer);
         }
     }
 
-    fn refusal_of_counts(&self, now: Now) -> Option<Unavailable> {
-        let unseen = || self.ledger.refuses_changes().filter(|_| !self.residence.has_what_is_due(now));
-        self.dispatch.doubt(&self.ledger).or_else(|| unseen().map(|why| Unavailable::ReadOnly { why }))
+    fn check_counts(&self, now: Now) -> Result<(), Unavailable> {
+        self.dispatch.doubt(&self.ledger)?;
+        match self.ledger.refuses_changes().filter(|_| !self.residence.has_what_is_due(now)) {
+            Some(why) => Err(Unavailable::ReadOnly { why }),
+            None => Ok(()),
+        }
     }
 
     fn stats(&self, now: Now, list: &ListQueues) -> Stats {

@@ -3,7 +3,7 @@
 use super::Engine;
 use crate::calls::{Answer, ById, Put, Redrive};
 use crate::input::CallId;
-use crate::reads::Keyed;
+use crate::reads::{Keyed, Purpose};
 use crate::schedule::occurrence_key;
 use crate::task::Ended;
 use crate::time::Now;
@@ -74,7 +74,7 @@ impl Engine {
                 let command = self.tasks().redrive_known(call, redrive, slot);
                 self.keyed_if_any(now, call, command);
             }
-            None => self.reads.want_dead(call, redrive),
+            None => self.reads.want(Purpose::Dead { call, redrive }),
         }
     }
 
@@ -84,20 +84,22 @@ impl Engine {
                 let command = self.tasks().by_id_known(now, call, by_id, slot);
                 self.keyed_if_any(now, call, command);
             }
-            None => self.reads.want_by_id(call, by_id),
+            None => self.reads.want(Purpose::ById { call, by_id }),
         }
     }
 
-    /// Looks at every schedule with which something has happened in this step, and makes the tasks of their instants.
+    /// Looks at every schedule that was changed in this step, and makes the tasks of its instants.
     pub(super) fn make_occurrences(&mut self, now: Now) {
-        loop {
-            while let Some((schedule, at)) = self.recurrence.pop_to_make() {
-                let key = occurrence_key(&schedule.1, at);
-                self.keyed(now, NO_CALL, Keyed::Occurrence { schedule, key, at });
-            }
-            if !self.recurrence.go_on(&self.ledger) {
-                return;
-            }
+        while self.recurrence.go_on(&self.ledger) {
+            self.make_waiting(now);
+        }
+    }
+
+    /// Makes tasks of the instants that wait for it. Those that came by now come before the input of this step, as all that is due does.
+    pub(super) fn make_waiting(&mut self, now: Now) {
+        while let Some((schedule, at)) = self.recurrence.pop_to_make() {
+            let key = occurrence_key(&schedule.1, at);
+            self.keyed(now, NO_CALL, Keyed::Occurrence { schedule, key, at });
         }
     }
 }

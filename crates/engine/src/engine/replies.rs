@@ -84,8 +84,9 @@ impl Engine {
 
     fn scanned(&mut self, now: Now, page: Page, out: &mut Vec<Effect>) {
         if self.residence.scan_loads() {
-            if self.load_page(now, &page) {
-                self.residence.scan_on(&mut self.ledger, page.next, out);
+            let next = page.next;
+            if self.load_page(now, page) {
+                self.residence.scan_on(&mut self.ledger, next, out);
             }
         } else {
             self.residence.peeked(page.tasks.first().map(|task| Place::of(task)));
@@ -94,13 +95,13 @@ impl Engine {
     }
 
     /// Takes the tasks of a page into memory. Whether all of them stay there, so that the scan goes on.
-    fn load_page(&mut self, now: Now, page: &Page) -> bool {
+    fn load_page(&mut self, now: Now, page: Page) -> bool {
         let mut tasks = self.tasks();
-        page.tasks.iter().all(|task| {
-            let place = Place::of(task);
+        page.tasks.into_iter().all(|task| {
+            let place = Place::of(&task);
             let keeps = tasks.residence.scan_keeps(now, place);
             if keeps {
-                tasks.take_in(now, Arc::clone(task));
+                tasks.take_in(now, task);
                 tasks.residence.scan_reached(place);
             }
             keeps

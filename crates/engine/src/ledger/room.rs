@@ -4,7 +4,7 @@ use super::Ledger;
 use crate::calls::Unavailable;
 use crate::time::Now;
 
-/// With less room than that (bytes) in the store time changes no task and makes none: what has expired, and the instants of schedules, wait.
+/// With less room than this (bytes) in the store, time changes no task and makes none: what has expired, and the instants of schedules, wait.
 pub(crate) const ROOM_MIN: u64 = 1 << 20;
 
 /// With less room than this (bytes) a shortage goes on: so it does not begin and end with every commit.

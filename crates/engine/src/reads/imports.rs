@@ -1,6 +1,7 @@
 //! [`Importing`]: an import that waits for what the store knows of its keys and ids.
 
 use super::Reads;
+use super::lookups::Purpose;
 use crate::calls::ImportTasks;
 use crate::input::CallId;
 use crate::seam::{Found, Wanted};
@@ -37,7 +38,7 @@ impl Reads {
         let ids = import.tasks.iter().filter(|_| keeps_ids).map(|task| Wanted::Id(task.id));
         // All that one import wants is asked with one request.
         for wanted in keys.chain(ids) {
-            self.want_for_import(ImportLook { call, wanted });
+            self.want(Purpose::Import(ImportLook { call, wanted }));
         }
         self.imports.insert(call, Importing { import, keys: Vec::new(), ids: Vec::new(), keeps_ids });
     }

@@ -86,24 +86,9 @@ impl Reads {
         matches!(first, Some((_, Keyed::Put { put, .. })) if put.mode == PutMode::Create)
     }
 
-    pub(crate) fn want_id(&mut self, call: CallId, index: usize, id: u64, no: LeaseNo) {
-        self.lookups.wanted.push(Purpose::Token { call, index, id, no });
-    }
-
-    fn want_head(&mut self, fetch: Fetch) {
-        self.lookups.wanted.push(Purpose::Head(fetch));
-    }
-
-    pub(crate) fn want_dead(&mut self, call: CallId, redrive: Redrive) {
-        self.lookups.wanted.push(Purpose::Dead { call, redrive });
-    }
-
-    pub(crate) fn want_by_id(&mut self, call: CallId, by_id: ById) {
-        self.lookups.wanted.push(Purpose::ById { call, by_id });
-    }
-
-    pub(super) fn want_for_import(&mut self, look: ImportLook) {
-        self.lookups.wanted.push(Purpose::Import(look));
+    /// Something is looked up at the end of the turn.
+    pub(crate) fn want(&mut self, purpose: Purpose) {
+        self.lookups.wanted.push(purpose);
     }
 
     /// Sends out the look-ups that the turn has collected.
@@ -114,7 +99,7 @@ impl Reads {
         dispatch: &mut Dispatch,
         out: &mut Vec<Effect>,
     ) {
-        dispatch.prefetch(residence).into_iter().for_each(|fetch| self.want_head(fetch));
+        self.lookups.wanted.extend(dispatch.prefetch(residence).into_iter().map(Purpose::Head));
         self.fetch_overdue(ledger, residence);
         if self.lookups.wanted.is_empty() {
             return;

@@ -17,7 +17,7 @@ use crate::time::{Now, Timestamp};
 const CRON_STEP_MS: u64 = 1_000;
 
 impl Recurrence {
-    /// Tasks are made of the instants that have come by now.
+    /// Queues the instants that have come by now, for tasks to be made of them.
     pub(crate) fn fall_due(&mut self, ledger: &mut Ledger, now: Now) {
         if !ledger.takes_changes() || ledger.is_stopping() {
             return;
@@ -54,7 +54,7 @@ impl Recurrence {
                 continue;
             }
             match (record.waiting.first(), record.running) {
-                (Some(&at), None) => self.make(&id, at),
+                (Some(&at), None) => self.want_task(&id, at),
                 _ => self.schedules.wait(id),
             }
         }
@@ -143,7 +143,7 @@ impl Recurrence {
     fn occur(&mut self, ledger: &mut Ledger, now: Now, id: &ScheduleId, at: Timestamp) {
         let record = self.schedules.get(id).expect("its instant came");
         if record.running.is_none() || !record.schedule.takes_turns() {
-            return self.make(id, at);
+            return self.want_task(id, at);
         }
         let may_wait =
             record.waiting.len() < ScheduleRecord::WAITING_MAX && self.schedules.has_place_to_wait();
@@ -185,7 +185,7 @@ impl Recurrence {
         self.schedules.set_phase(id, Phase::Asking(ask.expect("a cron expression has to be asked about")));
     }
 
-    fn make(&mut self, id: &ScheduleId, at: Timestamp) {
+    fn want_task(&mut self, id: &ScheduleId, at: Timestamp) {
         self.schedules.set_phase(id, Phase::Making(at));
         self.to_make.push_back((id.clone(), at));
     }

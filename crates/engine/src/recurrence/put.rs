@@ -141,7 +141,7 @@ impl Recurrence {
         self.schedules.has_place_for(before.is_none(), had, needed)?;
         ledger.take_room(needed)?;
         self.set(ledger, &id, record);
-        let schedule = self.schedules.view(&id).expect("it was just laid down");
+        let schedule = self.schedules.view(&id).expect("it was just configured");
         Ok(StoredSchedule { created: before.is_none(), schedule })
     }
 
@@ -165,16 +165,14 @@ impl Recurrence {
     ) -> Result<(), ScheduleError> {
         let id = (delete.queue, delete.name);
         let before = self.schedules.get(&id);
-        match (check_version(delete.if_version, before), before) {
-            (Err(why), _) => Err(why),
-            (Ok(()), None) => Err(ScheduleError::NotFound),
-            (Ok(()), Some(_)) => {
-                self.schedules.remove(&id);
-                self.changed = ledger.next_seq();
-                ledger.note_rule((RuleName::Schedule(id.0, id.1), None));
-                Ok(())
-            }
+        check_version(delete.if_version, before)?;
+        if before.is_none() {
+            return Err(ScheduleError::NotFound);
         }
+        self.schedules.remove(&id);
+        self.changed = ledger.next_seq();
+        ledger.note_rule((RuleName::Schedule(id.0, id.1), None));
+        Ok(())
     }
 
     pub(crate) fn get_schedule(
@@ -182,11 +180,8 @@ impl Recurrence {
         ledger: &Ledger,
         get: GetSchedule,
     ) -> Result<ScheduleView, ScheduleError> {
-        let found = || self.schedules.view(&(get.queue, get.name)).ok_or(ScheduleError::NotFound);
-        match ledger.doubt_since(self.changed) {
-            Some(why) => Err(why.into()),
-            None => found(),
-        }
+        ledger.doubt_since(self.changed)?;
+        self.schedules.view(&(get.queue, get.name)).ok_or(ScheduleError::NotFound)
     }
 
     pub(crate) fn list_schedules(
@@ -194,10 +189,14 @@ impl Recurrence {
         ledger: &Ledger,
         list: &ListSchedules,
     ) -> Result<Vec<ScheduleView>, Unavailable> {
-        match ledger.doubt_since(self.changed) {
-            Some(why) => Err(why),
-            None => Ok(self.page_of_schedules(list)),
-        }
+        ledger.doubt_since(self.changed)?;
+        let ListSchedules { queue, after, max } = list;
+        let behind = |id: &&ScheduleId| after.as_ref().is_none_or(|after| id.1 > *after);
+        // Of all names of a queue none is before the shortest.
+        let first = after.clone().unwrap_or_else(ScheduleName::first);
+        let ids = self.schedules.by_name.range((queue.clone(), first)..).map(|(id, _)| id);
+        let of_queue = ids.take_while(|id| id.0 == *queue).filter(behind).take(*max);
+        Ok(of_queue.filter_map(|id| self.schedules.view(id)).collect())
     }
 
     pub(crate) fn list_all_schedules(
@@ -205,13 +204,7 @@ impl Recurrence {
         ledger: &Ledger,
         list: &ListAllSchedules,
     ) -> Result<Vec<ScheduleView>, Unavailable> {
-        match ledger.doubt_since(self.changed) {
-            Some(why) => Err(why),
-            None => Ok(self.page_of_all_schedules(list)),
-        }
-    }
-
-    fn page_of_all_schedules(&self, list: &ListAllSchedules) -> Vec<ScheduleView> {
+        ledger.doubt_since(self.changed)?;
         let ListAllSchedules { prefix, after, max } = list;
         // A prefix that no name can have finds nothing, wherever the search begins.
         let first = QueueName::new(prefix).ok().map(|queue| (queue, ScheduleName::first()));
@@ -222,17 +215,7 @@ impl Recurrence {
         };
         let ids = self.schedules.by_name.range((from, Bound::Unbounded)).map(|(id, _)| id);
         let of_prefix = ids.take_while(|id| id.0.as_str().starts_with(&**prefix));
-        of_prefix.take((*max).min(SCHEDULES_PAGE_MAX)).filter_map(|id| self.schedules.view(id)).collect()
-    }
-
-    fn page_of_schedules(&self, list: &ListSchedules) -> Vec<ScheduleView> {
-        let ListSchedules { queue, after, max } = list;
-        let behind = |id: &&ScheduleId| after.as_ref().is_none_or(|after| id.1 > *after);
-        // Of all names of a queue none is before the shortest.
-        let first = after.clone().unwrap_or_else(ScheduleName::first);
-        let ids = self.schedules.by_name.range((queue.clone(), first)..).map(|(id, _)| id);
-        let of_queue = ids.take_while(|id| id.0 == *queue).filter(behind).take(*max);
-        of_queue.filter_map(|id| self.schedules.view(id)).collect()
+        Ok(of_prefix.take((*max).min(SCHEDULES_PAGE_MAX)).filter_map(|id| self.schedules.view(id)).collect())
     }
 }
 

@@ -22,7 +22,7 @@ pub(crate) struct Entry {
     pub(crate) at: At,
     /// Its last change, while that is not known to be durable.
     pub(crate) dirty: Option<Seq>,
-    /// Its effect in the batch that fills: the batch's number and the index in it.
+    /// Where its last effect stands: the number of a batch, which may be closed, and the index in it.
     pub(crate) filled: Option<Filled>,
     /// Whether the store has this body, or a batch before that of `filled` brings it.
     pub(crate) body_sealed: bool,

@@ -15,7 +15,7 @@ pub(super) struct Pins {
 }
 
 impl Residence {
-    /// The store is asked for records that memory is held against.
+    /// A read begins. Its records may be older than what memory knows.
     pub(crate) fn begin_read(&mut self, request: RequestId) {
         self.pins.under_way.insert(request);
     }

@@ -80,7 +80,7 @@ impl Residence {
         }
     }
 
-    /// The same of an entry that the wheel had passed.
+    /// Cancels the timer of an entry that the wheel had passed.
     pub(crate) fn cancel_rewound(&mut self, slot: Slot) {
         let due_at = self.get(slot).task.due_at;
         self.timers.rewound.remove(&(due_at, slot));
@@ -91,6 +91,8 @@ impl Residence {
         let mut due = self.timers.pop_due(now);
         if planted::is("old-instant-fires") {
             // With this bug the wheel still has places that a reschedule left; those that were reused fire too.
+            due.sort_unstable();
+            due.dedup();
             due.retain(|&slot| self.has(slot) && matches!(self.get(slot).at, At::Waiting(_)));
         }
         for &slot in &due {

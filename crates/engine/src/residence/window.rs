@@ -35,7 +35,7 @@ struct Scan {
 enum Kind {
     /// Reads the tasks due until then.
     Load,
-    /// They are read; this asks when the next one after is due, so that nothing has to be asked before.
+    /// All tasks of the window are read. This request asks when the next task behind it is due, so that nothing has to be asked before.
     Peek,
 }
 
@@ -78,7 +78,7 @@ impl Residence {
     }
 
     /// Whether tasks are being loaded.
-    pub(crate) fn is_scanning(&self) -> bool {
+    pub(super) fn is_scanning(&self) -> bool {
         self.window.is_scanning()
     }
 
@@ -88,20 +88,20 @@ impl Residence {
     }
 
     /// When tasks have to be loaded next.
-    pub(crate) fn load_at(&self) -> Option<Timestamp> {
+    pub(super) fn load_at(&self) -> Option<Timestamp> {
         // With little to spare no more is loaded than has to be.
         let ahead_ms = if self.has_spare() { self.limits.horizon_ms / 2 } else { self.lead_ms() / 2 };
         self.window.load_at(ahead_ms)
     }
 
     /// Tasks due later than this leave memory.
-    pub(crate) fn keep_until(&self, now: Now) -> Timestamp {
+    pub(super) fn keep_until(&self, now: Now) -> Timestamp {
         let horizon = now.wall.saturating_plus_ms(self.limits.horizon_ms);
         self.window.scan.as_ref().map_or(horizon, |scan| scan.until.max(horizon))
     }
 
     /// Tasks due until then stay in memory, whatever the budget says.
-    pub(crate) fn must_until(&self, now: Now) -> Timestamp {
+    pub(super) fn must_until(&self, now: Now) -> Timestamp {
         let lead = now.wall.saturating_plus_ms(self.lead_ms());
         self.window.scan.as_ref().map_or(lead, |scan| scan.must.max(lead))
     }
@@ -212,8 +212,6 @@ impl Residence {
 
     /// The store failed to answer the scan under way.
     pub(crate) fn scan_failed(&mut self) {
-        let request = self.scan_under_way().request;
-        self.end_read(request);
         self.window.scan = None;
         self.window.broken = true;
     }

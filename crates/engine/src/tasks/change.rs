@@ -80,9 +80,9 @@ impl Tasks<'_> {
     pub(crate) fn view(&self, slot: Slot) -> TaskView {
         let entry = self.residence.get(slot);
         let view = TaskView::new(&entry.task, entry.state().unwrap_or(State::Scheduled));
-        let At::Leased(held) = &entry.at else { return view };
-        let Holder { since: leased_since, worker: leased_by } = self.dispatch.holder(held.no);
-        TaskView { leased_until: Some(held.until), leased_since, leased_by, ..view }
+        let At::Leased(lease) = &entry.at else { return view };
+        let Holder { since: leased_since, worker: leased_by } = self.dispatch.holder(lease.no);
+        TaskView { leased_until: Some(lease.until), leased_since, leased_by, ..view }
     }
 
     /// Ends a task, live or dead.

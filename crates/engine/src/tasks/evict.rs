@@ -103,7 +103,7 @@ impl Tasks<'_> {
         }
     }
 
-    /// Of a ready task only a stub stays, where the task stood.
+    /// Replaces a ready task by its stub, in the same place of the line.
     fn shrink(&mut self, slot: Slot, task: &Task, since: Timestamp) {
         self.residence.stub_joined();
         self.dispatch.shrink(self.ledger, task, slot, since);

@@ -31,7 +31,7 @@ pub(crate) enum Retrying {
     AtOnce,
     /// As its retry policy says.
     ByPolicy,
-    /// Then.
+    /// At this instant.
     At(Timestamp),
 }
 
@@ -142,7 +142,7 @@ impl Tasks<'_> {
             let Some((id, no)) = self.dispatch.verify(token) else { continue };
             let Some(slot) = self.residence.by_id(id) else { continue };
             let (since, paced) = match &self.residence.get(slot).at {
-                At::Leased(held) if held.no == no => (held.ready_since, held.paced),
+                At::Leased(lease) if lease.no == no => (lease.ready_since, lease.paced),
                 _ => continue,
             };
             self.unplace(slot);

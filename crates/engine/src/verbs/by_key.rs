@@ -54,10 +54,10 @@ impl Tasks<'_> {
     /// Takes a task from its worker. The attempt counts, and is not the last one, whatever the retry policy allows: its owner wants another
     /// worker to have it.
     fn release(&mut self, now: Now, slot: Slot) {
-        let At::Leased(held) = &self.residence.get(slot).at else {
+        let At::Leased(lease) = &self.residence.get(slot).at else {
             unreachable!("only a leased task has a worker")
         };
-        let no = held.no;
+        let no = lease.no;
         self.unplace(slot);
         let (fence, version) = (self.dispatch.fence(), self.ledger.applied().next());
         self.record(slot, |task| {

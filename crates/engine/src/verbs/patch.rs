@@ -62,7 +62,7 @@ impl Tasks<'_> {
 
         let was_ready_since = match &self.residence.get(slot).at {
             At::Ready { since } => Some(*since),
-            At::Leased(held) => Some(held.ready_since),
+            At::Leased(lease) => Some(lease.ready_since),
             _ => None,
         };
         self.unplace(slot);

@@ -20,8 +20,8 @@ impl Tasks<'_> {
         if let Some(key) = put.key.clone() {
             return (Keyed::Put { put, key, id: None }, false);
         }
-        // A client may use decimal numbers as keys of its own: take the next one that is free in memory. One
-        // that turns out to be taken in the store comes back here.
+        // A client may use decimal numbers as keys of its own: take the next one that is free in memory. If the store has a task on it, `put`
+        // returns the put, and it gets another.
         let (id, key) = loop {
             let id = self.ledger.take_id();
             let key = Key::from_id(id);

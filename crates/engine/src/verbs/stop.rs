@@ -26,10 +26,11 @@ impl Tasks<'_> {
 
     /// Writes a running lease down, to go on after the next start.
     pub(crate) fn write_lease_down(&mut self, slot: Slot) {
-        let At::Leased(held) = &self.residence.get(slot).at else {
+        let At::Leased(lease) = &self.residence.get(slot).at else {
             unreachable!("only a leased task has a lease")
         };
-        let lease = StoredLease { no: held.no, until: held.until, written_in: self.ledger.ownership().epoch };
+        let lease =
+            StoredLease { no: lease.no, until: lease.until, written_in: self.ledger.ownership().epoch };
         // The fence must let this very token pass.
         self.record(slot, |task| {
             task.lease = Some(lease);

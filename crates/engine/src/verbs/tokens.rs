@@ -54,7 +54,7 @@ impl Tasks<'_> {
             At::Ended(outcome) => return answer_of_ended(*outcome, no, verb, true),
             _ if *verb == Verb::Ack && entry.task.acked() == Some(no) => return TokenAnswer::Acked,
             _ if entry.task.revoked == Some(no) => return TokenAnswer::Revoked,
-            At::Leased(held) => held.no == no || crate::planted::is("ack-by-old-token"),
+            At::Leased(lease) => lease.no == no || crate::planted::is("ack-by-old-token"),
             // A crash gave the task back. The token of an earlier life still speaks for it, for nobody else got it since
             // and its owner left it as it was: either would have raised the fence.
             At::Far | At::Waiting(_) | At::Rewound if entry.is_dead() => false,
@@ -112,7 +112,7 @@ impl Tasks<'_> {
     /// Keeps a lease for longer; one of an earlier life is taken up again.
     fn extend(&mut self, now: Now, slot: Slot, no: LeaseNo, lease_ms: u64) {
         let (since, holder) = match &self.residence.get(slot).at {
-            At::Leased(held) => (held.ready_since, self.dispatch.holder(held.no)),
+            At::Leased(lease) => (lease.ready_since, self.dispatch.holder(lease.no)),
             At::Ready { since } => (*since, Holder::default()),
             _ => (now.wall, Holder::default()),
         };

@@ -434,3 +434,15 @@ fn between_two_instants_that_are_made_up_for_there_is_a_commit() {
     walk(&mut world, 200);
     assert_eq!(instants(&mut world).len(), 100);
 }
+
+#[test]
+fn an_instant_comes_before_the_call_that_comes_with_it() {
+    let mut world = world();
+    put(&mut world, every(1_000)).expect("taken");
+    world.pass_ms_unseen(1_000);
+    let put = Put::new(&queue("q"), occurrence_key(&name(), ms(1_000)));
+    let create = Put { mode: PutMode::Create, ..put };
+    assert!(matches!(world.put(create), Err(PutError::Live { .. })), "the instant has its task already");
+    let record = record(&mut world);
+    assert_eq!((record.made, record.skipped), (1, 0));
+}

@@ -119,6 +119,12 @@ impl World {
         self.input(Input::Wake);
     }
 
+    /// Both clocks go on, and the engine is not told before the next input.
+    pub(crate) fn pass_ms_unseen(&mut self, by_ms: u64) {
+        self.now.mono_ns += by_ms * 1_000_000;
+        self.now.wall = self.now.wall.plus_ms(by_ms).expect("in range");
+    }
+
     /// The wall clock alone steps.
     pub(crate) fn step_wall_ms(&mut self, by_ms: i64) {
         self.stepped_back |= by_ms < 0;
