@@ -2,13 +2,12 @@
 
 mod ask;
 mod call;
-mod config;
 mod counts;
 mod keyed;
 mod replies;
 
-pub use self::config::EngineConfig;
 use crate::acquired::{Acquired, AcquiredPage};
+use crate::config::EngineConfig;
 use crate::dispatch::Dispatch;
 use crate::input::{Effect, Input};
 use crate::jobs::Jobs;

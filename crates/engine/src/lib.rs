@@ -5,6 +5,7 @@
 mod acquired;
 mod bounds;
 mod calls;
+mod config;
 mod cursor;
 mod dispatch;
 mod engine;
@@ -12,6 +13,7 @@ mod figures;
 mod input;
 mod job;
 mod jobs;
+mod lease_end;
 mod ledger;
 mod name;
 mod ownership;
@@ -51,8 +53,9 @@ pub use calls::{
     RedriveError, SCHEDULES_PAGE_MAX, ScheduleError, ScheduleView, State, Stats, Stored, StoredSchedule,
     TRACE_BYTES_MAX, TaskFilter, TaskPage, TaskView, Terms, TokenAnswer, Unavailable, WhichQueues,
 };
+pub use config::EngineConfig;
 pub use cursor::{LeaseCursor, TaskCursor};
-pub use engine::{Engine, EngineConfig};
+pub use engine::Engine;
 pub use figures::{LATENESS_BOUNDS_MS, QUEUE_LATENESS_BOUNDS_MS, QueueFigures};
 pub use input::{CallId, Effect, Input, NextWake};
 pub use job::{ChangeJob, JOB_BYTES_MAX, JobError, JobValue};

@@ -10,12 +10,12 @@ mod token_calls;
 use std::collections::BTreeMap;
 
 use self::forecasts::Forecasts;
-pub(crate) use self::imports::{ImportLook, Importing};
+pub(crate) use self::imports::Importing;
 pub(crate) use self::keyed::Keyed;
 pub(crate) use self::lists::Listing;
 use self::lists::Lists;
 use self::lookups::Lookups;
-pub(crate) use self::lookups::Purpose;
+pub(crate) use self::lookups::{ImportLook, Purpose};
 pub(crate) use self::token_calls::{TokenCall, Verb};
 use crate::bounds::Bounds;
 use crate::calls::Command;

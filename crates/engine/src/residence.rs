@@ -23,7 +23,7 @@ use crate::acquired::Acquired;
 use crate::bounds::Bounds;
 use crate::ledger::Ledger;
 use crate::name::{Key, QueueName};
-use crate::runs::Runs;
+use crate::runs::{Ordered, Runs};
 use crate::seam::{Place, TaskEffect};
 use crate::slot::Slot;
 use crate::task::{Ended, Task};
@@ -278,8 +278,7 @@ impl Residence {
         while drops > 0
             && self.bytes() > max - max / 8
             && self.stubs() * STUB_BYTES > max - max / 4
-            && let Some(last) =
-                self.stubs.last().map(|stub| Place { due_at: stub.due_at, put_seq: stub.put_seq })
+            && let Some(last) = self.stubs.last().map(Ordered::key)
             && last.due_at > self.must_until(now)
         {
             drops -= 1;

@@ -7,14 +7,14 @@ mod lease_end;
 mod load;
 mod place;
 
+use crate::config::EngineConfig;
 use crate::dispatch::{Delivery, Dispatch};
-use crate::engine::EngineConfig;
 use crate::ledger::Ledger;
 use crate::recurrence::Recurrence;
 use crate::residence::Residence;
 use crate::time::Now;
 
-pub(crate) use self::lease_end::{LeaseEnd, Retrying, fail};
+pub(crate) use self::lease_end::fail;
 
 /// The organs that a change of a task may touch: the verbs of owners and workers work with these, and so does time.
 ///

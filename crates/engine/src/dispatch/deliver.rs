@@ -68,7 +68,7 @@ impl Delivery<'_> {
 
     /// Whether a lease over these queues that is given nothing can say that there is nothing for it: not while it is unknown what is due, nor
     /// while records of ready tasks are on their way.
-    pub(crate) fn shows_all(&self, names: &[QueueName]) -> bool {
+    fn shows_all(&self, names: &[QueueName]) -> bool {
         let none = |queue: &Queue| queue.line.is_empty() || queue.allowance(self.now) == 0;
         self.residence.knows_what_is_due(self.now)
             && names.iter().all(|name| self.dispatch.queues.get(name).is_none_or(none))

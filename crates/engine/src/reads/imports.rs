@@ -1,7 +1,7 @@
 //! [`Importing`]: an import that waits for what the store knows of its keys and ids.
 
 use super::Reads;
-use super::lookups::Purpose;
+use super::lookups::{ImportLook, Purpose};
 use crate::calls::ImportTasks;
 use crate::input::CallId;
 use crate::seam::{Found, Wanted};
@@ -15,13 +15,6 @@ pub(crate) struct Importing {
     /// What it knows of each id, if ids are kept.
     pub(crate) ids: Vec<Found>,
     pub(crate) keeps_ids: bool,
-}
-
-/// One thing that an import wants to know.
-#[derive(Clone, Debug)]
-pub(crate) struct ImportLook {
-    pub(crate) call: CallId,
-    pub(crate) wanted: Wanted,
 }
 
 impl Importing {

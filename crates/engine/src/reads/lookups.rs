@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::Reads;
-use super::imports::ImportLook;
 use super::keyed::Keyed;
 use crate::calls::{ById, PutMode, Redrive};
 use crate::dispatch::{Dispatch, Fetch};
@@ -39,6 +38,13 @@ pub(crate) enum Purpose {
     Overdue(u64, Option<QueueName>),
     /// A key or an id of an import.
     Import(ImportLook),
+}
+
+/// One thing that an import wants to know.
+#[derive(Clone, Debug)]
+pub(crate) struct ImportLook {
+    pub(crate) call: CallId,
+    pub(crate) wanted: Wanted,
 }
 
 /// The look-ups under way and what waits for them.

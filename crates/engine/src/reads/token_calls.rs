@@ -3,8 +3,8 @@
 use super::Reads;
 use crate::calls::{Answer, NackError, TokenAnswer, Unavailable};
 use crate::input::CallId;
+use crate::lease_end::LeaseEnd;
 use crate::name::QueueName;
-use crate::tasks::LeaseEnd;
 
 /// What a worker wants done with its leases.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -29,7 +29,8 @@ impl Tasks<'_> {
     /// The entries that no read under way can contradict any more leave memory, if nothing else needs them.
     pub(crate) fn evict_unpinned(&mut self, now: Now) {
         while let Some(slot) = self.residence.pop_unpinned() {
-            self.evict_now(slot, now);
+            let rest = self.rest_for(slot, now);
+            self.rest(slot, rest);
         }
     }
 
@@ -43,12 +44,6 @@ impl Tasks<'_> {
         if rest != Rest::Whole && self.residence.has_reads() {
             return self.residence.pin(slot);
         }
-        self.rest(slot, rest);
-    }
-
-    /// Evicts an entry that no read under way can contradict any more.
-    pub(crate) fn evict_now(&mut self, slot: Slot, now: Now) {
-        let rest = self.rest_for(slot, now);
         self.rest(slot, rest);
     }
 

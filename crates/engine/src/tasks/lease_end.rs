@@ -1,4 +1,4 @@
-//! [`LeaseEnd`]: a lease ends without an ack, and the task is tried again or given up.
+//! A lease ends without an ack, and the task is tried again or given up.
 
 use core::hash::Hasher;
 use std::sync::Arc;
@@ -6,40 +6,12 @@ use std::sync::Arc;
 use siphasher::sip::SipHasher13;
 
 use super::Tasks;
+use crate::lease_end::{LeaseEnd, Retrying};
 use crate::residence::At;
 use crate::slot::Slot;
 use crate::task::{Death, Failed, Failure, Task};
 use crate::time::{Now, Timestamp};
 use crate::token::Token;
-
-/// How a lease ended that was not acked.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct LeaseEnd {
-    pub(crate) how: Failed,
-    /// When the task is due again, unless it is given up.
-    pub(crate) again: Retrying,
-    /// Another priority for it.
-    pub(crate) priority: Option<u32>,
-    /// What its worker said.
-    pub(crate) reason: Option<Arc<str>>,
-}
-
-/// When a task is due again.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Retrying {
-    /// At once, in its old place.
-    AtOnce,
-    /// As its retry policy says.
-    ByPolicy,
-    /// At this instant.
-    At(Timestamp),
-}
-
-impl LeaseEnd {
-    /// It ran out.
-    pub(crate) const EXPIRED: Self =
-        Self { how: Failed::LeaseEnded, again: Retrying::AtOnce, priority: None, reason: None };
-}
 
 impl Tasks<'_> {
     /// A lease ended without an ack: the attempt counts. The task is ready in its old place, due again later, or dead.

@@ -121,7 +121,7 @@ impl Tasks<'_> {
     }
 
     /// Puts a task of the store, whose entry stands nowhere, where its `due_at` says. One that was ready in a life before has fired then.
-    pub(crate) fn place_stored(&mut self, slot: Slot, now: Now) {
+    fn place_stored(&mut self, slot: Slot, now: Now) {
         let task = self.residence.task(slot);
         if task.dead().is_none() && task.due_at <= now.wall && self.late_ms(task, now).is_none() {
             return self.make_ready(slot, now.wall);
@@ -130,7 +130,7 @@ impl Tasks<'_> {
     }
 
     /// How late a task of the store is ready, which is due; `None`: it was ready before this life began, and was counted then.
-    pub(crate) fn late_ms(&self, task: &Task, now: Now) -> Option<u64> {
+    fn late_ms(&self, task: &Task, now: Now) -> Option<u64> {
         let fires_now = task.due_at.max(task.put_at) > self.residence.ready_before();
         fires_now.then(|| lateness_ms(task, now))
     }

@@ -1,7 +1,7 @@
 //! Where a task stands, and how time moves it: this is the one place that says so.
 
 use super::Tasks;
-use super::lease_end::LeaseEnd;
+use crate::lease_end::LeaseEnd;
 use crate::residence::At;
 use crate::slot::Slot;
 use crate::task::Task;

@@ -6,13 +6,14 @@ use crate::calls::{Nack, NackError, NackHow, TokenAnswer, Unavailable};
 use crate::dispatch::{BegunLease, Holder};
 use crate::figures::Event;
 use crate::input::CallId;
+use crate::lease_end::{LeaseEnd, Retrying};
 use crate::name::QueueName;
 use crate::reads::{TokenCall, Verb};
 use crate::residence::At;
 use crate::seam::Found;
 use crate::slot::Slot;
 use crate::task::{Failed, LeaseNo, Outcome};
-use crate::tasks::{LeaseEnd, Retrying, Tasks};
+use crate::tasks::Tasks;
 use crate::time::{Now, Timestamp};
 
 impl Tasks<'_> {
