@@ -174,9 +174,12 @@ impl Ledger {
         self.failed.is_none() && self.failing.is_none()
     }
 
-    /// What a call that would change something is told, if nothing is changed any more.
-    pub(crate) fn refusal_of_changes(&self) -> Option<Unavailable> {
-        self.refuses_changes().map(|why| Unavailable::ReadOnly { why })
+    /// Whether changes are still taken.
+    ///
+    /// # Errors
+    /// [`Unavailable::ReadOnly`]: the store has failed, or is about to.
+    pub(crate) fn check_changes(&self) -> Result<(), Unavailable> {
+        self.refuses_changes().map_or(Ok(()), |why| Err(Unavailable::ReadOnly { why }))
     }
 
     /// Why the store takes no commit any more.

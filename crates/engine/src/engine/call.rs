@@ -44,7 +44,7 @@ impl Engine {
             Command::ImportSchedule(import) => match import.running.clone() {
                 // The task that has to end before the schedule makes another is looked for first.
                 Some(key) => return self.keyed(now, call, Keyed::ImportSchedule { import, key }),
-                None => return self.tasks().import_schedule_known(now, call, &import),
+                None => Answer::ImportSchedule(self.tasks().import_schedule(now, &import)),
             },
             Command::Forecast(forecast) => return self.reads.forecast(&self.ledger, call, forecast),
             Command::ChangeQueue(change) => {

@@ -31,34 +31,36 @@ impl Engine {
 
     /// Runs a command whose key is in memory, or of which `gone` says what the store knows.
     pub(super) fn run(&mut self, now: Now, call: CallId, command: Keyed, gone: Option<&Ended>) {
-        let refusal = self.ledger.refusal_of_changes();
         let mut tasks = self.tasks();
-        match (command, refusal) {
-            (Keyed::Put { put, key, id }, None) => {
+        let answer = match command {
+            Keyed::Put { put, key, id } => {
                 if let Some(put) = tasks.put(now, call, put, key, id, gone) {
                     self.put(now, call, put);
                 }
+                return;
             }
-            (Keyed::Put { .. }, Some(why)) => self.ledger.answer(call, Answer::Put(Err(why.into()))),
-            (Keyed::Get(get), _) => tasks.get(now, call, &get, gone),
-            (Keyed::Patch(patch), None) => tasks.patch(now, call, patch, gone),
-            (Keyed::Patch(_), Some(why)) => self.ledger.answer(call, Answer::Patch(Err(why.into()))),
-            (Keyed::Cancel(cancel), None) => tasks.cancel(now, call, &cancel, gone),
-            (Keyed::Cancel(_), Some(why)) => self.ledger.answer(call, Answer::Cancel(Err(why.into()))),
-            (Keyed::ByKey(by_key), _) => tasks.by_key(now, call, &by_key, gone),
-            (Keyed::Redrive { redrive, .. }, _) => {
+            Keyed::Get(get) => Answer::Get(tasks.get(now, &get, gone)),
+            Keyed::Patch(patch) => Answer::Patch(tasks.patch(now, patch, gone)),
+            Keyed::Cancel(cancel) => Answer::Cancel(tasks.cancel(now, &cancel, gone)),
+            Keyed::ByKey(by_key) => Answer::ByKey(tasks.by_key(now, &by_key, gone)),
+            Keyed::Redrive { redrive, .. } => {
                 if let Some(redrive) = tasks.redrive_keyed(now, call, redrive) {
                     self.redrive(now, call, redrive);
                 }
+                return;
             }
-            (Keyed::ById { by_id, .. }, _) => {
+            Keyed::ById { by_id, .. } => {
                 if let Some(by_id) = tasks.by_id_keyed(now, call, by_id) {
                     self.by_id(now, call, by_id);
                 }
+                return;
             }
-            (Keyed::ImportSchedule { import, .. }, _) => tasks.import_schedule_known(now, call, &import),
-            (Keyed::Occurrence { schedule, at, .. }, _) => tasks.occurrence(now, &schedule, at),
-        }
+            Keyed::ImportSchedule { import, .. } => {
+                Answer::ImportSchedule(tasks.import_schedule(now, &import))
+            }
+            Keyed::Occurrence { schedule, at, .. } => return tasks.occurrence(now, &schedule, at),
+        };
+        self.ledger.answer(call, answer);
     }
 
     pub(super) fn put(&mut self, now: Now, call: CallId, put: Put) {

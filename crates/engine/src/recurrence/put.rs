@@ -57,10 +57,10 @@ impl Recurrence {
         begins: Begins,
         found: InstantFound,
     ) {
-        let answer = match (ledger.refusal_of_changes(), found) {
-            (Some(why), _) => Err(why.into()),
-            (None, Err(why)) => Err(ScheduleError::Cadence { why }),
-            (None, Ok(next)) => match self.check_schedule(now, &put) {
+        let answer = match (ledger.check_changes(), found) {
+            (Err(why), _) => Err(why.into()),
+            (Ok(()), Err(why)) => Err(ScheduleError::Cadence { why }),
+            (Ok(()), Ok(next)) => match self.check_schedule(now, &put) {
                 Err(why) => Err(why),
                 // Another put has come between, and what this one goes on from is not what was asked about.
                 Ok(again)

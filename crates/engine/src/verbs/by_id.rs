@@ -67,11 +67,11 @@ impl Tasks<'_> {
 
     fn act(&mut self, now: Now, call: CallId, by_id: &ById, slot: Slot) {
         let entry = self.residence.get(slot);
-        let answer = match (self.ledger.refusal_of_changes(), entry.state()) {
+        let answer = match (self.ledger.check_changes(), entry.state()) {
             _ if !by_id.means(&entry.task) => Err(ByIdError::NotFound),
-            (Some(why), _) if by_id.act != Act::Get => Err(why.into()),
+            (Err(why), _) if by_id.act != Act::Get => Err(why.into()),
             // What memory knows may have been written down or not.
-            (Some(Unavailable::ReadOnly { why }), _) if entry.dirty.is_some() => {
+            (Err(Unavailable::ReadOnly { why }), _) if entry.dirty.is_some() => {
                 Err(ByIdError::Unavailable(Unavailable::Indeterminate { why }))
             }
             (_, None) => Err(ByIdError::NotFound),

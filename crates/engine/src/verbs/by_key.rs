@@ -1,7 +1,6 @@
 //! Calls on a live task that is known by its key: it runs now, or is taken from its worker.
 
-use crate::calls::{Answer, ByKey, ByKeyError, KeyAct, State, TaskView};
-use crate::input::CallId;
+use crate::calls::{ByKey, ByKeyError, KeyAct, State, TaskView};
 use crate::residence::At;
 use crate::slot::Slot;
 use crate::task::{Ended, Failed, Redriven};
@@ -10,20 +9,13 @@ use crate::time::Now;
 
 impl Tasks<'_> {
     /// Acts on a task whose key is in memory, or of which `gone` says what the store knows.
-    pub(crate) fn by_key(&mut self, now: Now, call: CallId, by_key: &ByKey, gone: Option<&Ended>) {
-        let answer = match self.ledger.refusal_of_changes() {
-            Some(why) => Err(why.into()),
-            None => self.decide_by_key(now, by_key, gone),
-        };
-        self.ledger.answer(call, Answer::ByKey(answer));
-    }
-
-    fn decide_by_key(
+    pub(crate) fn by_key(
         &mut self,
         now: Now,
         by_key: &ByKey,
         gone: Option<&Ended>,
     ) -> Result<TaskView, ByKeyError> {
+        self.ledger.check_changes()?;
         let ByKey { queue, key, act, if_version } = by_key;
         let Some(slot) = self.residence.live(queue, key) else {
             if self.residence.dead(queue, key).is_some() {

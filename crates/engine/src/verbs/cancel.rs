@@ -1,24 +1,20 @@
 //! Cancel: a task that has not ended ends.
 
 use super::admit::IsLeased;
-use crate::calls::{Answer, Cancel, CancelError, Cancelled};
-use crate::input::CallId;
+use crate::calls::{Cancel, CancelError, Cancelled};
 use crate::task::{Ended, Outcome};
 use crate::tasks::Tasks;
 use crate::time::Now;
 
 impl Tasks<'_> {
-    pub(crate) fn cancel(&mut self, now: Now, call: CallId, cancel: &Cancel, gone: Option<&Ended>) {
-        let answer = self.decide_cancel(now, cancel, gone);
-        self.ledger.answer(call, Answer::Cancel(answer));
-    }
-
-    fn decide_cancel(
+    /// Ends a task whose key is in memory, or of which `gone` says what the store knows.
+    pub(crate) fn cancel(
         &mut self,
         now: Now,
         cancel: &Cancel,
         gone: Option<&Ended>,
     ) -> Result<Cancelled, CancelError> {
+        self.ledger.check_changes()?;
         let Some(slot) = self.residence.kept(&cancel.queue, &cancel.key) else {
             let done = self.is_done(now, &cancel.queue, &cancel.key, gone);
             return Err(if done { CancelError::Done } else { CancelError::NotFound });

@@ -2,18 +2,18 @@
 
 use std::sync::Arc;
 
-use crate::calls::{Answer, Get, GetError, TaskView, Unavailable};
-use crate::input::CallId;
+use crate::calls::{Get, GetError, TaskView, Unavailable};
 use crate::task::Ended;
 use crate::tasks::Tasks;
 use crate::time::Now;
 
 impl Tasks<'_> {
-    pub(crate) fn get(&mut self, now: Now, call: CallId, get: &Get, gone: Option<&Ended>) {
+    /// A task whose key is in memory, or of which `gone` says what the store knows.
+    pub(crate) fn get(&self, now: Now, get: &Get, gone: Option<&Ended>) -> Result<TaskView, GetError> {
         let known = self.residence.by_key(&get.queue, &get.key);
         let unsure = known.is_some_and(|slot| self.residence.get(slot).dirty.is_some());
         let found = self.residence.kept(&get.queue, &get.key);
-        let answer = match (self.ledger.failure(), found) {
+        match (self.ledger.failure(), found) {
             // What memory knows may have been written down or not.
             (Some(why), _) if unsure => {
                 Err(GetError::Unavailable(Unavailable::Indeterminate { why: Arc::clone(why) }))
@@ -24,7 +24,6 @@ impl Tasks<'_> {
             }
             (_, None) if self.is_done(now, &get.queue, &get.key, gone) => Err(GetError::Done),
             (_, None) => Err(GetError::NotFound),
-        };
-        self.ledger.answer(call, Answer::Get(answer));
+        }
     }
 }

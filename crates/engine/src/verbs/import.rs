@@ -92,9 +92,7 @@ impl Tasks<'_> {
         how: &Bringing,
         ended: Option<&Ended>,
     ) -> Result<ImportOutcome, ImportError> {
-        if let Some(why) = self.ledger.refusal_of_changes() {
-            return Err(why.into());
-        }
+        self.ledger.check_changes()?;
         self.check_import(now, &task)?;
         match (task.extra.dead, self.residence.kept(&task.queue, &task.key)) {
             (Some(dead), _) if dead.keyless => self.bring_keyless(now, task, how),

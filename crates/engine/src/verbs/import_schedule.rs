@@ -2,24 +2,20 @@
 
 use std::sync::Arc;
 
-use crate::calls::{Answer, Existing, ImportOutcome, ImportSchedule, Present, ScheduleError};
-use crate::input::CallId;
+use crate::calls::{Existing, ImportOutcome, ImportSchedule, Present, ScheduleError};
 use crate::ledger::schedule_bytes;
 use crate::schedule::{Cadence, ScheduleRecord};
 use crate::tasks::Tasks;
 use crate::time::{Now, Timestamp};
 
 impl Tasks<'_> {
-    /// Brings a schedule whose running task is in memory, or known not to be live.
-    pub(crate) fn import_schedule_known(&mut self, now: Now, call: CallId, import: &ImportSchedule) {
-        let answer = match self.ledger.refusal_of_changes() {
-            Some(why) => Err(why.into()),
-            None => self.bring_schedule(now, import),
-        };
-        self.ledger.answer(call, Answer::ImportSchedule(answer));
-    }
-
-    fn bring_schedule(&mut self, now: Now, import: &ImportSchedule) -> Result<ImportOutcome, ScheduleError> {
+    /// Brings in a schedule whose running task is in memory, or known not to be live.
+    pub(crate) fn import_schedule(
+        &mut self,
+        now: Now,
+        import: &ImportSchedule,
+    ) -> Result<ImportOutcome, ScheduleError> {
+        self.ledger.check_changes()?;
         if let Some(what) = import.schedule.mistake() {
             return Err(ScheduleError::Invalid { what });
         }

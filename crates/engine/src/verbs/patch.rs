@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use super::admit::{Refusal, admit_expiry, admit_version};
-use crate::calls::{Answer, Patch, PatchError, Payload, TaskView};
-use crate::input::CallId;
+use crate::calls::{Patch, PatchError, Payload, TaskView};
 use crate::ledger::task_bytes;
 use crate::name::Tag;
 use crate::residence::At;
@@ -13,12 +12,14 @@ use crate::tasks::{Tasks, fail};
 use crate::time::Now;
 
 impl Tasks<'_> {
-    pub(crate) fn patch(&mut self, now: Now, call: CallId, patch: Patch, gone: Option<&Ended>) {
-        let answer = self.decide_patch(now, patch, gone);
-        self.ledger.answer(call, Answer::Patch(answer));
-    }
-
-    fn decide_patch(&mut self, now: Now, patch: Patch, gone: Option<&Ended>) -> Result<TaskView, PatchError> {
+    /// Changes a task whose key is in memory, or of which `gone` says what the store knows.
+    pub(crate) fn patch(
+        &mut self,
+        now: Now,
+        patch: Patch,
+        gone: Option<&Ended>,
+    ) -> Result<TaskView, PatchError> {
+        self.ledger.check_changes()?;
         let Some(slot) = self.residence.live(&patch.queue, &patch.key) else {
             if self.residence.dead(&patch.queue, &patch.key).is_some() {
                 return Err(PatchError::Dead);

@@ -43,6 +43,10 @@ impl Tasks<'_> {
         id: Option<u64>,
         gone: Option<&Ended>,
     ) -> Option<Put> {
+        if let Err(why) = self.ledger.check_changes() {
+            self.ledger.answer(call, Answer::Put(Err(why.into())));
+            return None;
+        }
         let (live, dead) = match self.residence.kept(&put.queue, &key) {
             Some(slot) if self.residence.get(slot).is_dead() => (None, Some(slot)),
             live => (live, None),

@@ -41,7 +41,8 @@ impl Tasks<'_> {
         let entry = self.residence.get(slot);
         if !entry.is_dead() || entry.task.queue != redrive.queue {
             // It may be dead still: what memory knows was perhaps not written down, and never will be.
-            let why = self.ledger.refusal_of_changes().map_or(RedriveError::NotFound, RedriveError::from);
+            let why =
+                self.ledger.check_changes().map_or_else(RedriveError::from, |()| RedriveError::NotFound);
             self.ledger.answer(call, Answer::Redrive(Err(why)));
             return None;
         }
@@ -55,10 +56,7 @@ impl Tasks<'_> {
             // It left memory while its key was looked up.
             return Some(redrive);
         };
-        let answer = match self.ledger.refusal_of_changes() {
-            Some(why) => Err(why.into()),
-            None => self.decide_redrive(now, slot, Redriven::ByOwner),
-        };
+        let answer = self.decide_redrive(now, slot, Redriven::ByOwner);
         self.ledger.answer(call, Answer::Redrive(answer));
         self.evict(slot, now);
         None
@@ -71,6 +69,7 @@ impl Tasks<'_> {
         slot: Slot,
         by: Redriven,
     ) -> Result<TaskView, RedriveError> {
+        self.ledger.check_changes()?;
         let task = Arc::clone(self.residence.task(slot));
         if !self.residence.get(slot).is_dead() {
             return Err(RedriveError::NotFound);
