@@ -14,24 +14,22 @@ mod ready;
 mod records;
 mod wake_ups;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 pub(crate) use self::deliver::{Delivery, Taking};
 use self::leases::Leases;
 pub(crate) use self::leases::{BegunLease, Holder};
 pub(crate) use self::prefetch::Fetch;
-use self::queues::Queues;
+pub(crate) use self::queues::Queues;
 pub(crate) use self::ready::ReadyStub;
 use self::wake_ups::{PauseEnds, RateWakeUps};
 use crate::acquired::Acquired;
 use crate::bounds::Bounds;
-use crate::calls::ListQueues;
-use crate::figures::{Event, QueueFigures};
+use crate::figures::Event;
 use crate::input::CallId;
 use crate::ledger::Ledger;
 use crate::name::QueueName;
-use crate::queue_view::{QueuePage, QueueTotals};
 use crate::residence::{At, Residence, RunningLease};
 use crate::slot::{QueueNo, Slot};
 use crate::task::LeaseNo;
@@ -117,29 +115,9 @@ impl Dispatch {
         self.queues.end_use(name);
     }
 
-    /// One page of the queues, in the order of their names.
-    pub(crate) fn page(&self, now: Now, list: &ListQueues) -> QueuePage {
-        self.queues.page(now, list)
-    }
-
-    /// What happened in the queues of each namespace that have ended.
-    pub(crate) fn gone(&self) -> &BTreeMap<String, QueueTotals> {
-        self.queues.gone()
-    }
-
-    /// What happened in queues that are not there any more.
-    pub(crate) fn forgotten(&self) -> &QueueFigures {
-        self.queues.forgotten()
-    }
-
-    /// How many queues have appeared.
-    pub(crate) fn queues_appeared(&self) -> u64 {
-        self.queues.appeared()
-    }
-
-    /// How many calls wait for tasks.
-    pub(crate) fn waiting(&self) -> usize {
-        self.queues.waiting()
+    /// All queues, to list them and to say what happened in them.
+    pub(crate) fn queues(&self) -> &Queues {
+        &self.queues
     }
 
     /// The call that has waited longest does so no longer. Which queues it named.

@@ -131,10 +131,10 @@ impl Engine {
             Input::Stop => self.tasks().stop(now),
         }
         self.make_occurrences(now);
-        self.recurrence.ask(out);
+        self.recurrence.hand_over_asks(out);
         self.tasks().delivery(now).serve();
         debug_assert!(
-            !self.ledger.has_failed() || self.dispatch.waiting() == 0,
+            !self.ledger.has_failed() || self.dispatch.queues().waiting() == 0,
             "no call waits once the store has failed"
         );
         self.count(now);

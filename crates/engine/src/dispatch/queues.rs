@@ -37,7 +37,7 @@ const FORGOTTEN_MAX: usize = 64;
 /// All queues that have a live or a dead task, a waiting call, a user, or a record of their owner, and those that had a task or a record within
 /// the last hour. A queue appears on first use.
 #[derive(Debug, Default)]
-pub(super) struct Queues {
+pub(crate) struct Queues {
     by_name: BTreeMap<QueueName, QueueNo>,
     /// By namespace, of those that have queues.
     gone: BTreeMap<String, QueueTotals>,
@@ -193,17 +193,17 @@ impl Queues {
     }
 
     /// What happened in the queues of each namespace that have ended.
-    pub(super) fn gone(&self) -> &BTreeMap<String, QueueTotals> {
+    pub(crate) fn gone(&self) -> &BTreeMap<String, QueueTotals> {
         &self.gone
     }
 
     /// What happened in queues that are not there any more.
-    pub(super) fn forgotten(&self) -> &QueueFigures {
+    pub(crate) fn forgotten(&self) -> &QueueFigures {
         &self.forgotten
     }
 
     /// How many queues have appeared.
-    pub(super) fn appeared(&self) -> u64 {
+    pub(crate) fn appeared(&self) -> u64 {
         self.appeared
     }
 
@@ -213,7 +213,7 @@ impl Queues {
     }
 
     /// One page of the queues, in the order of their names. It looks at as many as `list` says, those that it leaves out among them.
-    pub(super) fn page(&self, now: Now, list: &ListQueues) -> QueuePage {
+    pub(crate) fn page(&self, now: Now, list: &ListQueues) -> QueuePage {
         let ListQueues { which, prefix, after, max } = list;
         // A prefix that is no name stands before all names that begin with it, as it would if it were one.
         let from: Bound<&str> = match after {
@@ -306,7 +306,7 @@ impl Queues {
         self.waiting.first_key_value().map(|(&call, _)| call)
     }
 
-    pub(super) fn waiting(&self) -> usize {
+    pub(crate) fn waiting(&self) -> usize {
         self.waiting.len()
     }
 }

@@ -22,7 +22,9 @@ impl Engine {
                         let view = self.dispatch.queue_view(&self.residence, now, name);
                         Answer::Queue(Ok(Box::new(view)))
                     }
-                    (Ok(()), Command::Queues(list)) => Answer::Queues(Ok(self.dispatch.page(now, list))),
+                    (Ok(()), Command::Queues(list)) => {
+                        Answer::Queues(Ok(self.dispatch.queues().page(now, list)))
+                    }
                     (Ok(()), other) => unreachable!("{other:?} does not ask for counts"),
                 },
             };
@@ -39,16 +41,17 @@ impl Engine {
     }
 
     fn stats(&self, now: Now, list: &ListQueues) -> Stats {
-        let page = self.dispatch.page(now, list);
+        let queues = self.dispatch.queues();
+        let page = queues.page(now, list);
         // There may be as many namespaces as queues, so they come once and not with each page.
-        let gone = if page.next.is_none() { self.dispatch.gone().clone() } else { BTreeMap::new() };
+        let gone = if page.next.is_none() { queues.gone().clone() } else { BTreeMap::new() };
         Stats {
             page,
             gone,
-            forgotten: *self.dispatch.forgotten(),
-            queues_appeared: self.dispatch.queues_appeared(),
+            forgotten: *queues.forgotten(),
+            queues_appeared: queues.appeared(),
             room: self.ledger.room_left(),
-            waiting: self.dispatch.waiting(),
+            waiting: queues.waiting(),
             read_only: self.ledger.has_failed(),
             schedules: self.recurrence.len(),
             instants_waiting: self.recurrence.waiting(),

@@ -23,15 +23,15 @@ impl Recurrence {
             return;
         }
         if ledger.room_left() < ROOM_MIN {
-            if self.schedules.asks_for_room(now) {
+            if self.asks_for_room(now) {
                 ledger.ask_for_room();
             }
             return;
         }
-        self.schedules.end_stall();
+        self.end_stall();
         // No more at once: the rest comes with the next step, and others are served between.
         for _ in 0..self.instants_max {
-            let Some((at, id)) = self.schedules.pop_due(now, ledger.durable()) else { return };
+            let Some((at, id)) = self.pop_due(now, ledger.durable()) else { return };
             self.instant_came(ledger, now, &id, at);
         }
     }
@@ -39,7 +39,7 @@ impl Recurrence {
     /// When a schedule wants to be woken next. While there is no room for a task it does not.
     pub(crate) fn next_wake(&self, ledger: &Ledger) -> Option<Timestamp> {
         let acts = ledger.takes_changes() && !ledger.is_stopping() && ledger.room_left() >= ROOM_MIN;
-        self.schedules.next_due().filter(|_| acts)
+        self.next_due().filter(|_| acts)
     }
 
     /// Looks at every schedule with which something has happened. Whether there are tasks to make.
@@ -47,22 +47,22 @@ impl Recurrence {
         if !ledger.takes_changes() || ledger.is_stopping() {
             return false;
         }
-        while let Some(id) = self.schedules.pop_changed() {
-            let Some(record) = self.schedules.get(&id).cloned() else { continue };
-            if self.schedules.phase(&id) != Some(Phase::Waiting) {
+        while let Some(id) = self.pop_changed() {
+            let Some(record) = self.get(&id).cloned() else { continue };
+            if self.phase(&id) != Some(Phase::Waiting) {
                 // It comes back when it is asked or made.
                 continue;
             }
             match (record.waiting.first(), record.running) {
                 (Some(&at), None) => self.want_task(&id, at),
-                _ => self.schedules.wait(id),
+                _ => self.wait(id),
             }
         }
         !self.to_make.is_empty()
     }
 
     fn instant_came(&mut self, ledger: &mut Ledger, now: Now, id: &ScheduleId, at: Timestamp) {
-        let record = Arc::clone(self.schedules.get(id).expect("what is due is there"));
+        let record = Arc::clone(self.get(id).expect("what is due is there"));
         let schedule = &record.schedule;
         let is_missed = now.wall.ms_since(at) > MISSED_MS && schedule.catch_up != CatchUp::All;
         match schedule.cadence {
@@ -79,7 +79,7 @@ impl Recurrence {
 
     /// Instants were missed, and `last` is the last of them. Those after it are as good as on time.
     fn missed(&mut self, ledger: &mut Ledger, now: Now, id: &ScheduleId, last: Timestamp) {
-        let record = self.schedules.get(id).expect("its instants are");
+        let record = self.get(id).expect("its instants are");
         let makes_up = record.schedule.catch_up == CatchUp::Once;
         let first = record.next.unwrap_or(last);
         // Those before the last one; of an expression nobody knows how many they are.
@@ -103,19 +103,19 @@ impl Recurrence {
 
     /// The driver has told of an instant.
     pub(crate) fn instant_found(&mut self, ledger: &mut Ledger, now: Now, ask: AskId, found: InstantFound) {
-        match self.schedules.take_asked(ask) {
+        match self.take_asked(ask) {
             None => {}
             Some(Asked::Put { call, put, begins }) => self.first_found(ledger, now, call, put, begins, found),
             // It has been put anew, or given up.
             Some(Asked::Next(id) | Asked::Missed(id) | Asked::LeftOut(id))
-                if self.schedules.phase(&id) != Some(Phase::Asking(ask)) => {}
+                if self.phase(&id) != Some(Phase::Asking(ask)) => {}
             Some(Asked::Next(id)) => {
-                let record = Arc::clone(self.schedules.get(&id).expect("it was just asked about"));
+                let record = Arc::clone(self.get(&id).expect("it was just asked about"));
                 // The zone may be gone, with the database of another build: then it stands still, and that can be seen.
                 let next = record.in_time(found.unwrap_or_default());
-                self.schedules.set_phase(&id, Phase::Waiting);
+                self.set_phase(&id, Phase::Waiting);
                 if next == record.next || !ledger.takes_changes() {
-                    return self.schedules.change(id);
+                    return self.change(id);
                 }
                 self.set(ledger, &id, ScheduleRecord { next, ..ScheduleRecord::clone(&record) });
             }
@@ -127,26 +127,25 @@ impl Recurrence {
         let (Asked::Missed(id) | Asked::LeftOut(id)) = &why else {
             unreachable!("{why:?} asks for the next")
         };
-        self.schedules.set_phase(id, Phase::Waiting);
+        self.set_phase(id, Phase::Waiting);
         if !ledger.takes_changes() {
             return;
         }
-        let next = self.schedules.get(id).and_then(|record| record.next);
+        let next = self.get(id).and_then(|record| record.next);
         match (found.unwrap_or_default().max(next), &why) {
             (Some(last), Asked::Missed(_)) => self.missed(ledger, now, id, last),
             (Some(last), _) => self.left_out(ledger, now, id, last, 1),
-            (None, _) => self.schedules.change(id.clone()),
+            (None, _) => self.change(id.clone()),
         }
     }
 
     /// An instant that counts: a task is made of it, unless the task before has to end first.
     fn occur(&mut self, ledger: &mut Ledger, now: Now, id: &ScheduleId, at: Timestamp) {
-        let record = self.schedules.get(id).expect("its instant came");
+        let record = self.get(id).expect("its instant came");
         if record.running.is_none() || !record.schedule.takes_turns() {
             return self.want_task(id, at);
         }
-        let may_wait =
-            record.waiting.len() < ScheduleRecord::WAITING_MAX && self.schedules.has_place_to_wait();
+        let may_wait = record.waiting.len() < ScheduleRecord::WAITING_MAX && self.has_place_to_wait();
         if record.schedule.overlap != Overlap::Queue || !may_wait {
             return self.leave_out(ledger, now, id, at);
         }
@@ -157,7 +156,7 @@ impl Recurrence {
 
     /// An instant is left out, and with it all that have come by now: what stands in its way stands in theirs.
     pub(crate) fn leave_out(&mut self, ledger: &mut Ledger, now: Now, id: &ScheduleId, at: Timestamp) {
-        let record = Arc::clone(self.schedules.get(id).expect("its instant came"));
+        let record = Arc::clone(self.get(id).expect("its instant came"));
         match record.schedule.cadence {
             Cadence::Cron { .. } if now.wall.ms_since(at) >= CRON_STEP_MS => {
                 self.ask_for_last(now.wall, id, Asked::LeftOut(id.clone()));
@@ -171,7 +170,7 @@ impl Recurrence {
     }
 
     fn left_out(&mut self, ledger: &mut Ledger, now: Now, id: &ScheduleId, last: Timestamp, count: u64) {
-        let mut record = ScheduleRecord::clone(self.schedules.get(id).expect("its instant came"));
+        let mut record = ScheduleRecord::clone(self.get(id).expect("its instant came"));
         (record.decided, record.next) = (last, record.after_a_delay(now));
         record.skipped = record.skipped.saturating_add(count);
         self.step(ledger, id, record);
@@ -179,14 +178,14 @@ impl Recurrence {
 
     /// Asks for the last instant until this one.
     fn ask_for_last(&mut self, until: Timestamp, id: &ScheduleId, why: Asked) {
-        let record = Arc::clone(self.schedules.get(id).expect("its instant came"));
+        let record = Arc::clone(self.get(id).expect("its instant came"));
         let which = Which::LastUntil(until_of(&record, until));
-        let ask = self.schedules.ask(&record.schedule, which, why);
-        self.schedules.set_phase(id, Phase::Asking(ask.expect("a cron expression has to be asked about")));
+        let ask = self.ask(&record.schedule, which, why);
+        self.set_phase(id, Phase::Asking(ask.expect("a cron expression has to be asked about")));
     }
 
     fn want_task(&mut self, id: &ScheduleId, at: Timestamp) {
-        self.schedules.set_phase(id, Phase::Making(at));
+        self.set_phase(id, Phase::Making(at));
         self.to_make.push_back((id.clone(), at));
     }
 
@@ -198,19 +197,19 @@ impl Recurrence {
             Cadence::Cron { .. } => None,
         };
         self.set(ledger, id, record);
-        self.schedules.ask_for_next(id);
+        self.ask_for_next(id);
     }
 
     /// A task has ended, or was given up. If a schedule waits for that, it goes on.
     pub(crate) fn task_ended(&mut self, ledger: &mut Ledger, now: Now, task: u64) {
-        let Some(id) = self.schedules.waits_for(task).cloned() else { return };
-        let mut record = ScheduleRecord::clone(self.schedules.get(&id).expect("it waits"));
+        let Some(id) = self.waits_for(task).cloned() else { return };
+        let mut record = ScheduleRecord::clone(self.get(&id).expect("it waits"));
         record.running = None;
         record.next = record.after_a_delay(now).map_or(record.next, |next| record.in_time(Some(next)));
-        let phase = self.schedules.phase(&id).expect("it waits");
+        let phase = self.phase(&id).expect("it waits");
         self.set(ledger, &id, record);
         // What it was about to do it still does.
-        self.schedules.set_phase(&id, phase);
+        self.set_phase(&id, phase);
     }
 
     /// By how much a task is due later than its instant: a number that no client can choose, the same whenever it is asked for.

@@ -21,7 +21,7 @@ impl Recurrence {
         let begins = match self.check_schedule(now, &put) {
             Err(why) => return ledger.answer(call, Answer::PutSchedule(Err(why))),
             Ok(None) => {
-                let stands = self.schedules.view(&(put.queue, put.name)).expect("it is the one that stands");
+                let stands = self.view(&(put.queue, put.name)).expect("it is the one that stands");
                 let stored = StoredSchedule { created: false, schedule: stands };
                 return ledger.answer(call, Answer::PutSchedule(Ok(stored)));
             }
@@ -32,7 +32,7 @@ impl Recurrence {
             Cadence::Cron { .. } => {
                 let schedule = Arc::clone(&put.schedule);
                 let why = Asked::Put { call, put, begins };
-                self.schedules.ask(&schedule, Which::FirstAfter(after), why);
+                self.ask(&schedule, Which::FirstAfter(after), why);
                 return;
             }
             Cadence::FixedDelay { .. } if begins.goes_on => {
@@ -83,7 +83,7 @@ impl Recurrence {
             return Err(ScheduleError::Invalid { what });
         }
         let id = (put.queue.clone(), put.name.clone());
-        let before = self.schedules.get(&id);
+        let before = self.get(&id);
         check_version(put.if_version, before)?;
         if let Some(before) = before {
             if before.schedule == *schedule {
@@ -109,7 +109,7 @@ impl Recurrence {
         next: Option<Timestamp>,
     ) -> Result<StoredSchedule, ScheduleError> {
         let id = (put.queue.clone(), put.name.clone());
-        let before = self.schedules.get(&id).cloned();
+        let before = self.get(&id).cloned();
         let takes_turns = put.schedule.takes_turns();
         let schedule = Arc::clone(&put.schedule);
         let mut record =
@@ -138,23 +138,23 @@ impl Recurrence {
         }
         let needed = schedule_bytes(&id, &record);
         let had = before.as_ref().map_or(0, |before| schedule_bytes(&id, before));
-        self.schedules.has_place_for(before.is_none(), had, needed)?;
+        self.has_place_for(before.is_none(), had, needed)?;
         ledger.take_room(needed)?;
         self.set(ledger, &id, record);
-        let schedule = self.schedules.view(&id).expect("it was just configured");
+        let schedule = self.view(&id).expect("it was just configured");
         Ok(StoredSchedule { created: before.is_none(), schedule })
     }
 
     /// Writes down how far a schedule has come. It is looked at again before the step ends.
     pub(crate) fn set(&mut self, ledger: &mut Ledger, id: &ScheduleId, record: ScheduleRecord) {
-        let before = self.schedules.get(id).map_or((0, 0), |before| (before.made, before.skipped));
+        let before = self.get(id).map_or((0, 0), |before| (before.made, before.skipped));
         ledger.counters_mut().made_total += record.made.saturating_sub(before.0);
         ledger.counters_mut().skipped_total += record.skipped.saturating_sub(before.1);
         let rule = Rule::Schedule(record.clone());
         let seq = ledger.next_seq();
-        self.schedules.insert(id.clone(), Arc::new(record), seq);
-        self.schedules.change(id.clone());
-        self.changed = seq;
+        self.insert(id.clone(), Arc::new(record), seq);
+        self.change(id.clone());
+        self.last_change = seq;
         ledger.note_rule((RuleName::Schedule(id.0.clone(), id.1.clone()), Some(Arc::new(rule))));
     }
 
@@ -164,13 +164,13 @@ impl Recurrence {
         delete: DeleteSchedule,
     ) -> Result<(), ScheduleError> {
         let id = (delete.queue, delete.name);
-        let before = self.schedules.get(&id);
+        let before = self.get(&id);
         check_version(delete.if_version, before)?;
         if before.is_none() {
             return Err(ScheduleError::NotFound);
         }
-        self.schedules.remove(&id);
-        self.changed = ledger.next_seq();
+        self.remove(&id);
+        self.last_change = ledger.next_seq();
         ledger.note_rule((RuleName::Schedule(id.0, id.1), None));
         Ok(())
     }
@@ -180,8 +180,8 @@ impl Recurrence {
         ledger: &Ledger,
         get: GetSchedule,
     ) -> Result<ScheduleView, ScheduleError> {
-        ledger.doubt_since(self.changed)?;
-        self.schedules.view(&(get.queue, get.name)).ok_or(ScheduleError::NotFound)
+        ledger.doubt_since(self.last_change)?;
+        self.view(&(get.queue, get.name)).ok_or(ScheduleError::NotFound)
     }
 
     pub(crate) fn list_schedules(
@@ -189,14 +189,14 @@ impl Recurrence {
         ledger: &Ledger,
         list: &ListSchedules,
     ) -> Result<Vec<ScheduleView>, Unavailable> {
-        ledger.doubt_since(self.changed)?;
+        ledger.doubt_since(self.last_change)?;
         let ListSchedules { queue, after, max } = list;
         let behind = |id: &&ScheduleId| after.as_ref().is_none_or(|after| id.1 > *after);
         // Of all names of a queue none is before the shortest.
         let first = after.clone().unwrap_or_else(ScheduleName::first);
-        let ids = self.schedules.by_name.range((queue.clone(), first)..).map(|(id, _)| id);
+        let ids = self.by_name.range((queue.clone(), first)..).map(|(id, _)| id);
         let of_queue = ids.take_while(|id| id.0 == *queue).filter(behind).take(*max);
-        Ok(of_queue.filter_map(|id| self.schedules.view(id)).collect())
+        Ok(of_queue.filter_map(|id| self.view(id)).collect())
     }
 
     pub(crate) fn list_all_schedules(
@@ -204,7 +204,7 @@ impl Recurrence {
         ledger: &Ledger,
         list: &ListAllSchedules,
     ) -> Result<Vec<ScheduleView>, Unavailable> {
-        ledger.doubt_since(self.changed)?;
+        ledger.doubt_since(self.last_change)?;
         let ListAllSchedules { prefix, after, max } = list;
         // A prefix that no name can have finds nothing, wherever the search begins.
         let first = QueueName::new(prefix).ok().map(|queue| (queue, ScheduleName::first()));
@@ -213,9 +213,9 @@ impl Recurrence {
             (_, Some(first)) => Bound::Included(first),
             _ => Bound::Unbounded,
         };
-        let ids = self.schedules.by_name.range((from, Bound::Unbounded)).map(|(id, _)| id);
+        let ids = self.by_name.range((from, Bound::Unbounded)).map(|(id, _)| id);
         let of_prefix = ids.take_while(|id| id.0.as_str().starts_with(&**prefix));
-        Ok(of_prefix.take((*max).min(SCHEDULES_PAGE_MAX)).filter_map(|id| self.schedules.view(id)).collect())
+        Ok(of_prefix.take((*max).min(SCHEDULES_PAGE_MAX)).filter_map(|id| self.view(id)).collect())
     }
 }
 

@@ -1,8 +1,8 @@
-//! [`Schedules`]: what each schedule says, how far it has come, and what it waits for.
+//! What each schedule says, how far it has come, and what it waits for.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::Recurrence;
 use crate::calls::{PutSchedule, ScheduleError, ScheduleView};
 use crate::input::{CallId, Effect};
 use crate::ledger::schedule_bytes;
@@ -63,37 +63,9 @@ pub(super) struct Begins {
     pub(super) goes_on: bool,
 }
 
-/// All schedules.
-///
-/// # Invariants
-/// A schedule that waits and has a next instant is in `due` with it, unless it is in `changed`, `stalled` or `unsettled`.
-#[derive(Debug, Default)]
-pub(super) struct Schedules {
-    pub(super) by_name: BTreeMap<ScheduleId, Scheduled>,
-    due: BTreeSet<(Timestamp, ScheduleId)>,
-    /// Whose turn it is to be looked at.
-    changed: BTreeSet<ScheduleId>,
-    /// An instant of these has come, and the store had no room for its task.
-    stalled: BTreeSet<ScheduleId>,
-    /// An instant of these has come, and what they did last is not durable yet. So however many instants there are to make up for, there is a
-    /// commit between one and the next, and others are served in that time.
-    unsettled: BTreeSet<ScheduleId>,
-    /// Instants that wait for their turn, of all schedules.
-    waiting: usize,
-    /// Tasks that have to end before another is made.
-    running: BTreeMap<u64, ScheduleId>,
-    asked: BTreeMap<AskId, Asked>,
-    /// To go out at the end of the step.
-    asks: Vec<Effect>,
-    last_ask: u64,
-    /// When it was asked last how much room there is, monotonic milliseconds.
-    room_asked_ms: Option<u64>,
-    bytes: u64,
-}
-
-impl Schedules {
+impl Recurrence {
     /// Takes over what the store has.
-    pub(super) fn restore(&mut self, id: ScheduleId, record: &ScheduleRecord) {
+    pub(crate) fn restore(&mut self, id: ScheduleId, record: &ScheduleRecord) {
         let mut record = record.clone();
         if crate::planted::is("instant-made-twice")
             && !matches!(record.schedule.cadence, Cadence::Cron { .. })
@@ -111,22 +83,22 @@ impl Schedules {
         }
     }
 
-    pub(super) fn get(&self, id: &ScheduleId) -> Option<&Arc<ScheduleRecord>> {
+    pub(crate) fn get(&self, id: &ScheduleId) -> Option<&Arc<ScheduleRecord>> {
         self.by_name.get(id).map(|one| &one.record)
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.by_name.len()
     }
 
     /// How many schedules a queue has.
-    pub(super) fn of_queue(&self, name: &QueueName) -> u64 {
+    pub(crate) fn of_queue(&self, name: &QueueName) -> u64 {
         let from = (name.clone(), ScheduleName::first());
         self.by_name.range(from..).take_while(|(id, _)| id.0 == *name).count() as u64
     }
 
     /// Instants that wait for their turn.
-    pub(super) fn waiting(&self) -> usize {
+    pub(crate) fn waiting(&self) -> usize {
         self.waiting
     }
 
@@ -177,7 +149,7 @@ impl Schedules {
     }
 
     /// It is looked at again when there is room.
-    pub(super) fn stall(&mut self, id: ScheduleId) {
+    pub(crate) fn stall(&mut self, id: ScheduleId) {
         self.set_phase(&id, Phase::Waiting);
         self.stalled.insert(id);
     }
@@ -214,13 +186,13 @@ impl Schedules {
     }
 
     /// A commit is durable.
-    pub(super) fn settle(&mut self) {
+    pub(crate) fn settle(&mut self) {
         let mut unsettled = core::mem::take(&mut self.unsettled);
         self.changed.append(&mut unsettled);
     }
 
     /// Whether there may be one more, or one of `needed` bytes in the place of one that had `had`.
-    pub(super) fn has_place_for(&self, is_new: bool, had: u64, needed: u64) -> Result<(), ScheduleError> {
+    pub(crate) fn has_place_for(&self, is_new: bool, had: u64, needed: u64) -> Result<(), ScheduleError> {
         let (schedules, bytes) = (self.by_name.len(), self.bytes);
         let too_many = is_new && schedules >= SCHEDULES_MAX;
         if too_many || needed > had && bytes - had + needed > BYTES_MAX {
@@ -248,7 +220,7 @@ impl Schedules {
     }
 
     /// Whether the driver has told all that it was asked.
-    pub(super) fn is_quiet(&self) -> bool {
+    pub(crate) fn is_idle(&self) -> bool {
         self.asked.is_empty()
     }
 
@@ -272,11 +244,6 @@ impl Schedules {
         let Some(ask) = self.ask(&record.schedule, which, Asked::Next(id.clone())) else { return false };
         self.set_phase(id, Phase::Asking(ask));
         true
-    }
-
-    /// The questions that the step has raised.
-    pub(super) fn take_asks(&mut self) -> Vec<Effect> {
-        core::mem::take(&mut self.asks)
     }
 
     pub(super) fn take_asked(&mut self, ask: AskId) -> Option<Asked> {
