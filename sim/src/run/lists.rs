@@ -117,8 +117,10 @@ impl World {
         self.oracle.forecast(queue.as_deref(), asked, seen.from.as_ms(), &shape, &seen.counts)
     }
 
-    /// Makes one call of which the oracle is not told, and waits for its answer. `None`: the server died.
+    /// Makes one call of which the oracle is not told, and waits for its answer. `None`: the server died. While its ownership is in doubt a server
+    /// answers nothing, so the doubt ends before.
     fn call_through(&mut self, command: Command) -> Result<Option<ProductAnswer>, Violation> {
+        self.renew_ownership();
         self.next_call += 1;
         let call = ProductCall(self.next_call);
         self.inputs.push(Input::Call { call, command });
