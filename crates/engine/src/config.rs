@@ -1,8 +1,8 @@
-//! [`EngineConfig`]: what may be chosen about an engine.
+//! [`EngineConfig`]: the options of an engine.
 
 use crate::bounds::Bounds;
 
-/// What may be chosen about an engine.
+/// The options of an engine.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct EngineConfig {
     /// Tasks due so far ahead are kept in memory, milliseconds; later ones are loaded in time. At least 2.
@@ -15,8 +15,8 @@ pub struct EngineConfig {
     pub dead_ms: u64,
     /// So long it is remembered that a task is done, milliseconds, unless its queue's settings say otherwise.
     pub history_ms: u64,
-    /// Near memory may take about so many bytes, at least 512. Beyond them the horizon shrinks, and of ready tasks behind the
-    /// head of their line only a stub of 64 bytes stays. Nothing is late or refused for that. Beside it there may be a stub for
+    /// The budget of near memory (bytes, about), at least 512. When it is used up, the horizon shrinks, and a ready task behind the
+    /// head of its line is replaced by a stub of 64 bytes. Nothing is late or refused for that. Beside it there may be a stub for
     /// each task that is ready or due within the next two seconds, what waits for its commit, and what workers have.
     pub near_bytes_max: u64,
     /// How much is done at once. Only the simulator and tests change it.

@@ -65,7 +65,8 @@ impl Dispatch {
         Choice::These(chosen)
     }
 
-    /// What a lease gets next of this queue, and where that stands beside what other queues have. `None`: it hands nothing out.
+    /// The next task of this queue for a lease, and its place in the ready order, to compare it with those of other queues. `None`: the queue
+    /// hands nothing out.
     pub(super) fn choose_first(
         &mut self,
         residence: &Residence,

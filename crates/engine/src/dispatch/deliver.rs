@@ -54,7 +54,7 @@ impl Delivery<'_> {
         if first_in_line && self.residence.knows_what_is_due(self.now) {
             queues.iter().for_each(|name| self.dispatch.watch_rate(self.now, name));
         } else {
-            // It may stand in front of the others, for numbers need not come in their order, and want less than they do.
+            // The call may come before others that wait already, because numbers need not come in their order. It may also want fewer tasks.
             self.look_among(&queues);
         }
     }
@@ -158,8 +158,8 @@ impl Delivery<'_> {
         if passes { self.ledger.answer_durable(call, answer) } else { self.ledger.answer(call, answer) }
     }
 
-    /// Leases the first `max` of what is ready and may be handed out, or all if there are fewer. Nothing, if the records of some
-    /// of them have to be fetched first.
+    /// Leases the first `max` ready tasks that may be handed out, or all if there are fewer. It leases none if some records have to be fetched
+    /// first.
     fn grant(&mut self, queues: &[QueueName], max: usize, taking: Taking<'_>) -> Vec<Leased> {
         match queues {
             _ if !self.residence.knows_what_is_due(self.now) => Vec::new(),
@@ -208,7 +208,7 @@ impl Delivery<'_> {
 
     /// Leases these tasks of a queue, which are in its line.
     fn hand_out(&mut self, queue: &QueueName, slots: &[Slot], taking: Taking<'_>) -> Vec<Leased> {
-        // Where nothing is handed out nobody needs the next ones either.
+        // A queue that hands nothing out needs no prefetch.
         if slots.is_empty() {
             return Vec::new();
         }

@@ -151,7 +151,7 @@ impl Dispatch {
             last = Some(cursor);
             let entry = residence.get(*slot);
             if let (Some(why), Some(_)) = (ledger.failure(), entry.dirty) {
-                // What memory knows may have been written down or not.
+                // The store may have the last change of this task, or not.
                 return Err(Unavailable::Indeterminate { why: Arc::clone(why) });
             }
             let is_wanted = queue.as_ref().is_none_or(|queue| *queue == entry.task.queue)

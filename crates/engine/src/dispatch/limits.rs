@@ -1,4 +1,4 @@
-//! What the settings of a queue say of its tasks: how long a lease is, how a task is retried, and how many may be there.
+//! The settings of a queue, applied to its tasks: the length of a lease, the retries, the limits.
 
 use super::Dispatch;
 use crate::calls::{LEASE_MS_DEFAULT, PutError};

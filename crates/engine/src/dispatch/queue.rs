@@ -52,7 +52,7 @@ pub(crate) struct Queue {
     pub(super) figures: QueueFigures,
     /// Its number among the queues that have appeared.
     pub(super) appeared: u64,
-    /// What its owner configured.
+    /// The settings, the pause and the drain of its owner.
     pub(super) record: Arc<QueueRecord>,
     /// What its rate leaves, if it has one.
     pub(super) bucket: Option<Bucket>,

@@ -14,10 +14,10 @@ use crate::runs::Ordered;
 use crate::settings::{QueueRecord, Rule, RuleName};
 use crate::time::{Now, Timestamp};
 
-/// So many queues can have a record of their own: all of them are in memory, and in every checkpoint.
+/// At most this many queues have a record of their own: all records are in memory, and in every checkpoint.
 const RECORDS_MAX: usize = 100_000;
 
-/// What the record of a queue takes in the store, about.
+/// Bytes that the record of a queue takes in the store, about.
 const RECORD_BYTES: u64 = 512;
 
 impl Dispatch {

@@ -92,8 +92,12 @@ impl Engine {
 
     /// Looks at every schedule that was changed in this step, and makes the tasks of its instants.
     pub(super) fn make_occurrences(&mut self, now: Now) {
-        while self.recurrence.go_on(&self.ledger) {
+        loop {
+            // While the engine stops no schedule goes on, but an instant that the input brought becomes a task.
             self.make_waiting(now);
+            if !self.recurrence.go_on(&self.ledger) {
+                return;
+            }
         }
     }
 
