@@ -85,6 +85,11 @@ pub enum OpenError {
     Io(#[from] DiskError),
 }
 
+/// What is said of a part of a file that had been synced and does not check out.
+pub(crate) fn damage(file: &str, offset: u64, what: &str) -> String {
+    format!("read {file}: damaged at byte {offset}: {what}")
+}
+
 /// What a directory with the mark is.
 pub(crate) const UNFINISHED: &str = "the directory has the file `unfinished`: a salvage, a restore or a backup that made it did not finish, and tasks may be missing in it";
 /// What to do about it.

@@ -122,6 +122,19 @@ impl Catalog {
         acquired::page(after, max, &self.queues, |population| *population, &self.rules, &self.leased)
     }
 
+    /// A checkpoint of all there is has no more bytes than this.
+    pub(crate) fn checkpoint_bytes(&self) -> u64 {
+        // An ended task takes at most 512 bytes: names of 200 and 256 bytes, and numbers. A segment is listed in 64, may get tombstones and
+        // a tail, and be a new file.
+        let (segments, tombstones) =
+            self.segments.iter().fold((0, 0), |(segments, tombstones), (_, segment)| {
+                (segments + 1, tombstones + segment.tombstones.len() as u64)
+            });
+        let ended = 512 * self.histories.len() as u64;
+        // The estimate of a record has its entry and its share of a block.
+        self.fresh.bytes() + ended + self.rules.bytes() + 256 * segments + 10 * tombstones
+    }
+
     /// The hash under which a task stands in the index by key.
     pub(crate) fn key_of(&self, task: &Task) -> KeyHash {
         self.naming.of(task)

@@ -79,9 +79,28 @@ impl Segment {
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(crate) struct Segments {
     slots: Vec<Option<Segment>>,
+    layout: u64,
+    /// The last generation that was given out.
+    generation: u64,
 }
 
 impl Segments {
+    /// Counts the changes after which a merge that began before does not know all runs any more, or knows one that is gone.
+    pub(crate) fn layout(&self) -> u64 {
+        self.layout
+    }
+
+    /// Generations up to this one are not given out again.
+    pub(crate) fn skip_generations(&mut self, generation: u64) {
+        self.generation = self.generation.max(generation);
+    }
+
+    /// Adds an empty segment with a generation of its own.
+    pub(crate) fn add_new(&mut self, bucket: Bucket, moved: bool) -> u32 {
+        self.generation += 1;
+        self.add(Segment::new(self.generation, bucket, moved))
+    }
+
     pub(crate) fn add(&mut self, segment: Segment) -> u32 {
         let slot = match self.slots.iter().position(Option::is_none) {
             Some(free) => {
@@ -97,6 +116,7 @@ impl Segments {
     }
 
     pub(crate) fn remove(&mut self, slot: u32) -> Segment {
+        self.rearranged();
         self.slots[slot as usize].take().expect("a segment is known for as long as it is there")
     }
 
@@ -106,6 +126,11 @@ impl Segments {
 
     pub(crate) fn get_mut(&mut self, slot: u32) -> &mut Segment {
         self.slots[slot as usize].as_mut().expect("a segment is known for as long as it is there")
+    }
+
+    /// Runs came, moved or are about to go.
+    pub(crate) fn rearranged(&mut self) {
+        self.layout += 1;
     }
 
     /// Those that stay.

@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use tickwheel_engine::{Filter, Place, QueueName, Seq, Task, Timestamp};
 
-use super::look::damage;
 use crate::bounds::Bounds;
 use crate::catalog::{Catalog, Segment};
 use crate::checksum::{Seeds, Use};
 use crate::codec::Names;
+use crate::error::damage;
 use crate::index::Spot;
 use crate::io::Call;
 use crate::segment::{BadRecord, Level, Skimmed, skim_record};

@@ -1,19 +1,14 @@
-//! The store on a disk.
+//! The store on a disk: three owners over one catalog.
 
-mod checkpointing;
-mod count;
-mod look;
+mod jobs;
+mod log_writer;
+mod maintenance;
 mod merge;
-mod moving;
 mod opening;
-mod output;
 mod pin;
-mod reading;
-mod scan;
+mod reader;
+mod setup;
 mod store;
-mod unsynced;
-mod upkeep;
-mod writes;
 
 pub use pin::{PinnedFile, PinnedFiles};
 pub use store::DiskStore;

@@ -1,13 +1,13 @@
 //! How a directory becomes a store.
 
-use std::marker::PhantomData;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::reading::Reading;
-use super::store::{DiskStore, LogEnd};
-use super::unsynced::Unsynced;
-use super::upkeep::Upkeep;
+use super::log_writer::LogWriter;
+use super::maintenance::Maintenance;
+use super::reader::Reader;
+use super::setup::Setup;
+use super::store::{DiskStore, Outside};
 use crate::checksum::Seeds;
 use crate::disk::{Disk, DiskError};
 use crate::error::OpenError;
@@ -50,35 +50,18 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
         // The upgrade of an earlier format is this one write. Until then that version finds all that it needs as it was.
         let meta =
             if meta.is_current() { meta } else { meta::write(&mut disk, Meta { has_log: true, ..meta })? };
-        let Recovered { catalog, last, checkpoint, checkpoint_number, report, .. } = recovered;
+        let Recovered { mut catalog, last, checkpoint, checkpoint_number, report, .. } = recovered;
+        catalog.segments.skip_generations(recovered.segment_generation);
         let free_bytes = disk.free_bytes();
         io.start(disk);
         Ok(Self {
-            io,
-            secret: meta.secret,
-            seeds,
+            setup: Setup { options, secret: meta.secret, seeds },
             report: RecoveryReport { created, ..report },
             catalog,
-            layout: 0,
-            segment_generation: recovered.segment_generation,
-            body_floor: recovered.body_floor,
-            reading: Reading::new(),
-            files,
-            upkeep: Upkeep::new(checkpoint, checkpoint_number),
-            unsynced: Unsynced::after(last.frame),
-            end: LogEnd { frame: last.frame, seq: last.seq, wall: last.wall, again: last.again },
-            epoch: last.epoch,
-            owned: false,
-            waiting: std::collections::VecDeque::new(),
-            pending: None,
-            active: None,
-            replies: Vec::new(),
-            failed: None,
-            free_bytes,
-            jobs: 0,
-            lock_look: None,
-            options,
-            disk: PhantomData,
+            writer: LogWriter::new(files, last, recovered.body_floor),
+            reader: Reader::new(),
+            maintenance: Maintenance::new(checkpoint, checkpoint_number),
+            outside: Outside::new(io, free_bytes),
         })
     }
 }

@@ -34,13 +34,13 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
     ///
     /// A directory with just these bytes opens with all that was committed before, and nothing of what comes after.
     pub fn pin(&mut self) -> PinnedFiles {
-        self.upkeep.pin();
+        self.maintenance.pin();
         let mut files = vec![PinnedFile { name: META.into(), bytes: None, len: 0, content: None }];
-        let newest = self.files.newest().to_bytes(&self.seeds).to_vec();
+        let newest = self.writer.files().newest().to_bytes(&self.setup.seeds).to_vec();
         files.push(PinnedFile { name: newest_file(), bytes: None, len: 0, content: Some(newest) });
         let whole =
             |name: &Arc<str>| PinnedFile { name: Arc::clone(name), bytes: None, len: 0, content: None };
-        files.extend(self.upkeep.standing().map(whole));
+        files.extend(self.maintenance.standing().map(whole));
         let part = |name: &Arc<str>, bytes, len| PinnedFile {
             name: Arc::clone(name),
             bytes: Some(bytes),
@@ -49,12 +49,12 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
         };
         let segments = self.catalog.segments.iter().filter(|(_, segment)| segment.len > 0);
         files.extend(segments.map(|(_, segment)| part(&segment.name, segment.len, 0)));
-        files.extend(self.files.used().map(|(name, bytes, len)| part(name, bytes, len)));
+        files.extend(self.writer.files().used().map(|(name, bytes, len)| part(name, bytes, len)));
         PinnedFiles { files }
     }
 
     /// The files may change again.
     pub fn unpin(&mut self) {
-        self.unpin_files();
+        self.maintenance.unpin(&mut self.writer);
     }
 }

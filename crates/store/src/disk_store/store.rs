@@ -1,26 +1,21 @@
 //! The store itself: requests in, replies out.
 
-use std::collections::VecDeque;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
 use tickwheel_engine::{
-    Ended, EngineState, Epoch, Ownership, Population, QueueName, Reply, Request, RequestId, Rule, RuleName,
-    Seq, ShardId, ShardStore, Timestamp,
+    Acquired, Ended, EngineState, Epoch, Population, QueueName, Reply, Request, RequestId, Rule, RuleName,
+    ShardStore, Timestamp,
 };
 
-use super::checkpointing::Checkpoint;
-use super::look::Look;
-use super::reading::{Reading, What};
-use super::unsynced::Unsynced;
-use super::upkeep::Upkeep;
-use super::writes::{Active, Pending};
+use super::jobs::Jobs;
+use super::log_writer::{Committed, LogWriter, Sent, Written};
+use super::maintenance::{Maintenance, Shop, disk_reserve};
+use super::reader::{Answer, Outcome, Reader, View};
+use super::setup::Setup;
 use crate::catalog::Catalog;
-use crate::checksum::Seeds;
-use crate::disk::{Disk, DiskError};
-use crate::io::{Call, Completion, Io, Job, JobId, Lane};
-use crate::log::Files;
-use crate::options::StoreOptions;
+use crate::disk::Disk;
+use crate::io::{Call, Completion, Io, JobId, Lane};
 use crate::report::RecoveryReport;
 
 /// Keeps the tasks of one shard in a directory. A commit that was answered with [`Reply::Done`] survives a crash of the
@@ -52,52 +47,42 @@ use crate::report::RecoveryReport;
 /// It is *not* for sharing: one process at a time has the directory, from `open` to the drop.
 #[derive(Debug)]
 pub struct DiskStore<D, I> {
-    pub(super) io: I,
-    pub(super) options: StoreOptions,
-    pub(super) secret: [u8; 16],
-    pub(super) seeds: Seeds,
+    pub(super) setup: Setup,
     pub(super) report: RecoveryReport,
     pub(super) catalog: Catalog,
-    /// Counts the changes to the runs that the catalog knows.
-    pub(super) layout: u64,
-    /// The last generation of a segment that was given out.
-    pub(super) segment_generation: u64,
-    /// Bodies in records of the log up to this change are not there for later records to count on.
-    pub(super) body_floor: Seq,
-    pub(super) files: Files,
-    pub(super) upkeep: Upkeep,
-    pub(super) reading: Reading,
-    pub(super) end: LogEnd,
-    pub(super) unsynced: Unsynced,
-    pub(super) epoch: Epoch,
-    pub(super) owned: bool,
-    /// Requests that write, in their order; the first of them is not in `pending` or `active`.
-    pub(super) waiting: VecDeque<(RequestId, Request)>,
-    /// The frame that waits for a file to be prepared.
-    pub(super) pending: Option<Pending>,
-    /// The frame that is being written.
-    pub(super) active: Option<Active>,
-    pub(super) replies: Vec<(RequestId, Reply)>,
-    /// Why nothing is written any more.
-    pub(super) failed: Option<String>,
-    pub(super) free_bytes: u64,
-    pub(super) jobs: u64,
-    /// The look at the lock that is under way.
-    pub(super) lock_look: Option<JobId>,
-    pub(super) disk: PhantomData<fn() -> D>,
+    pub(super) writer: LogWriter,
+    pub(super) reader: Reader,
+    pub(super) maintenance: Maintenance,
+    pub(super) outside: Outside<D, I>,
 }
 
-/// A checkpoint is late when so many times as much log waits for it as starts one.
-const CHECKPOINT_LATE: u64 = 4;
+/// The connection of a store to its owner and to its disk.
+#[derive(Debug)]
+pub(super) struct Outside<D, I> {
+    io: I,
+    jobs: Jobs,
+    replies: Vec<(RequestId, Reply)>,
+    /// Why nothing is written any more.
+    failed: Option<String>,
+    /// Free bytes of the disk.
+    free_bytes: u64,
+    /// The check of the lock that is under way.
+    lock_check: Option<JobId>,
+    disk: PhantomData<fn() -> D>,
+}
 
-/// The end of the log.
-#[derive(Clone, Debug)]
-pub(super) struct LogEnd {
-    pub(super) frame: u64,
-    pub(super) seq: Seq,
-    pub(super) wall: Timestamp,
-    /// The change before the last frame and its records, until the first frame of this process has repeated it.
-    pub(super) again: Option<(Seq, Vec<u8>)>,
+impl<D, I> Outside<D, I> {
+    pub(super) fn new(io: I, free_bytes: u64) -> Self {
+        Self {
+            io,
+            jobs: Jobs::default(),
+            replies: Vec::new(),
+            failed: None,
+            free_bytes,
+            lock_check: None,
+            disk: PhantomData,
+        }
+    }
 }
 
 impl<D: Disk, I: Io<D>> DiskStore<D, I> {
@@ -107,23 +92,22 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
         &self.report
     }
 
-    /// The next owner comes after this one. For a store that is made now and goes on with what another one had.
+    /// The next owner comes after this one. For a store that is made now and continues the history of another store.
     pub(crate) fn continue_from(&mut self, epoch: Epoch) {
-        debug_assert!(!self.owned && self.end.frame == 0, "a store that has had an owner goes on by itself");
-        self.epoch = epoch;
+        self.writer.continue_from(epoch);
     }
 
-    /// Whether the disk was full when something was made ready.
+    /// Whether the disk was full when a file was made ready.
     pub(crate) fn is_full(&self) -> bool {
-        self.upkeep.is_full()
+        self.maintenance.is_full()
     }
 
     /// Whether a checkpoint is under way.
     pub(crate) fn is_checkpointing(&self) -> bool {
-        self.upkeep.checkpoint.is_some()
+        self.maintenance.is_checkpointing()
     }
 
-    /// How many tasks each queue has that has any.
+    /// The queues that have tasks, and how many each has.
     pub(crate) fn populations(&self) -> Vec<(QueueName, Population)> {
         self.catalog.populations()
     }
@@ -146,7 +130,7 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
         self.catalog.state()
     }
 
-    /// What owners laid down, in the order of the names.
+    /// The rules of owners, in the order of their names.
     pub fn rules(&self) -> impl Iterator<Item = (&RuleName, &Arc<Rule>)> {
         self.catalog.rules().by_name().iter()
     }
@@ -159,110 +143,199 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
     /// The latest wall instant in the records; [`Timestamp::EPOCH`] in a new store.
     #[must_use]
     pub fn last_wall(&self) -> Timestamp {
-        self.end.wall
+        self.writer.wall()
     }
 
     /// The number of the last checkpoint that was begun, counted since the store was made.
     #[must_use]
     pub fn checkpoints_begun(&self) -> u64 {
-        self.upkeep.number()
+        self.maintenance.number()
     }
 
-    /// Bytes of log that no durable checkpoint makes up for, if they are `CHECKPOINT_LATE` times what starts a checkpoint or more: the
-    /// checkpoint is given up again and again, or the disk is too slow for it. A start reads all of them.
+    /// Bytes of log that no durable checkpoint covers, if they are at least four times as many as start a checkpoint: the checkpoint is given
+    /// up again and again, or the disk is too slow for it. A start reads all of them.
     #[must_use]
     pub fn checkpoint_late(&self) -> Option<u64> {
-        let under_way = self.upkeep.checkpoint.as_ref().map_or(0, Checkpoint::log_bytes);
-        let bytes = self.files.since_checkpoint() + under_way;
-        (bytes >= CHECKPOINT_LATE.saturating_mul(self.options.checkpoint_after_bytes)).then_some(bytes)
+        self.maintenance.checkpoint_late(&self.writer, &self.setup.options)
     }
 
-    /// Whether the disk has something to do for this store, so that another poll will bring something.
+    /// Whether the disk has a job of this store, so that another poll will bring something.
     #[must_use]
     pub fn is_working(&self) -> bool {
-        let reads = !self.reading.is_over(u64::MAX);
-        self.active.is_some() || reads || self.upkeep.is_working() || !self.replies.is_empty()
+        let reads = !self.reader.is_over(u64::MAX);
+        self.writer.is_writing() || reads || self.maintenance.is_working() || !self.outside.replies.is_empty()
     }
 
-    pub(super) fn owns(&self, ownership: Ownership) -> bool {
-        self.owned && ownership.shard == ShardId::ONLY && ownership.epoch == self.epoch
-    }
-
-    pub(super) fn send(&mut self, lane: Lane, mut calls: Vec<Call>) -> JobId {
-        // The disk with the lock is in the hand of the background. No file is made, and no checkpoint gets its name, in a directory that may be
-        // another process's by now.
-        let makes = |call: &Call| matches!(call, Call::Create(_) | Call::Rename { .. });
-        if lane == Lane::Background && calls.iter().any(makes) {
-            calls.insert(0, Call::CheckLock);
-        }
-        self.jobs += 1;
-        let id = JobId(self.jobs);
-        self.io.submit(lane, Job { id, calls });
-        id
-    }
-
-    /// Begins to look whether the directory is still this process's. If not, nothing is written any more. Call it about once a second,
-    /// for the store has no clock; while a look is under way another call does nothing.
+    /// Begins to check whether the directory still belongs to this process. If not, nothing is written any more. Call it about once a
+    /// second, because the store has no clock; while a check is under way another call does nothing.
     pub fn look_at_lock(&mut self) {
-        if self.lock_look.is_none() && self.failed.is_none() {
-            self.lock_look = Some(self.send(Lane::Background, vec![Call::CheckLock]));
+        if self.outside.lock_check.is_none() && self.outside.failed.is_none() {
+            self.outside.lock_check = Some(self.outside.jobs.add(Lane::Background, vec![Call::CheckLock]));
+            self.hand_over();
         }
+    }
+
+    /// Hands the jobs that the owners gave out to the disk.
+    fn hand_over(&mut self) {
+        let Outside { io, jobs, .. } = &mut self.outside;
+        jobs.take_ready().for_each(|(lane, job)| io.submit(lane, job));
     }
 
     /// From now on nothing is written and nothing is acknowledged.
-    pub(super) fn fail(&mut self, error: &DiskError) {
-        self.fail_because(error.to_string());
-    }
-
-    pub(super) fn fail_because(&mut self, why: String) {
-        let why = self.failed.get_or_insert(why).clone();
-        let pending = self.pending.take().map(|pending| pending.id);
-        let waiting = self.waiting.drain(..).map(|(id, _)| id);
-        let failed = pending.into_iter().chain(waiting);
-        self.replies.extend(failed.map(|id| (id, Reply::Failed { why: why.clone() })));
+    fn fail(&mut self, why: String) {
+        let why = self.outside.failed.get_or_insert(why).clone();
+        let unwritten = self.writer.take_unwritten();
+        self.outside.replies.extend(unwritten.map(|id| (id, Reply::Failed { why: why.clone() })));
     }
 
     /// Bytes of growth that can be taken. The type's doc says how it is reckoned.
-    pub(super) fn room(&self) -> u64 {
-        if self.upkeep.is_full() {
+    fn room(&self) -> u64 {
+        if self.maintenance.is_full() {
             return 0;
         }
-        let for_ends = self.options.log_file_bytes / 4;
-        let left = self.files.bytes_left().saturating_add(self.free_bytes);
-        left.saturating_sub(self.disk_reserve() + for_ends)
+        let options = &self.setup.options;
+        let for_ends = options.log_file_bytes / 4;
+        let left = self.writer.files().bytes_left().saturating_add(self.outside.free_bytes);
+        left.saturating_sub(disk_reserve(&self.catalog, options) + for_ends)
     }
 
-    /// Bytes of the disk that growth leaves free: a checkpoint of all there is, and two log files for the commits until it
-    /// begins and while it is written.
-    pub(super) fn disk_reserve(&self) -> u64 {
-        self.checkpoint_bytes() + 2 * self.options.log_file_bytes
-    }
-
-    /// A checkpoint has no more bytes than this.
-    pub(super) fn checkpoint_bytes(&self) -> u64 {
-        // An ended task takes at most 512 bytes: names of 200 and 256 bytes, and numbers. A segment is listed in 64, may get tombstones and
-        // a tail, and be a new file.
-        let segments = self.catalog.segments.iter().count() as u64;
-        let tombstones: usize =
-            self.catalog.segments.iter().map(|(_, segment)| segment.tombstones.len()).sum();
-        let ended = 512 * self.catalog.histories().len() as u64;
-        let rules = self.catalog.rules().bytes();
-        // An entry and its share of blocks beside each record are in the estimate of that.
-        self.catalog.fresh.bytes() + ended + rules + 256 * segments + 10 * tombstones as u64
-    }
-
-    fn completed(&mut self, mut completion: Completion) {
-        self.free_bytes = completion.free_bytes;
-        if self.lock_look.take_if(|job| *job == completion.id).is_some() {
-            if let Err(error) = &completion.result {
-                self.fail(error);
+    fn completed(&mut self, completion: Completion) {
+        self.outside.free_bytes = completion.free_bytes;
+        let job = completion.id;
+        if self.outside.lock_check.take_if(|check| *check == job).is_some() {
+            if let Err(error) = completion.result {
+                self.fail(error.to_string());
             }
-            return;
+        } else if self.writer.has(job) {
+            let written = self.writer.completed(job, completion.result, &mut self.outside.jobs);
+            self.written(written);
+        } else if self.reader.has(job) {
+            let result = completion.result.map(|()| completion.reads).map_err(|error| error.to_string());
+            self.read(|reader, view| reader.completed(job, result, view));
+        } else {
+            self.maintain(|maintenance, shop| maintenance.completed(completion, shop));
         }
-        if self.active.as_ref().is_some_and(|active| active.job == completion.id) {
-            self.write_completed(completion.result);
-        } else if !self.read_completed(&mut completion) && !self.sync_completed(&completion) {
-            self.upkeep_completed(completion);
+    }
+
+    /// Begins the next write, if none is under way.
+    fn start_write(&mut self) {
+        while !self.writer.is_writing() {
+            if self.writer.pending_bytes().is_none() && !self.prepare_next() {
+                return;
+            }
+            match self.writer.write_pending(&mut self.outside.jobs, &self.setup) {
+                Sent::Frame => {}
+                Sent::Early(committed) => self.commit(committed),
+                Sent::NeedsFile => return,
+            }
+        }
+    }
+
+    /// Makes the frame of the next request that writes, if there is one and it need not wait. Refused requests are answered on the way.
+    fn prepare_next(&mut self) -> bool {
+        loop {
+            let works = self.maintenance.is_working();
+            if self.writer.releases_next() && self.outside.failed.is_none() && works {
+                // One step of background work at most; then nothing is under way but the last frame.
+                self.maintenance.stop();
+                return false;
+            }
+            if works && self.maintenance.is_behind(&self.writer, &self.setup.options) {
+                return false;
+            }
+            let Some((id, request)) = self.writer.pop() else { return false };
+            self.maintenance.commit_begins();
+            let reply = match self.outside.failed.clone() {
+                Some(why) => Reply::Failed { why },
+                None => match self.writer.prepare(id, request, &self.catalog) {
+                    Ok(()) => return true,
+                    Err(reply) => *reply,
+                },
+            };
+            self.outside.replies.push((id, reply));
+        }
+    }
+
+    fn written(&mut self, written: Written) {
+        match written {
+            Written::Nothing => {}
+            Written::Acquired { id, last_wall } => {
+                self.maintenance.resume();
+                self.read(|reader, view| reader.acquired_page(id, None, Some(last_wall), view));
+            }
+            Written::Committed(committed) => self.commit(committed),
+            Written::Released(id) => self.outside.replies.push((id, Reply::Released)),
+            Written::Failed { id, error } => {
+                let why = error.to_string();
+                self.fail(why.clone());
+                self.outside.replies.extend(id.map(|id| (id, Reply::Failed { why })));
+            }
+        }
+    }
+
+    /// A commit counts from now on, and is answered.
+    fn commit(&mut self, Committed { id, batch, now }: Committed) {
+        self.catalog.apply(&batch.effects);
+        if let Some(state) = batch.state {
+            self.catalog.join_state(state);
+        }
+        batch.rules.into_iter().for_each(|effect| self.catalog.lay_down(effect));
+        self.catalog.forget_until(now);
+        self.outside.replies.push((id, Reply::Done { room: self.room() }));
+    }
+
+    fn read(&mut self, with: impl FnOnce(&mut Reader, &mut View<'_>) -> Option<Answer>) {
+        let parks = self.parks();
+        let mut view = View {
+            catalog: &self.catalog,
+            setup: &self.setup,
+            jobs: &mut self.outside.jobs,
+            settling: self.maintenance.is_settling(),
+            parks,
+        };
+        let Some(Answer { request, outcome }) = with(&mut self.reader, &mut view) else { return };
+        let reply = match outcome {
+            Outcome::Reply(reply) => reply,
+            Outcome::FirstPage(page, last_wall) => Reply::Acquired(Acquired {
+                ownership: self.writer.ownership(),
+                last_wall,
+                state: self.catalog.state(),
+                secret: self.setup.secret,
+                room: self.room(),
+                page,
+            }),
+            // The synced bytes cannot be read: nothing is guessed, and nothing is written on top of them.
+            Outcome::Failed(why) => {
+                self.outside.replies.push((request, Reply::Failed { why: why.clone() }));
+                return self.fail(why);
+            }
+        };
+        self.outside.replies.push((request, reply));
+    }
+
+    /// Whether a new page waits for those under way.
+    fn parks(&self) -> bool {
+        self.maintenance.is_settling() && self.outside.failed.is_none()
+    }
+
+    fn maintain(&mut self, with: impl FnOnce(&mut Maintenance, &mut Shop<'_>) -> Result<(), String>) {
+        let mut shop = Shop {
+            catalog: &mut self.catalog,
+            writer: &mut self.writer,
+            reader: &self.reader,
+            jobs: &mut self.outside.jobs,
+            setup: &self.setup,
+            free_bytes: self.outside.free_bytes,
+        };
+        if let Err(why) = with(&mut self.maintenance, &mut shop) {
+            self.fail(why);
+        }
+    }
+
+    /// Begins the next step of maintenance, if none is under way.
+    fn start_maintenance(&mut self, idle: bool) {
+        if self.outside.failed.is_none() {
+            self.maintain(|maintenance, shop| maintenance.start(idle, shop));
         }
     }
 }
@@ -271,44 +344,44 @@ impl<D: Disk, I: Io<D>> ShardStore for DiskStore<D, I> {
     fn submit(&mut self, id: RequestId, request: Request) {
         match request {
             Request::Acquire { .. } | Request::Commit { .. } | Request::Release { .. } => {
-                self.waiting.push_back((id, request));
+                self.writer.push(id, request);
                 self.start_write();
             }
-            Request::AcquiredPage { after } => self.begin_acquired_page(id, Some(&after), None),
-            Request::GetMany(wanted) => {
-                let look = Look::new(wanted, &self.catalog, &self.seeds, &self.options.bounds);
-                self.begin_read(id, What::Look(look));
+            Request::AcquiredPage { after } => {
+                self.read(|reader, view| reader.acquired_page(id, Some(&after), None, view));
             }
-            Request::ScanDue { .. } | Request::ScanFilter { .. } | Request::Count(_)
-                if self.parks_scans() =>
-            {
-                self.reading.parked.push_back((id, request));
-            }
+            Request::GetMany(wanted) => self.read(|reader, view| reader.look_up(id, wanted, view)),
             Request::ScanDue { .. } | Request::ScanFilter { .. } | Request::Count(_) => {
-                self.begin_scan(id, request);
+                self.read(|reader, view| reader.scan(id, request, view));
             }
         }
+        self.hand_over();
     }
 
     fn poll(&mut self, replies: &mut Vec<(RequestId, Reply)>) {
         let mut completions = Vec::new();
-        self.io.poll(&mut completions);
+        self.outside.io.poll(&mut completions);
         let idle = completions.is_empty();
         for completion in completions {
             self.completed(completion);
         }
-        // A checkpoint that is behind goes first: what commits then wait for is its step.
-        if self.is_behind() {
-            self.start_upkeep(false);
+        // A checkpoint that is behind goes first: its step is what the next commits wait for.
+        if self.maintenance.is_behind(&self.writer, &self.setup.options) {
+            self.start_maintenance(false);
         }
         self.start_write();
-        self.sync_log();
-        self.start_upkeep(idle);
-        self.begin_parked();
-        replies.append(&mut self.replies);
+        if self.outside.failed.is_none() {
+            self.writer.sync(&mut self.outside.jobs);
+        }
+        self.start_maintenance(idle);
+        for (id, request) in self.reader.take_parked(self.parks()) {
+            self.read(|reader, view| reader.scan(id, request, view));
+        }
+        self.hand_over();
+        replies.append(&mut self.outside.replies);
     }
 
     fn failure(&self) -> Option<&str> {
-        self.failed.as_deref()
+        self.outside.failed.as_deref()
     }
 }

@@ -8,6 +8,15 @@ use super::problem::Problem;
 use crate::options::ClockMode;
 use crate::report::Torn;
 
+/// How much is read.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Depth {
+    /// What an opening reads: what each file says of itself, and the log.
+    Opening,
+    /// Every record too.
+    Records,
+}
+
 /// What a data directory is and has, and all that was found to be wrong with it.
 ///
 /// What cannot be told because something else is damaged is `None` or absent; `problems` says why then.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::checkpoints::{Found as Checkpoint, find_checkpoint};
 use super::directory::Directory;
-use super::examination::{Examination, LogFile, Needed, SegmentFile};
+use super::examination::{Depth, Examination, LogFile, Needed, SegmentFile};
 use super::problem::Problem;
 use super::{logs, segments};
 use crate::bounds::Bounds;
@@ -18,15 +18,6 @@ use crate::index::Naming;
 use crate::layout::{Kind, META, SHARD, UNFINISHED_MARK, kind_of, log_file, newest_file, unfinished};
 use crate::meta::{self, Meta};
 use crate::recovery::{Recovered, recover};
-
-/// How much is read.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub enum Depth {
-    /// What an opening reads: what each file says of itself, and the log.
-    Opening,
-    /// Every record too.
-    Records,
-}
 
 /// What a backup says of itself, beside its files. It is none of the store's, and welcome.
 pub const BACKUP_MANIFEST: &str = "backup.json";

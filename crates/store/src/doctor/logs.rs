@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use tickwheel_engine::Timestamp;
 
-use super::examination::{Examination, LogFile};
-use super::examine::Depth;
+use super::examination::{Depth, Examination, LogFile};
 use super::problem::Problem;
 use crate::checkpoint::Loaded;
 use crate::checksum::Seeds;

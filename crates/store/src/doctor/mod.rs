@@ -10,6 +10,6 @@ mod records;
 mod segments;
 
 pub use directory::{Directory, DirectoryPin};
-pub use examination::{CheckpointFile, Examination, LogFile, Needed, SegmentFile, Span};
-pub use examine::{BACKUP_MANIFEST, Depth, examine, examine_dir};
+pub use examination::{CheckpointFile, Depth, Examination, LogFile, Needed, SegmentFile, Span};
+pub use examine::{BACKUP_MANIFEST, examine, examine_dir};
 pub use problem::Problem;

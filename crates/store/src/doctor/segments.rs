@@ -1,7 +1,6 @@
 //! The segments, each for itself.
 
-use super::examination::{Examination, SegmentFile, Span};
-use super::examine::Depth;
+use super::examination::{Depth, Examination, SegmentFile, Span};
 use super::problem::Problem;
 use super::records::Records;
 use crate::catalog::Segment;

@@ -11,5 +11,5 @@ mod recovery;
 mod replay;
 mod segments;
 
-pub(crate) use recovery::{Recovered, recover};
+pub(crate) use recovery::{Last, Recovered, recover};
 pub(crate) use segments::{read_footer, read_sections};

@@ -1,8 +1,8 @@
 //! The checkpoint that the rest is read on top of, or what there is of it.
 
+use super::found::{Listing, Reading};
 use super::logs::{Floor, LogFile, Ordered, order};
 use super::mend::{Mended, read_mended};
-use super::read::{Listing, Reading};
 use super::report::{Loss, Unit};
 use super::source::Source;
 use crate::checkpoint::{ALL_BLOCKS, ENDED_TASKS, Hole, Pieces, Start, read_pieces, read_start};

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use tickwheel_engine::Task;
 
+use super::found::RecordFile;
 use super::index::Spot;
-use super::read::RecordFile;
+use super::report::{Fate, Loss, LostTask, Unit};
 use super::source::Source;
 use crate::checksum::crc;
 use crate::codec::{Names, OP_HEAD_BYTES, Op, split_ops};
@@ -62,6 +63,18 @@ pub(super) fn fetch_with_body<D: Disk>(
         }
         None => Fetched::Bodiless(task),
     }
+}
+
+/// The disk gave a record in the first pass and does not in the second.
+pub(super) fn gone(files: &[RecordFile], spot: Spot, id: u64, task: Option<&Task>) -> Loss {
+    let file = files.get(spot.file as usize).map_or("", |file| &*file.name);
+    let part = if task.is_some() { "payload" } else { "record" };
+    let what = format!("the {part} of task {id} was read once, and the disk fails to read it again");
+    let mut loss = Loss::new(file, spot.offset, None, Unit::Record, what);
+    loss.tasks_max = Some(1);
+    let (queue, key) = (task.map(|task| task.queue.clone()), task.map(|task| task.key.clone()));
+    loss.name(LostTask { id, queue, key, fate: Fate::Lost });
+    loss
 }
 
 fn fetch_record<D: Disk>(

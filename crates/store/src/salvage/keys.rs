@@ -4,11 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tickwheel_engine::{Key, QueueName, Task};
 
-use super::fetch::fetch;
-use super::read::Found;
+use super::fetch::{fetch, gone};
+use super::found::Found;
 use super::report::{Loss, Superseded};
 use super::source::Source;
-use super::write::gone;
 use crate::codec::Names;
 use crate::disk::Disk;
 

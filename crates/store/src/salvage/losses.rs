@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use tickwheel_engine::{QueueName, Seq, Task};
 
+use super::found::{Reading, Said};
 use super::logs::{Gap, LogFile};
 use super::names::name_tasks;
-use super::read::Reading;
 use super::report::{Fate, Loss, LostTask, Unit};
 use super::segments::Suspect;
 use super::source::Source;
@@ -143,15 +143,6 @@ impl Reading {
             loss.name(LostTask { id, queue: None, key: None, fate: Fate::OlderPayload });
         }
     }
-}
-
-/// What damaged bytes say.
-pub(super) struct Said {
-    /// The place of the loss among all.
-    pub(super) loss: usize,
-    /// Frames behind this one are later.
-    pub(super) frame: u64,
-    pub(super) op: Op,
 }
 
 /// The records that damaged bytes seem to have. Behind something that is none, the next is looked for byte by byte.

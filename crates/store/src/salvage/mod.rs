@@ -5,6 +5,7 @@
 
 mod base;
 mod fetch;
+mod found;
 mod index;
 mod keys;
 mod logs;
@@ -18,7 +19,8 @@ mod segments;
 mod source;
 mod write;
 
-pub use read::{Found, Progress, read};
+pub use found::{Found, Progress};
+pub use read::read;
 pub use report::{
     Fate, Loss, LostRule, LostTask, MayHoldEnded, ReadReport, Report, RuleFate, Superseded, Unit,
     WrittenReport,

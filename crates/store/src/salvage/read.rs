@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
-use tickwheel_engine::{Ended, EngineState, Epoch, Seq, Task, Timestamp};
+use tickwheel_engine::{EngineState, Epoch, Seq, Task, Timestamp};
 
 use super::base::{Base, floor_of};
 use super::fetch::op_sum;
+use super::found::{Found, Listing, Progress, Reading, Said};
 use super::index::{Index, Spot};
 use super::logs::{FrameAt, LogFile, Ordered, order};
-use super::losses::Said;
 use super::mend::{Mended, read_mended};
 use super::report::{Loss, ReadReport, Report, Unit};
 use super::rules::RuleTraces;
-use super::segments::{Outcome, Suspect, Wanted, read_segment};
+use super::segments::{Outcome, Wanted, read_segment};
 use super::source::Source;
 use crate::checkpoint::Listed;
 use crate::checksum::{Seeds, Use};
@@ -30,52 +30,6 @@ use crate::newest::{self, Newest};
 use crate::options::ClockMode;
 use crate::rules::Rules;
 use crate::segment::read_segment_header;
-
-/// How far a salvage has come.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-#[non_exhaustive]
-pub enum Progress {
-    /// Bytes of the damaged directory that were read, of so many.
-    Read(u64, u64),
-    /// Tasks that were written, of so many.
-    Written(u64, u64),
-    /// What was written is being checked.
-    Checking,
-}
-
-/// All that was found in a damaged directory: where the newest record of each task is, and what is lost.
-pub struct Found {
-    pub(super) meta: Meta,
-    pub(super) files: Vec<RecordFile>,
-    pub(super) index: Index,
-    pub(super) rules: Rules,
-    pub(super) histories: Histories,
-    pub(super) state: EngineState,
-    pub(super) epoch: Epoch,
-    pub(super) seq: Seq,
-    pub(super) wall: Timestamp,
-    pub(super) report: Report,
-    /// Whether frames are missing, so that numbers may have been given out that nobody knows of.
-    pub(super) log_is_torn: bool,
-}
-
-/// A file with records.
-#[derive(Clone, Debug)]
-pub(super) struct RecordFile {
-    pub(super) name: Arc<str>,
-    /// Where the checksums of its records start; `None`: it is of the log, where frames are checked as a whole.
-    pub(super) seed: Option<u32>,
-}
-
-/// What lies in the shard's folder, by its names.
-#[derive(Default)]
-pub(super) struct Listing {
-    pub(super) logs: Vec<Arc<str>>,
-    pub(super) segments: Vec<u64>,
-    pub(super) checkpoints: Vec<u64>,
-    bytes: u64,
-    files: u64,
-}
 
 /// Reads the damaged place that `disk` is. Nothing in it is changed.
 ///
@@ -221,22 +175,6 @@ fn list<D: Disk>(source: &mut Source<'_, D>) -> Result<Listing, OpenError> {
     Ok(listing)
 }
 
-pub(super) struct Reading {
-    /// What was found so far.
-    pub(super) found: Found,
-    pub(super) seeds: Seeds,
-    pub(super) naming: Naming,
-    pub(super) names: Names,
-    /// Damaged records whose task is known, with their files.
-    pub(super) suspects: Vec<(Arc<str>, Suspect)>,
-    pub(super) said: Vec<Said>,
-    pub(super) traces: RuleTraces,
-    pub(super) done: u64,
-    pub(super) total: u64,
-    /// Whether any file checks out by the secret in `meta`.
-    pub(super) fits: bool,
-}
-
 impl Reading {
     fn read<D: Disk>(
         &mut self,
@@ -280,11 +218,6 @@ impl Reading {
         self.resolve(source, &logs);
     }
 
-    fn advance(&mut self, bytes: u64, progress: &mut dyn FnMut(Progress)) {
-        self.done = self.done.saturating_add(bytes);
-        progress(Progress::Read(self.done.min(self.total), self.total));
-    }
-
     fn newest<D: Disk>(&mut self, source: &mut Source<'_, D>) -> Option<Newest> {
         if !self.found.meta.has_newest() {
             return None;
@@ -305,13 +238,6 @@ impl Reading {
                 self.found.report.losses.push(Loss { ended_max: None, ..loss });
                 None
             }
-        }
-    }
-
-    pub(super) fn take_ended(&mut self, ended: &Ended) {
-        self.found.index.end(ended);
-        if ended.outcome != tickwheel_engine::Outcome::Forgotten {
-            self.found.histories.add(ended);
         }
     }
 
@@ -422,12 +348,6 @@ impl Reading {
         self.found.report.losses.extend(losses);
         self.suspects.extend(suspects.into_iter().map(|suspect| (Arc::clone(file), suspect)));
         buried
-    }
-
-    /// The number of a file in the list of files.
-    fn file(&mut self, name: &Arc<str>, seed: Option<u32>) -> u32 {
-        self.found.files.push(RecordFile { name: Arc::clone(name), seed });
-        u32::try_from(self.found.files.len() - 1).expect("a directory has fewer files than that")
     }
 
     fn read_frames<D: Disk>(&mut self, source: &mut Source<'_, D>, logs: &[LogFile], ordered: &Ordered) {

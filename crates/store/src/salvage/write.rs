@@ -4,14 +4,13 @@ use std::sync::Arc;
 
 use tickwheel_engine::{
     Batch, Cadence, Dead, Epoch, Ownership, Reply, Request, RequestId, Rule, RuleEffect, RuleName,
-    ScheduleRecord, Seq, ShardId, ShardStore, Task, TaskEffect, Timestamp,
+    ScheduleRecord, Seq, ShardId, ShardStore, TaskEffect, Timestamp,
 };
 
-use super::fetch::{Fetched, fetch_with_body};
-use super::index::Spot;
+use super::fetch::{Fetched, fetch_with_body, gone};
+use super::found::{Found, Progress};
 use super::keys::Settled;
-use super::read::{Found, Progress, RecordFile};
-use super::report::{Fate, Loss, LostTask, Report, Unit};
+use super::report::Report;
 use super::source::Source;
 use crate::codec::Names;
 use crate::disk::{Disk, DiskError};
@@ -137,18 +136,6 @@ pub fn write_as<D: Disk, T: Disk>(
     }
     report.read.join_unreadable(source.into_unreadable());
     Ok(report)
-}
-
-/// The disk gave a record in the first pass and does not in the second.
-pub(super) fn gone(files: &[RecordFile], spot: Spot, id: u64, task: Option<&Task>) -> Loss {
-    let file = files.get(spot.file as usize).map_or("", |file| &*file.name);
-    let part = if task.is_some() { "payload" } else { "record" };
-    let what = format!("the {part} of task {id} was read once, and the disk fails to read it again");
-    let mut loss = Loss::new(file, spot.offset, None, Unit::Record, what);
-    loss.tasks_max = Some(1);
-    let (queue, key) = (task.map(|task| task.queue.clone()), task.map(|task| task.key.clone()));
-    loss.name(LostTask { id, queue, key, fate: Fate::Lost });
-    loss
 }
 
 impl Found {

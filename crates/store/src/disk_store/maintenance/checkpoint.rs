@@ -5,16 +5,14 @@ use std::sync::Arc;
 
 use tickwheel_engine::{Place, Timestamp};
 
+use super::context::Context;
 use super::moving::{Moved, Moving};
 use super::output::{Origin, Output};
-use super::store::DiskStore;
 use crate::bounds::Bounds;
 use crate::catalog::Catalog;
-use crate::checkpoint::{Listed, LogEnd, Source, Start, Writer};
-use crate::checksum::Seeds;
-use crate::disk::Disk;
+use crate::checkpoint::{Listed, Source, Start, Writer};
 use crate::index::Spot;
-use crate::io::{Call, Io};
+use crate::io::Call;
 use crate::layout::SHARD;
 use crate::segment::Entry;
 
@@ -27,8 +25,6 @@ pub(super) struct Checkpoint {
     log_bytes: u64,
     stage: Stage,
     output: Output,
-    /// Segments that are written anew elsewhere: they are not listed, and go once memory has taken over.
-    sources: Vec<u32>,
     /// Segments without a live record: they are not listed, and go once it is durable.
     dropped: Vec<u32>,
 }
@@ -69,21 +65,6 @@ pub(super) enum Came {
     Settled { sources: Vec<u32> },
 }
 
-/// What a step of a checkpoint needs of its store.
-pub(super) struct Room<'a> {
-    pub(super) catalog: &'a mut Catalog,
-    pub(super) seeds: &'a Seeds,
-    pub(super) log: LogEnd,
-    /// The last generation of a segment that was given out.
-    pub(super) generation: &'a mut u64,
-    /// Segments that are copied from.
-    pub(super) sources: &'a [u32],
-    pub(super) step_bytes: usize,
-    pub(super) block_bytes: u64,
-    pub(super) segment_bytes: u64,
-    pub(super) bounds: &'a Bounds,
-}
-
 impl Checkpoint {
     /// One that begins now and writes these fresh tasks. `sources` are written anew elsewhere.
     pub(super) fn new(
@@ -99,10 +80,14 @@ impl Checkpoint {
             number,
             log_bytes,
             stage: Stage::Flush { tasks, next: 0, dead: Vec::new(), last: false },
-            output: Output::new(now),
-            sources,
+            output: Output::new(now, sources),
             dropped: Vec::new(),
         }
+    }
+
+    /// The number of the log file that it begins in.
+    pub(super) fn generation(&self) -> u64 {
+        self.start.generation
     }
 
     /// Bytes of log that it makes up for.
@@ -121,38 +106,37 @@ impl Checkpoint {
     }
 
     /// The next calls. Each step's calls are to be made before the next step is asked for. `Err` says what is damaged.
-    fn step(&mut self, room: &mut Room<'_>) -> Result<Vec<Call>, String> {
+    pub(super) fn step(&mut self, context: &mut Context<'_>) -> Result<Vec<Call>, String> {
         let mut calls = Vec::new();
         while calls.is_empty() {
             match &mut self.stage {
-                Stage::Flush { .. } => self.flush(room, &mut calls),
-                Stage::Move(moving) => match moving.step(room, &mut self.output, &mut calls) {
+                Stage::Flush { .. } => self.flush(context, &mut calls),
+                Stage::Move(moving) => match moving.step(context, &mut self.output, &mut calls) {
                     Moved::Calls => {}
                     Moved::All => {
-                        let slots = room.catalog.segments.iter().map(|(slot, _)| slot);
-                        let stay = slots.filter(|slot| !self.sources.contains(slot)).collect();
-                        self.stage = Stage::Tombstones(stay);
+                        let kept = self.output.kept_segments(context.catalog);
+                        self.stage = Stage::Tombstones(kept.map(|(slot, _)| slot).collect());
                     }
                     Moved::Damaged(why) => return Err(why),
                 },
                 Stage::Tombstones(slots) => match slots.pop() {
-                    Some(slot) => self.put_tombstones(slot, room, &mut calls),
+                    Some(slot) => self.put_tombstones(slot, context, &mut calls),
                     None => {
                         if self.output.has_new_files() && !crate::planted::is("no-dir-sync") {
                             calls.push(Call::SyncDir(SHARD.into()));
                         }
-                        let list = self.list(room.catalog);
-                        self.stage = Stage::List(Writer::new(self.start, self.number, list, room.seeds));
+                        let list = self.list(context.catalog);
+                        self.stage = Stage::List(Writer::new(self.start, self.number, list, context.seeds));
                     }
                 },
                 Stage::List(writer) => {
                     let source = Source {
-                        histories: room.catalog.histories(),
-                        rules: room.catalog.rules().by_name(),
-                        state: room.catalog.state(),
-                        log: room.log,
+                        histories: context.catalog.histories(),
+                        rules: context.catalog.rules().by_name(),
+                        state: context.catalog.state(),
+                        log: context.log,
                     };
-                    calls = writer.step(source, room.seeds, room.step_bytes);
+                    calls = writer.step(source, context.seeds, context.options.background_step_bytes);
                 }
                 Stage::Settle { .. } | Stage::Done => break,
             }
@@ -160,13 +144,15 @@ impl Checkpoint {
         Ok(calls)
     }
 
-    fn flush(&mut self, room: &mut Room<'_>, calls: &mut Vec<Call>) {
+    fn flush(&mut self, context: &mut Context<'_>, calls: &mut Vec<Call>) {
         let Stage::Flush { tasks, next, dead, last } = &mut self.stage else { return };
         let mut bytes = 0;
-        while bytes < room.step_bytes && calls.len() < room.bounds.checkpoint_calls {
-            let ahead = room.bounds.tasks_ahead;
+        while bytes < context.options.background_step_bytes
+            && calls.len() < context.options.bounds.checkpoint_calls
+        {
+            let ahead = context.options.bounds.tasks_ahead;
             if *next % ahead == 0 {
-                room.catalog.fresh.touch_records(&tasks[*next..tasks.len().min(*next + ahead)]);
+                context.catalog.fresh.touch_records(&tasks[*next..tasks.len().min(*next + ahead)]);
             }
             let Some(entry) = tasks.get(*next).copied() else {
                 if !dead.is_empty() {
@@ -174,13 +160,13 @@ impl Checkpoint {
                     (*next, *last) = (0, true);
                     continue;
                 }
-                self.output.close(room, calls);
-                self.stage = Stage::Move(Moving::new(&self.sources));
+                self.output.close(context, calls);
+                self.stage = Stage::Move(Moving::new(self.output.sources()));
                 return;
             };
             *next += 1;
             // What was changed since the start is for the next one; the log still has it.
-            let task = room.catalog.fresh.at(entry, self.start.seq).cloned();
+            let task = context.catalog.fresh.at(entry, self.start.seq).cloned();
             if let Some(task) = task {
                 if task.dead().is_some() && !*last {
                     dead.push(entry);
@@ -188,31 +174,29 @@ impl Checkpoint {
                     bytes += size_of::<(Place, u32)>();
                     continue;
                 }
-                bytes += self.output.put(room, &task, Origin::Memory, calls);
+                bytes += self.output.put(context, &task, Origin::Memory, calls);
             }
         }
-        self.output.write_part(room, calls);
+        self.output.write_part(context, calls);
     }
 
     /// Writes down what died in a segment. One without a live record needs no tombstones, for it goes.
-    fn put_tombstones(&mut self, slot: u32, room: &mut Room<'_>, calls: &mut Vec<Call>) {
+    fn put_tombstones(&mut self, slot: u32, context: &mut Context<'_>, calls: &mut Vec<Call>) {
         let grows = self.output.touched(slot).is_some_and(|touched| touched.records > 0);
-        if room.catalog.segments.get(slot).live == 0 && !grows {
+        if context.catalog.segments.get(slot).live == 0 && !grows {
             self.dropped.push(slot);
             if crate::planted::is("segment-deleted-too-early") {
-                calls.push(Call::Remove(Arc::clone(&room.catalog.segments.get(slot).name)));
+                calls.push(Call::Remove(Arc::clone(&context.catalog.segments.get(slot).name)));
             }
             return;
         }
-        self.output.put_tombstones(room, slot, calls);
+        self.output.put_tombstones(context, slot, calls);
     }
 
     fn list(&self, catalog: &Catalog) -> Vec<Listed> {
-        let listed = |slot: &u32| !self.dropped.contains(slot) && !self.sources.contains(slot);
-        catalog
-            .segments
-            .iter()
-            .filter(|(slot, _)| listed(slot))
+        self.output
+            .kept_segments(catalog)
+            .filter(|(slot, _)| !self.dropped.contains(slot))
             .map(|(slot, segment)| {
                 let touched = self.output.touched(slot);
                 Listed {
@@ -254,7 +238,7 @@ impl Checkpoint {
         while left > 0 {
             let Some(run) = self.output.written.front() else {
                 self.stage = Stage::Done;
-                return Came::Settled { sources: std::mem::take(&mut self.sources) };
+                return Came::Settled { sources: self.output.sources().to_vec() };
             };
             let entries = &run.written.entries;
             if *entry == 0 {
@@ -289,37 +273,5 @@ impl Checkpoint {
             calls.push(Call::Remove(Arc::clone(writer.written_as())));
         }
         (self.log_bytes, calls)
-    }
-}
-
-impl<D: Disk, I: Io<D>> DiskStore<D, I> {
-    /// The next calls of the checkpoint under way. None, if what it has to copy is damaged: the store has failed then.
-    pub(super) fn checkpoint_step(&mut self) -> Vec<Call> {
-        let Some(checkpoint) = &mut self.upkeep.checkpoint else { return Vec::new() };
-        let sources = checkpoint.sources.clone();
-        let mut room = Room {
-            catalog: &mut self.catalog,
-            seeds: &self.seeds,
-            log: LogEnd { frame: self.unsynced.synced(), wall: self.end.wall },
-            generation: &mut self.segment_generation,
-            sources: &sources,
-            step_bytes: self.options.background_step_bytes,
-            block_bytes: self.options.block_bytes,
-            segment_bytes: self.options.segment_bytes,
-            bounds: &self.options.bounds,
-        };
-        let generation = checkpoint.start.generation;
-        match checkpoint.step(&mut room) {
-            Ok(calls) => {
-                if crate::planted::is("log-freed-before-checkpoint-durable") {
-                    self.let_go_of_log(generation);
-                }
-                calls
-            }
-            Err(why) => {
-                self.fail_because(why);
-                Vec::new()
-            }
-        }
     }
 }

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use tickwheel_engine::{Census, Place, Reply, Task, Timestamp};
 
-use super::merge::read_blocks;
-use super::reading::Next;
+use super::super::merge::read_blocks;
+use super::next::Next;
 use crate::bounds::Bounds;
 use crate::catalog::Catalog;
 use crate::checksum::Seeds;
@@ -22,7 +22,7 @@ use crate::segment::{Level, Run, Skimmed};
 /// Its end is decided first: by the blocks in reach, then by the fresh tasks, which are counted last. Nothing is counted that may
 /// still turn out to stand behind the end, for the next part counts that.
 #[derive(Debug)]
-pub(super) struct Count {
+pub(super) struct Histogram {
     census: Census,
     /// The last instant of this part, and whether there is another behind it.
     until: Timestamp,
@@ -31,7 +31,6 @@ pub(super) struct Count {
     /// What has to be read: neighbouring blocks of one run.
     left: VecDeque<Blocks>,
     asked: Vec<Blocks>,
-    reads: Vec<Vec<u8>>,
     read_bytes: usize,
 }
 
@@ -58,7 +57,7 @@ struct Met {
     bucket: Option<usize>,
 }
 
-impl Count {
+impl Histogram {
     /// Counts all that memory can count, as far as one part goes.
     ///
     /// Of all queues together a block whose records are due in one bucket need not be read: memory knows how many of them are live, unless it is taking
@@ -71,7 +70,6 @@ impl Count {
             counts: vec![0; census.grid.buckets()],
             left: VecDeque::new(),
             asked: Vec::new(),
-            reads: Vec::new(),
             read_bytes: bounds.census_read_bytes,
             census,
         };
@@ -183,13 +181,14 @@ impl Count {
         }
     }
 
-    /// The reads that were asked for brought this.
-    pub(super) fn take(&mut self, reads: Vec<Vec<u8>>) {
-        self.reads = reads;
-    }
-
-    pub(super) fn advance(&mut self, catalog: &Catalog, seeds: &Seeds, names: &mut Names) -> Next {
-        let reads = std::mem::take(&mut self.reads);
+    /// Goes on with the bytes of the reads that it asked for.
+    pub(super) fn advance(
+        &mut self,
+        reads: Vec<Vec<u8>>,
+        catalog: &Catalog,
+        seeds: &Seeds,
+        names: &mut Names,
+    ) -> Next {
         for (blocks, bytes) in std::mem::take(&mut self.asked).iter().zip(reads) {
             if let Err(why) = self.decode(blocks, &bytes, catalog, seeds, names) {
                 return Next::Damaged(why);

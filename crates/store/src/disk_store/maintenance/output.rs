@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tickwheel_engine::{Task, Timestamp};
 
-use super::checkpointing::Room;
+use super::context::Context;
 use crate::catalog::{Catalog, Segment};
 use crate::checksum::Use;
 use crate::io::Call;
@@ -17,6 +17,8 @@ use crate::segment::{Bucket, RunWriter, SegmentHeader, Written, put_tombstones};
 pub(super) struct Output {
     /// The wall clock at the checkpoint's start: it decides which bucket a task is in.
     now: Timestamp,
+    /// Segments whose records are copied to others. They must not grow meanwhile.
+    sources: Vec<u32>,
     touched: BTreeMap<u32, Touched>,
     open: Option<Open>,
     /// Runs that memory has not taken over yet, oldest first.
@@ -66,8 +68,20 @@ pub(super) struct Touched {
 }
 
 impl Output {
-    pub(super) fn new(now: Timestamp) -> Self {
-        Self { now, touched: BTreeMap::new(), open: None, written: VecDeque::new() }
+    pub(super) fn new(now: Timestamp, sources: Vec<u32>) -> Self {
+        Self { now, sources, touched: BTreeMap::new(), open: None, written: VecDeque::new() }
+    }
+
+    pub(super) fn sources(&self) -> &[u32] {
+        &self.sources
+    }
+
+    /// Segments in use that are no sources.
+    pub(super) fn kept_segments<'a>(
+        &'a self,
+        catalog: &'a Catalog,
+    ) -> impl Iterator<Item = (u32, &'a Segment)> {
+        catalog.segments.iter().filter(|(slot, _)| !self.sources.contains(slot))
     }
 
     pub(super) fn touched(&self, segment: u32) -> Option<&Touched> {
@@ -82,32 +96,34 @@ impl Output {
     /// it ended not counted.
     pub(super) fn put(
         &mut self,
-        room: &mut Room<'_>,
+        context: &mut Context<'_>,
         task: &Task,
         origin: Origin,
         calls: &mut Vec<Call>,
     ) -> usize {
         let bucket = Bucket::of(task, self.now);
         let fits = self.open.as_ref().is_some_and(|open| {
-            open.bucket == bucket && open.origin == origin && open.writer.len() < room.segment_bytes
+            open.bucket == bucket
+                && open.origin == origin
+                && open.writer.len() < context.options.segment_bytes
         });
         if !fits {
-            self.close(room, calls);
+            self.close(context, calls);
         }
         let open = match &mut self.open {
             Some(open) => open,
-            none => none.insert(open_run(&mut self.touched, room, bucket, origin)),
+            none => none.insert(open_run(&mut self.touched, &self.sources, context, bucket, origin)),
         };
         let before = open.writer.len();
-        open.writer.push(task, room.catalog.key_of(task));
+        open.writer.push(task, context.catalog.key_of(task));
         usize::try_from(open.writer.len() - before).expect("a task fits the memory's addresses")
     }
 
     /// Hands out what there is of the open run.
-    pub(super) fn write_part(&mut self, room: &Room<'_>, calls: &mut Vec<Call>) {
+    pub(super) fn write_part(&mut self, context: &Context<'_>, calls: &mut Vec<Call>) {
         let Some(open) = self.open.as_mut().filter(|open| open.writer.waiting() > 0) else { return };
-        begin_file(&mut self.touched, room, open.segment, calls);
-        let file = Arc::clone(&room.catalog.segments.get(open.segment).name);
+        begin_file(&mut self.touched, context, open.segment, calls);
+        let file = Arc::clone(&context.catalog.segments.get(open.segment).name);
         let (offset, bytes) = open.writer.take();
         calls.push(Call::Write { file: Arc::clone(&file), offset, bytes });
         // Not for safety: what is left to the last sync would hold up the disk.
@@ -115,10 +131,10 @@ impl Output {
     }
 
     /// Ends the open run.
-    pub(super) fn close(&mut self, room: &Room<'_>, calls: &mut Vec<Call>) {
+    pub(super) fn close(&mut self, context: &Context<'_>, calls: &mut Vec<Call>) {
         let Some(Open { segment, origin, writer, .. }) = self.open.take() else { return };
-        begin_file(&mut self.touched, room, segment, calls);
-        let file = Arc::clone(&room.catalog.segments.get(segment).name);
+        begin_file(&mut self.touched, context, segment, calls);
+        let file = Arc::clone(&context.catalog.segments.get(segment).name);
         let (offset, bytes, written) = writer.finish();
         calls.push(Call::Write { file: Arc::clone(&file), offset, bytes });
         calls.push(Call::Sync(file));
@@ -131,15 +147,15 @@ impl Output {
     }
 
     /// Adds a segment's tombstones, if it has any.
-    pub(super) fn put_tombstones(&mut self, room: &mut Room<'_>, slot: u32, calls: &mut Vec<Call>) {
-        let segment = room.catalog.segments.get_mut(slot);
+    pub(super) fn put_tombstones(&mut self, context: &mut Context<'_>, slot: u32, calls: &mut Vec<Call>) {
+        let segment = context.catalog.segments.get_mut(slot);
         if segment.tombstones.is_empty() {
             return;
         }
         let touched = self.touched.entry(slot).or_insert_with(|| Touched::of(segment));
         touched.tombstones = std::mem::take(&mut segment.tombstones);
         let mut bytes = Vec::new();
-        let seed = room.seeds.of(Use::Segment(segment.generation));
+        let seed = context.seeds.of(Use::Segment(segment.generation));
         put_tombstones(&mut bytes, &mut touched.tombstones, touched.len, seed);
         if crate::planted::is("tombstone-in-wrong-segment") {
             return;
@@ -193,7 +209,8 @@ impl Touched {
 /// A run in a segment of the bucket that takes another one, or in a new segment.
 fn open_run(
     touched: &mut BTreeMap<u32, Touched>,
-    room: &mut Room<'_>,
+    sources: &[u32],
+    context: &mut Context<'_>,
     bucket: Bucket,
     origin: Origin,
 ) -> Open {
@@ -202,34 +219,29 @@ fn open_run(
         let (len, runs) = touched
             .get(slot)
             .map_or((segment.len, segment.runs.len()), |touched| (touched.len, touched.runs));
-        // What is copied from must not grow meanwhile.
-        let is_source = room.sources.contains(slot);
         segment.bucket == bucket
             && segment.moved == moved
-            && len < room.segment_bytes
-            && runs < room.bounds.segment_runs
-            && !is_source
+            && len < context.options.segment_bytes
+            && runs < context.options.bounds.segment_runs
+            && !sources.contains(slot)
     };
-    let known = room.catalog.segments.iter().find(|(slot, segment)| takes(slot, segment));
+    let known = context.catalog.segments.iter().find(|(slot, segment)| takes(slot, segment));
     let segment = match known.map(|(slot, _)| slot) {
         Some(slot) => slot,
-        None => {
-            *room.generation += 1;
-            room.catalog.segments.add(Segment::new(*room.generation, bucket, moved))
-        }
+        None => context.catalog.segments.add_new(bucket, moved),
     };
-    let found = room.catalog.segments.get(segment);
+    let found = context.catalog.segments.get(segment);
     let touched = touched.entry(segment).or_insert_with(|| Touched::of(found));
-    let seed = room.seeds.of(Use::Segment(found.generation));
-    Open { segment, bucket, origin, writer: RunWriter::new(seed, touched.len, room.block_bytes) }
+    let seed = context.seeds.of(Use::Segment(found.generation));
+    Open { segment, bucket, origin, writer: RunWriter::new(seed, touched.len, context.options.block_bytes) }
 }
 
-fn begin_file(touched: &mut BTreeMap<u32, Touched>, room: &Room<'_>, slot: u32, calls: &mut Vec<Call>) {
+fn begin_file(touched: &mut BTreeMap<u32, Touched>, context: &Context<'_>, slot: u32, calls: &mut Vec<Call>) {
     let Some(touched) = touched.get_mut(&slot).filter(|touched| !touched.begun) else { return };
     touched.begun = true;
-    let segment = room.catalog.segments.get(slot);
+    let segment = context.catalog.segments.get(slot);
     let header = SegmentHeader { generation: segment.generation, bucket: segment.bucket };
     calls.push(Call::Create(Arc::clone(&segment.name)));
-    let bytes = header.to_bytes(room.seeds).to_vec();
+    let bytes = header.to_bytes(context.seeds).to_vec();
     calls.push(Call::Write { file: Arc::clone(&segment.name), offset: 0, bytes });
 }

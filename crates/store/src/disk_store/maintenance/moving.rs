@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use tickwheel_engine::{Place, Timestamp};
 
-use super::checkpointing::Room;
-use super::merge::{First, Merge};
+use super::super::merge::{First, Merge};
+use super::context::Context;
 use super::output::{Origin, Output};
 use crate::bounds::Bounds;
 use crate::catalog::{Catalog, Segment};
@@ -73,10 +73,15 @@ impl Moving {
     }
 
     /// Copies until a step is full, or something has to be read.
-    pub(super) fn step(&mut self, room: &mut Room<'_>, output: &mut Output, calls: &mut Vec<Call>) -> Moved {
+    pub(super) fn step(
+        &mut self,
+        context: &mut Context<'_>,
+        output: &mut Output,
+        calls: &mut Vec<Call>,
+    ) -> Moved {
         let reads = std::mem::take(&mut self.reads);
         if let Some((_, merge)) = &mut self.merge
-            && let Err(why) = merge.take(reads, room.catalog, room.seeds, &mut self.names)
+            && let Err(why) = merge.take(reads, context.catalog, context.seeds, &mut self.names)
         {
             return Moved::Damaged(why);
         }
@@ -84,26 +89,26 @@ impl Moving {
         loop {
             let Some((source, merge)) = &mut self.merge else {
                 let Some(source) = self.sources.pop_front() else { return Moved::All };
-                self.merge = Some((source, Merge::of_one(source, room.catalog, room.bounds)));
+                self.merge = Some((source, Merge::of_one(source, context.catalog, &context.options.bounds)));
                 continue;
             };
-            match merge.first(merge.end(), None, room.bounds.moved_at_once, room.catalog) {
+            match merge.first(merge.end(), None, context.options.bounds.moved_at_once, context.catalog) {
                 First::Reads(reads) => {
-                    output.write_part(room, calls);
+                    output.write_part(context, calls);
                     calls.extend(reads);
                     return Moved::Calls;
                 }
                 First::Task(task) => {
                     merge.pass(Place::of(&task));
-                    bytes += output.put(room, &task, Origin::Segment(*source), calls);
-                    if bytes >= room.step_bytes {
-                        output.write_part(room, calls);
+                    bytes += output.put(context, &task, Origin::Segment(*source), calls);
+                    if bytes >= context.options.background_step_bytes {
+                        output.write_part(context, calls);
                         return Moved::Calls;
                     }
                 }
                 First::Other(_) => unreachable!("a merge of one segment wants the tasks of all queues"),
                 First::Nobody => {
-                    output.close(room, calls);
+                    output.close(context, calls);
                     self.merge = None;
                     if !calls.is_empty() {
                         return Moved::Calls;

@@ -1,21 +1,22 @@
-//! A look-up of some tasks.
+//! The look-up of some tasks by id or by key.
 
 use std::sync::Arc;
 
 use tickwheel_engine::{Found, Reply, Task, Wanted};
 
-use super::reading::Next;
-use crate::bounds::Bounds;
+use super::super::setup::Setup;
+use super::next::Next;
 use crate::catalog::{Catalog, Sought};
-use crate::checksum::{Seeds, Use};
+use crate::checksum::Use;
 use crate::codec::Names;
+use crate::error::damage;
 use crate::index::Spot;
 use crate::io::Call;
 use crate::segment::{BadRecord, read_record};
 
 /// Tasks that are looked for: each is known, or some records have to be read to know it.
 #[derive(Debug)]
-pub(super) struct Look {
+pub(super) struct Lookup {
     wants: Vec<Want>,
     /// For each read under way: whose it is, and which of its probes.
     asked: Vec<(usize, usize)>,
@@ -46,20 +47,17 @@ struct Probe {
     read: Option<Arc<Task>>,
 }
 
-impl Look {
-    pub(super) fn new(wanted: Vec<Wanted>, catalog: &Catalog, seeds: &Seeds, bounds: &Bounds) -> Self {
-        let wants = wanted.into_iter().map(|wanted| Want::new(wanted, catalog, seeds, bounds)).collect();
+impl Lookup {
+    pub(super) fn new(wanted: Vec<Wanted>, catalog: &Catalog, setup: &Setup) -> Self {
+        let wants = wanted.into_iter().map(|wanted| Want::new(wanted, catalog, setup)).collect();
         Self { wants, asked: Vec::new() }
     }
 
-    /// The reads that were asked for brought this.
-    pub(super) fn take(&mut self, reads: Vec<Vec<u8>>) {
+    /// Goes on with the bytes of the reads that it asked for.
+    pub(super) fn advance(&mut self, reads: Vec<Vec<u8>>, names: &mut Names) -> Next {
         for ((want, probe), bytes) in self.asked.drain(..).zip(reads) {
             self.wants[want].probes[probe].bytes = Some(bytes);
         }
-    }
-
-    pub(super) fn advance(&mut self, names: &mut Names) -> Next {
         let mut calls = Vec::new();
         for (at, want) in self.wants.iter_mut().enumerate() {
             for (nth, probe) in want.probes.iter_mut().enumerate() {
@@ -81,7 +79,7 @@ impl Look {
 }
 
 impl Want {
-    fn new(wanted: Wanted, catalog: &Catalog, seeds: &Seeds, bounds: &Bounds) -> Self {
+    fn new(wanted: Wanted, catalog: &Catalog, setup: &Setup) -> Self {
         let (spots, otherwise) = match catalog.seek(&wanted) {
             Sought::Known(found) => (Vec::new(), found),
             Sought::Far(spots, otherwise) => (spots, otherwise),
@@ -90,11 +88,11 @@ impl Want {
             let segment = catalog.segments.get(spot.segment);
             Probe {
                 file: Arc::clone(&segment.name),
-                seed: seeds.of(Use::Segment(segment.generation)),
+                seed: setup.seeds.of(Use::Segment(segment.generation)),
                 id,
                 offset: spot.offset,
                 end: segment.len,
-                wants_bytes: bounds.record_read_bytes,
+                wants_bytes: setup.options.bounds.record_read_bytes,
                 bytes: None,
                 read: None,
             }
@@ -136,9 +134,4 @@ impl Probe {
         }
         Ok(())
     }
-}
-
-/// What is said of a file that had been synced and does not check out.
-pub(super) fn damage(file: &str, offset: u64, what: &str) -> String {
-    format!("read {file}: damaged at byte {offset}: {what}")
 }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use tickwheel_engine::{Filter, Page, Place, Reply, Seq, Task, Timestamp};
 
-use super::merge::{First, Merge};
-use super::reading::Next;
+use super::super::merge::{First, Merge};
+use super::next::Next;
 use crate::bounds::Bounds;
 use crate::catalog::Catalog;
 use crate::checksum::Seeds;
@@ -30,16 +30,20 @@ pub(super) struct Scan {
     /// Bytes of its payloads.
     bytes: usize,
     cursors: Cursors,
-    /// What the last reads brought.
-    reads: Vec<Vec<u8>>,
 }
 
 /// Where a page ended, for the next one to go on from there.
 #[derive(Debug)]
 pub(super) struct Cursors {
-    /// The catalog's number of changes to its runs: the merge knows no others.
+    /// The layout of the segments that the merge knows, see `Segments::layout`.
     layout: u64,
     merge: Merge,
+}
+
+impl Cursors {
+    fn new(merge: Merge, catalog: &Catalog) -> Self {
+        Self { layout: catalog.segments.layout(), merge }
+    }
 }
 
 impl Scan {
@@ -49,20 +53,21 @@ impl Scan {
         until: Timestamp,
         max: usize,
         catalog: &Catalog,
-        layout: u64,
         before: Option<Cursors>,
         bounds: &Bounds,
     ) -> Self {
         let end = Place { due_at: until, put_seq: Seq(u64::MAX) };
         let goes_on = before.filter(|before| {
-            before.layout == layout && before.merge.at() == after && before.merge.end() >= end
+            before.layout == catalog.segments.layout()
+                && before.merge.at() == after
+                && before.merge.end() >= end
         });
         let cursors = match goes_on {
             Some(before) => {
                 before.merge.touch(catalog);
                 before
             }
-            None => Cursors { layout, merge: Merge::of_all(after, end, catalog, bounds) },
+            None => Cursors::new(Merge::of_all(after, end, catalog, bounds), catalog),
         };
         Self::new(None, end, max, usize::MAX, cursors, bounds)
     }
@@ -73,7 +78,6 @@ impl Scan {
         after: Place,
         max: usize,
         catalog: &Catalog,
-        layout: u64,
         bounds: &Bounds,
     ) -> Self {
         // No task has put_seq 0, so this stands before all that are due at `due_from`.
@@ -81,7 +85,7 @@ impl Scan {
         let end = Place { due_at: filter.due_to, put_seq: Seq(u64::MAX) };
         let merge = Merge::of_filter(after, end, catalog, &filter, bounds);
         let looks = bounds.page_looks.max(max);
-        Self::new(Some(filter), end, max, looks, Cursors { layout, merge }, bounds)
+        Self::new(Some(filter), end, max, looks, Cursors::new(merge, catalog), bounds)
     }
 
     fn new(
@@ -103,7 +107,6 @@ impl Scan {
             page: Page::default(),
             bytes: 0,
             cursors,
-            reads: Vec::new(),
         }
     }
 
@@ -112,14 +115,16 @@ impl Scan {
         self.filter.is_none().then_some(self.cursors)
     }
 
-    /// The reads that were asked for brought this.
-    pub(super) fn take(&mut self, reads: Vec<Vec<u8>>) {
-        self.reads = reads;
-    }
-
-    pub(super) fn advance(&mut self, catalog: &Catalog, seeds: &Seeds, names: &mut Names) -> Next {
+    /// Goes on with the bytes of the reads that it asked for.
+    pub(super) fn advance(
+        &mut self,
+        reads: Vec<Vec<u8>>,
+        catalog: &Catalog,
+        seeds: &Seeds,
+        names: &mut Names,
+    ) -> Next {
         let merge = &mut self.cursors.merge;
-        match merge.take(std::mem::take(&mut self.reads), catalog, seeds, names) {
+        match merge.take(reads, catalog, seeds, names) {
             Ok(looks) => self.looks = self.looks.saturating_sub(looks),
             Err(why) => return Next::Damaged(why),
         }

@@ -1,0 +1,15 @@
+//! The parts of the store that a step of a checkpoint uses.
+
+use crate::catalog::Catalog;
+use crate::checkpoint::LogEnd;
+use crate::checksum::Seeds;
+use crate::options::StoreOptions;
+
+/// The parts of the store that a step of a checkpoint uses.
+pub(super) struct Context<'a> {
+    pub(super) catalog: &'a mut Catalog,
+    pub(super) seeds: &'a Seeds,
+    pub(super) options: &'a StoreOptions,
+    /// The log up to the last synced frame.
+    pub(super) log: LogEnd,
+}

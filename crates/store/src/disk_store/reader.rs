@@ -1,0 +1,238 @@
+//! The reader of segments: look-ups, pages and histograms, a few at a time, while commits go on.
+
+mod histogram;
+mod lookup;
+mod next;
+mod scan;
+
+use std::collections::VecDeque;
+
+use tickwheel_engine::{AcquiredCursor, AcquiredPage, Found, Reply, Request, RequestId, Timestamp, Wanted};
+
+use self::histogram::Histogram;
+use self::lookup::Lookup;
+use self::next::Next;
+use self::scan::{Cursors, Scan};
+use super::jobs::Jobs;
+use super::setup::Setup;
+use crate::catalog::Catalog;
+use crate::codec::Names;
+use crate::io::{JobId, Lane};
+
+/// Answers the requests that read. It changes nothing.
+#[derive(Debug)]
+pub(super) struct Reader {
+    /// The reads under way, oldest first.
+    under_way: VecDeque<Read>,
+    /// The number of the read that was begun last.
+    begun: u64,
+    names: Names,
+    /// Pages that wait until memory has taken over a part of a checkpoint.
+    parked: VecDeque<(RequestId, Request)>,
+    /// Where the last page ended, to go on from there without reading a block twice.
+    cursors: Option<Cursors>,
+}
+
+/// The parts of the store that a read uses.
+pub(super) struct View<'a> {
+    pub(super) catalog: &'a Catalog,
+    pub(super) setup: &'a Setup,
+    pub(super) jobs: &'a mut Jobs,
+    /// Whether memory is taking a checkpoint over, so that a record may stand in two places.
+    pub(super) settling: bool,
+    /// Whether a new page waits for those under way. Memory waits for those too, and after a failure it takes over nothing any more.
+    pub(super) parks: bool,
+}
+
+/// A read that is over.
+#[derive(Debug)]
+pub(super) struct Answer {
+    pub(super) request: RequestId,
+    pub(super) outcome: Outcome,
+}
+
+#[derive(Debug)]
+pub(super) enum Outcome {
+    Reply(Reply),
+    /// The first page for a new owner, and the latest wall instant before this owner.
+    FirstPage(AcquiredPage, Timestamp),
+    /// A record that was read is damaged, or the disk failed.
+    Failed(String),
+}
+
+#[derive(Debug)]
+struct Read {
+    number: u64,
+    request: RequestId,
+    job: JobId,
+    query: Query,
+}
+
+#[derive(Debug)]
+enum Query {
+    Lookup(Lookup),
+    Scan(Box<Scan>),
+    Histogram(Box<Histogram>),
+    /// The leased tasks of a page for a new owner. With the first page: the latest wall instant before this owner.
+    Leased {
+        lookup: Lookup,
+        page: AcquiredPage,
+        last_wall: Option<Timestamp>,
+    },
+}
+
+impl Reader {
+    pub(super) fn new() -> Self {
+        Self {
+            under_way: VecDeque::new(),
+            begun: 0,
+            names: Names::new(),
+            parked: VecDeque::new(),
+            cursors: None,
+        }
+    }
+
+    /// The number of the read that was begun last.
+    pub(super) fn begun(&self) -> u64 {
+        self.begun
+    }
+
+    /// Whether every read up to this number is over.
+    pub(super) fn is_over(&self, number: u64) -> bool {
+        self.under_way.front().is_none_or(|read| read.number > number)
+    }
+
+    /// Whether a page is being read: the records that it passes by must not move meanwhile.
+    pub(super) fn is_scanning(&self) -> bool {
+        self.under_way.iter().any(|read| matches!(read.query, Query::Scan(_) | Query::Histogram(_)))
+    }
+
+    /// Whether this job is the reader's.
+    pub(super) fn has(&self, job: JobId) -> bool {
+        self.under_way.iter().any(|read| read.job == job)
+    }
+
+    /// Begins to look tasks up.
+    pub(super) fn look_up(
+        &mut self,
+        request: RequestId,
+        wanted: Vec<Wanted>,
+        view: &mut View<'_>,
+    ) -> Option<Answer> {
+        self.begin(request, Query::Lookup(Lookup::new(wanted, view.catalog, view.setup)), view)
+    }
+
+    /// Begins a page of the facts for a new owner; `last_wall` comes with the first one.
+    pub(super) fn acquired_page(
+        &mut self,
+        request: RequestId,
+        after: Option<&AcquiredCursor>,
+        last_wall: Option<Timestamp>,
+        view: &mut View<'_>,
+    ) -> Option<Answer> {
+        let (page, leased) = view.catalog.acquired_page(after, view.setup.options.bounds.acquired_page);
+        let leased = leased.into_iter().map(Wanted::Id).collect();
+        let lookup = Lookup::new(leased, view.catalog, view.setup);
+        self.begin(request, Query::Leased { lookup, page, last_wall }, view)
+    }
+
+    /// Begins a page or a histogram, or parks it: memory waits for those under way before it takes over the records of a checkpoint, and
+    /// would wait for ever if there were always one.
+    pub(super) fn scan(&mut self, request: RequestId, asked: Request, view: &mut View<'_>) -> Option<Answer> {
+        if view.parks && self.is_scanning() {
+            self.parked.push_back((request, asked));
+            return None;
+        }
+        let bounds = &view.setup.options.bounds;
+        let query = match asked {
+            Request::Count(census) => {
+                Query::Histogram(Box::new(Histogram::new(census, view.catalog, view.settling, bounds)))
+            }
+            Request::ScanDue { after, until, max } => {
+                let before = self.cursors.take();
+                Query::Scan(Box::new(Scan::due(after, until, max, view.catalog, before, bounds)))
+            }
+            Request::ScanFilter { filter, after, max } => {
+                Query::Scan(Box::new(Scan::filter(filter, after, max, view.catalog, bounds)))
+            }
+            other => unreachable!("{other:?} asks for no page"),
+        };
+        self.begin(request, query, view)
+    }
+
+    /// Takes the parked requests, if they need not wait any more. Each is to be asked for again.
+    pub(super) fn take_parked(&mut self, parks: bool) -> VecDeque<(RequestId, Request)> {
+        if parks && self.is_scanning() {
+            return VecDeque::new();
+        }
+        std::mem::take(&mut self.parked)
+    }
+
+    /// One of the reader's jobs is over, and brought these bytes.
+    pub(super) fn completed(
+        &mut self,
+        job: JobId,
+        result: Result<Vec<Vec<u8>>, String>,
+        view: &mut View<'_>,
+    ) -> Option<Answer> {
+        let at = self.under_way.iter().position(|read| read.job == job)?;
+        let Read { number, request, query, .. } = self.under_way.remove(at)?;
+        match result {
+            Ok(reads) => self.go_on(number, request, query, reads, view),
+            Err(why) => Some(Answer { request, outcome: Outcome::Failed(why) }),
+        }
+    }
+
+    /// Begins a read. It is over at once if memory has all it needs.
+    fn begin(&mut self, request: RequestId, query: Query, view: &mut View<'_>) -> Option<Answer> {
+        self.begun += 1;
+        self.go_on(self.begun, request, query, Vec::new(), view)
+    }
+
+    fn go_on(
+        &mut self,
+        number: u64,
+        request: RequestId,
+        mut query: Query,
+        reads: Vec<Vec<u8>>,
+        view: &mut View<'_>,
+    ) -> Option<Answer> {
+        let (catalog, seeds, names) = (view.catalog, &view.setup.seeds, &mut self.names);
+        let next = match &mut query {
+            Query::Lookup(lookup) | Query::Leased { lookup, .. } => lookup.advance(reads, names),
+            Query::Histogram(histogram) => histogram.advance(reads, catalog, seeds, names),
+            Query::Scan(scan) => scan.advance(reads, catalog, seeds, names),
+        };
+        let outcome = match next {
+            Next::Calls(calls) => {
+                let job = view.jobs.add(Lane::Read, calls);
+                let at = self.under_way.partition_point(|read| read.number < number);
+                self.under_way.insert(at, Read { number, request, job, query });
+                return None;
+            }
+            Next::Reply(reply) => self.finish(query, reply),
+            Next::Damaged(why) => Outcome::Failed(why),
+        };
+        Some(Answer { request, outcome })
+    }
+
+    fn finish(&mut self, query: Query, reply: Reply) -> Outcome {
+        match query {
+            Query::Lookup(_) | Query::Histogram(_) => {}
+            Query::Scan(scan) => self.cursors = scan.into_cursors(),
+            Query::Leased { page, last_wall, .. } => {
+                let Reply::Found(found) = reply else { unreachable!("a look-up finds") };
+                let leased = found.into_iter().filter_map(|found| match found {
+                    Found::Live(task) => Some(task),
+                    Found::Ended(_) | Found::Absent => None,
+                });
+                let page = AcquiredPage { leased: leased.collect(), ..page };
+                return match last_wall {
+                    Some(last_wall) => Outcome::FirstPage(page, last_wall),
+                    None => Outcome::Reply(Reply::AcquiredPage(page)),
+                };
+            }
+        }
+        Outcome::Reply(reply)
+    }
+}
