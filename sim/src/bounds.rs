@@ -95,8 +95,17 @@ fn store_sizes(store: &mut StoreBounds) -> Vec<(&mut usize, [usize; 3])> {
 
 /// The sizes that each bound of an engine may have.
 fn engine_sizes(engine: &mut EngineBounds) -> Vec<(&mut usize, [usize; 3])> {
-    let EngineBounds { head, fetched, shed_visits, shed_drops, batch_effects, instants, overdue, .. } =
-        engine;
+    let EngineBounds {
+        head,
+        fetched,
+        shed_visits,
+        shed_drops,
+        batch_effects,
+        instants,
+        overdue,
+        empty_queues,
+        ..
+    } = engine;
     vec![
         (head, [2, 2, 5]),
         (fetched, [1, 2, 5]),
@@ -105,6 +114,7 @@ fn engine_sizes(engine: &mut EngineBounds) -> Vec<(&mut usize, [usize; 3])> {
         (batch_effects, [1, 2, 5]),
         (instants, [1, 2, 5]),
         (overdue, [1, 2, 5]),
+        (empty_queues, [1, 2, 5]),
     ]
 }
 
@@ -121,6 +131,7 @@ fn engine_sizes_of_64_bits(engine: &mut EngineBounds) -> [(&mut u64, [usize; 3])
         batch_effects: _,
         instants: _,
         overdue: _,
+        empty_queues: _,
     } = engine;
     [(fetched_bytes, [1, 100, 5_000]), (batch_bytes, [1, 300, 2_000]), (ids_block, [1, 2, 10])]
 }

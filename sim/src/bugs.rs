@@ -1,9 +1,9 @@
-//! The bugs that are planted in the product, and the promises on which each of them has to be found.
+//! The bugs that the patches in `sim/planted` put into a copy of the product, and the promises on which each of them has to be found.
 
 /// A planted bug, and the promises that it breaks.
 #[derive(Copy, Clone, Debug)]
 pub struct Bug {
-    /// The name of the bug, as `planted::is` in the product asks for it.
+    /// The name of the bug, and of its patch in `sim/planted`.
     pub name: &'static str,
     /// The promises that the bug breaks. If it is found on others, its effect is not understood.
     pub breaks: &'static [&'static str],
@@ -124,30 +124,12 @@ pub fn find(name: &str) -> Result<Bug, String> {
 /// Switches the bug on for the rest of the process.
 ///
 /// # Errors
-/// A sentence: there is no such bug, or this build has no planted bugs.
-#[cfg(tickwheel_sim)]
-pub fn plant(bug: Bug) -> Result<(), String> {
-    let (core, engine) = (tickwheel_core::planted::NAMES, tickwheel_engine::planted::NAMES);
-    let known =
-        core.iter().chain(&engine).chain(&tickwheel_store::planted::NAMES).chain(&crate::planted::NAMES);
-    let known: Vec<&str> = known.copied().collect();
-    if !known.contains(&bug.name) {
-        return Err(format!("`{}` is in no crate; there are {}", bug.name, known.join(", ")));
-    }
-    tickwheel_core::planted::select(bug.name);
-    tickwheel_engine::planted::select(bug.name);
-    tickwheel_store::planted::select(Some(bug.name));
-    crate::planted::select(bug.name);
-    Ok(())
-}
-
-/// Switches the bug on for the rest of the process.
-///
-/// # Errors
 /// A sentence: this build has no planted bugs.
-#[cfg(not(tickwheel_sim))]
 pub fn plant(bug: Bug) -> Result<(), String> {
-    Err(format!("this build has no bug `{}`; build with RUSTFLAGS='--cfg tickwheel_sim'", bug.name))
+    Err(format!(
+        "this build has no bug `{}`; `BUGS={} scripts/sim bugs` makes one that has it",
+        bug.name, bug.name
+    ))
 }
 
 #[cfg(test)]

@@ -13,7 +13,6 @@ mod io;
 pub mod nth;
 mod options;
 pub mod oracle;
-mod planted;
 mod play;
 pub mod report;
 pub mod rng;

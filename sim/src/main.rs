@@ -56,7 +56,7 @@ struct Arguments {
     /// Go on after a failure, and print one line for each.
     #[arg(long)]
     keep_going: bool,
-    /// Switch a planted bug on and expect it to be found on the promise it breaks. Takes a build with `--cfg tickwheel_sim`.
+    /// Switch a planted bug on and expect it to be found on the promise it breaks. Takes a build from the copy that `cargo xtask plant` makes, see `scripts/sim bugs`.
     #[arg(long)]
     bug: Option<String>,
     /// Instead of seeds: all sequences of this number of operations, with a crash at every call of the disk.

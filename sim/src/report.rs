@@ -45,14 +45,15 @@ impl fmt::Display for Report<'_> {
         for (name, bytes) in &outcome.files {
             writeln!(f, "  {name} {bytes}")?;
         }
-        let (cfg, bug) = match self.bug {
-            Some(bug) => ("RUSTFLAGS='--cfg tickwheel_sim' ", format!(" --bug {bug}")),
+        // The copy of the sources that has the bugs is a workspace of its own.
+        let (workspace, bug) = match self.bug {
+            Some(bug) => (" --manifest-path target/planted/src/Cargo.toml", format!(" --bug {bug}")),
             None => ("", String::new()),
         };
         writeln!(f, "replay it:")?;
         write!(
             f,
-            "  {cfg}cargo run --release -p tickwheel-sim -- --seed {seed:#x} --options '{options}' --until-step {} --trace{bug}",
+            "  cargo run --release{workspace} -p tickwheel-sim -- --seed {seed:#x} --options '{options}' --until-step {} --trace{bug}",
             outcome.steps
         )
     }

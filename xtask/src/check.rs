@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail};
 
 use crate::root::root;
-use crate::{arrows, bare, behaviours, tidy};
+use crate::{arrows, bare, behaviours, plant, tidy};
 
 const FMT: &[&str] = &["fmt", "--all", "--check"];
 const CLIPPY: &[&str] = &["clippy", "--locked", "--workspace", "--all-targets", "--", "-D", "warnings"];
@@ -17,6 +17,7 @@ pub(crate) fn run() -> Result<()> {
     cargo(FMT)?;
     arrows::run()?;
     tidy::run(&[])?;
+    plant::check()?;
     behaviours::run()?;
     if has_deny() {
         cargo(DENY)?;

@@ -11,6 +11,7 @@ mod bare;
 mod behaviours;
 mod check;
 mod finding;
+mod plant;
 mod planted;
 mod root;
 mod site;
@@ -23,7 +24,7 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: cargo xtask CHORE
 
-  check                fmt, clippy, arrows, tidy, behaviours, bare, and cargo-deny if it is installed
+  check                fmt, clippy, arrows, tidy, plant, behaviours, bare, and cargo-deny if it is installed
   arrows               who imports whom, held against the drawing in ARCHITECTURE.md
   bare                 core builds without the standard library, with indexes of 32 bits
   behaviours           a test for each line of docs/reference/behaviours.md, and a line for each test that is named after one
@@ -37,6 +38,7 @@ usage: cargo xtask CHORE
   translations blocks  copies the blocks of the originals into the translations
   translations stamp PAGE [ORIGINAL]
                        the same for one page, and says in it that its prose translates the original as it is now
+  plant [FOLDER]       a copy of the repository with the bugs that the simulator has to find; without FOLDER: whether their patches fit
   planted [BINARY]     the release binary has none of the simulator's bugs; default: target/release/tickwheel
 ";
 
@@ -51,6 +53,8 @@ fn main() -> ExitCode {
         ["tidy", options @ ..] => tidy::run(options),
         ["site"] => site::run(),
         ["translations", options @ ..] => translations::run(options),
+        ["plant"] => plant::check(),
+        ["plant", folder] => plant::run(folder),
         ["planted"] => planted::run(None),
         ["planted", binary] => planted::run(Some(binary)),
         _ => {

@@ -56,10 +56,6 @@ pub mod classic;
 pub mod conformance;
 mod handle;
 mod model;
-#[cfg(tickwheel_sim)]
-pub mod planted;
-#[cfg(not(tickwheel_sim))]
-mod planted;
 mod queue;
 mod refusal;
 pub mod ticks;

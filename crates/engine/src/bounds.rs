@@ -24,6 +24,8 @@ pub struct Bounds {
     pub instants: usize,
     /// Records of stubs that are fetched together because time has to do with them: 32 of a megabyte fit into memory.
     pub overdue: usize,
+    /// Empty queues that are remembered, the last that were emptied: some 10 MB, however many names are used once.
+    pub empty_queues: usize,
     /// Ids are reserved in blocks of this size, so that most puts need not write the counter down.
     pub ids_block: u64,
 }
@@ -40,6 +42,7 @@ impl Default for Bounds {
             batch_bytes: 1 << 20,
             instants: 256,
             overdue: 32,
+            empty_queues: 10_000,
             ids_block: 4_096,
         }
     }

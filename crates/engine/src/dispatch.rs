@@ -30,7 +30,7 @@ use crate::figures::Event;
 use crate::input::CallId;
 use crate::ledger::Ledger;
 use crate::name::QueueName;
-use crate::residence::{At, Residence, RunningLease};
+use crate::residence::{Residence, RunningLease};
 use crate::slot::{QueueNo, Slot};
 use crate::task::LeaseNo;
 use crate::time::{Now, Seq, Timestamp};
@@ -64,8 +64,8 @@ impl Dispatch {
     pub(crate) fn new(acquired: &Acquired, bounds: Bounds, now: Now) -> Self {
         Self {
             secret: acquired.secret,
+            queues: Queues::new(bounds.empty_queues),
             bounds,
-            queues: Queues::default(),
             to_serve: BTreeSet::new(),
             rate_wake_ups: RateWakeUps::default(),
             pause_ends: PauseEnds::default(),
@@ -142,13 +142,8 @@ impl Dispatch {
     }
 
     /// The tasks whose leases have run out by now. They still stand in the hands of their workers.
-    pub(crate) fn pop_ended(&mut self, residence: &Residence, now: Now) -> Vec<Slot> {
-        let mut ended = self.leases.pop_ended(now);
-        if crate::planted::is("wall-clock-wait") {
-            let by_wall = |&slot: &Slot| matches!(&residence.get(slot).at, At::Leased(lease) if lease.until <= now.wall);
-            ended = self.leases.slots().filter(|slot| ended.contains(slot) || by_wall(slot)).collect();
-        }
-        ended
+    pub(crate) fn pop_ended(&mut self, now: Now) -> Vec<Slot> {
+        self.leases.pop_ended(now)
     }
 
     /// The tasks that workers have.

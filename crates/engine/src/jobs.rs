@@ -89,9 +89,7 @@ impl Jobs {
         let (id, value) = self.check(now, change)?;
         self.set(id, value.clone());
         self.changed = ledger.next_seq();
-        if !crate::planted::is("job-in-memory-only") {
-            ledger.note_rule((RuleName::Job(id), value.map(|value| Arc::new(Rule::Job(value)))));
-        }
+        ledger.note_rule((RuleName::Job(id), value.map(|value| Arc::new(Rule::Job(value)))));
         Ok(id)
     }
 

@@ -17,10 +17,6 @@ mod lease_end;
 mod ledger;
 mod name;
 mod ownership;
-#[cfg(not(tickwheel_sim))]
-mod planted;
-#[cfg(tickwheel_sim)]
-pub mod planted;
 mod queue_view;
 mod reads;
 mod recurrence;

@@ -36,7 +36,6 @@ impl Seeds {
     pub(crate) fn of(&self, what: Use) -> u32 {
         let (kind, number) = match what {
             Use::LogHeader => (1, 0),
-            Use::Frames(_) if crate::planted::is("accept-stale-frame") => (2, 0),
             Use::Frames(generation) => (2, generation),
             Use::Checkpoint(number) => (3, number),
             Use::Segment(generation) => (4, generation),

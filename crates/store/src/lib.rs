@@ -37,10 +37,6 @@ mod table;
 
 pub mod conformance;
 pub mod doctor;
-#[cfg(tickwheel_sim)]
-pub mod planted;
-#[cfg(not(tickwheel_sim))]
-mod planted;
 pub mod salvage;
 
 #[doc(hidden)]

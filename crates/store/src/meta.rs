@@ -188,9 +188,7 @@ pub(crate) fn write<D: Disk>(disk: &mut D, meta: Meta) -> Result<Meta, DiskError
     disk.write_at(&written_as, 0, &meta.to_bytes())?;
     disk.sync_data(&written_as)?;
     disk.rename(&written_as, META)?;
-    if !crate::planted::is("no-dir-sync") {
-        disk.sync_dir("")?;
-    }
+    disk.sync_dir("")?;
     Ok(meta)
 }
 

@@ -97,10 +97,7 @@ impl<T> Wheel<T> {
         while left > 0 {
             let slot = self.tree.slot_mut(id);
             if let Some(place) = self.blocks.pop(&mut slot.list) {
-                let mut low = self.chunks.deadline_low(place);
-                if crate::planted::is("early-one-tick-at-cascade") && low > self.tree.base() as u32 {
-                    low -= 1;
-                }
+                let low = self.chunks.deadline_low(place);
                 let finer = self.tree.finer(&outlet, self.tree.deadline(id, low));
                 self.file(finer, place, low);
                 left -= 1;

@@ -203,10 +203,6 @@ impl<T> TimerQueue<T> for Wheel<T> {
         if let Some(objection) = self.objection(deadline) {
             return Err(objection.refuse(value));
         }
-        let deadline = match crate::planted::is("u32-deadline-wrap") {
-            true => self.now + 1 + u64::from((deadline - self.now - 1) as u32),
-            false => deadline,
-        };
         match self.take_in(self.next, deadline, value) {
             Ok(handle) => {
                 self.next = self.next.next();

@@ -428,8 +428,7 @@ mod tests {
         organs.lease(10, 2, 1);
         organs.served(10);
         assert_eq!(organs.dispatch.next_wake_ms(), Some(1_000));
-        let ended =
-            |organs: &mut Organs, ms| organs.dispatch.pop_ended(&organs.residence, Now::at_ms(ms)).len();
+        let ended = |organs: &mut Organs, ms| organs.dispatch.pop_ended(Now::at_ms(ms)).len();
         assert_eq!([999, 1_000, 1_010].map(|ms| ended(&mut organs, ms)), [0, 1, 1]);
     }
 }

@@ -10,7 +10,6 @@ use super::Dispatch;
 use crate::calls::{LeasePage, LeaseView, ListLeases, Unavailable};
 use crate::cursor::LeaseCursor;
 use crate::ledger::Ledger;
-use crate::planted;
 use crate::residence::{At, Residence, RunningLease};
 use crate::slot::Slot;
 use crate::task::LeaseNo;
@@ -84,14 +83,7 @@ impl Leases {
     }
 
     fn start_timer(&mut self, slot: Slot, until: Timestamp, now: Now) -> Handle {
-        let deadline = if planted::is("lease-ends-before-told") {
-            // Both ends of a lease are rounded up for themselves.
-            now.mono_ns.div_ceil(1_000_000).saturating_add(until.ms_since(now.wall))
-                - u64::from(now.wall_sub_ns > 0)
-        } else {
-            now.mono_deadline(until)
-        };
-        let deadline = deadline.clamp(self.ends.now() + 1, u64::MAX - 1);
+        let deadline = now.mono_deadline(until).clamp(self.ends.now() + 1, u64::MAX - 1);
         match self.ends.insert(deadline, slot) {
             Ok(handle) => handle,
             Err(refused) => {

@@ -24,15 +24,12 @@ impl Dispatch {
     /// How many live tasks the queue may have, if it has as many.
     pub(crate) fn backlog_limit(&self, name: &QueueName) -> Option<u64> {
         let queue = self.queues.get(name)?;
-        let one_more = u64::from(crate::planted::is("backlog-forgotten"));
-        queue.record.settings.max_backlog.filter(|&max| queue.live >= max + one_more)
+        queue.record.settings.max_backlog.filter(|&max| queue.live >= max)
     }
 
     /// Whether one more task may be put into the queue.
     pub(crate) fn may_grow(&self, name: &QueueName) -> Result<(), PutError> {
-        if self.queues.get(name).is_some_and(|queue| queue.record.draining)
-            && !crate::planted::is("drain-forgotten")
-        {
+        if self.queues.get(name).is_some_and(|queue| queue.record.draining) {
             return Err(PutError::Draining);
         }
         self.backlog_limit(name).map_or(Ok(()), |limit| Err(PutError::BacklogFull { limit }))
@@ -71,9 +68,7 @@ impl Dispatch {
             _ => None,
         };
         match bucket.filter(|bucket| bucket.tokens(now.mono_ns) == 0) {
-            Some(bucket) if !crate::planted::is("gate-forgotten") => {
-                self.rate_wake_ups.watch(name, bucket.next_ms());
-            }
+            Some(bucket) => self.rate_wake_ups.watch(name, bucket.next_ms()),
             _ => self.rate_wake_ups.forget(name),
         }
     }

@@ -150,16 +150,12 @@ impl Queue {
 
     /// How many tasks may go into workers' hands now, groups left aside.
     pub(crate) fn allowance(&self, now: Now) -> u64 {
-        let outlasts = crate::planted::is("pause-outlasts") && self.record.paused_until.is_some();
-        let is_paused = self.record.is_paused(now.wall) && !crate::planted::is("pause-forgotten");
-        if is_paused || outlasts {
+        if self.record.is_paused(now.wall) {
             return 0;
         }
-        let one_more = u64::from(crate::planted::is("one-beyond-the-limit"));
         let in_flight = self.record.settings.max_in_flight;
-        let in_flight = in_flight.map(|max| (max + one_more).saturating_sub(self.leased));
-        let bucket = self.bucket.as_ref().filter(|_| !crate::planted::is("rate-forgotten"));
-        let tokens = bucket.map(|bucket| bucket.tokens(now.mono_ns));
+        let in_flight = in_flight.map(|max| max.saturating_sub(self.leased));
+        let tokens = self.bucket.as_ref().map(|bucket| bucket.tokens(now.mono_ns));
         in_flight.into_iter().chain(tokens).min().unwrap_or(u64::MAX)
     }
 
@@ -310,7 +306,7 @@ impl Queue {
     /// A task has left the line, or a worker's hands: if it was of a group, one of that which is parked comes back. Whether a call waits that
     /// may get something now.
     pub(crate) fn make_way(&mut self, group: Option<&Group>) -> bool {
-        if let Some(group) = group.filter(|_| !crate::planted::is("parked-for-ever")) {
+        if let Some(group) = group {
             self.unpark_one(group);
         }
         !self.waiters.is_empty() && !self.line.is_empty()

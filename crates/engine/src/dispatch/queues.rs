@@ -25,18 +25,12 @@ pub(super) struct Waiter {
     pub(super) patient: bool,
 }
 
-/// 10,000 empty queues are remembered, the last that were emptied: some 10 MB, however many names are used once.
-#[cfg(not(tickwheel_sim))]
-const EMPTY_MAX: usize = 10_000;
-/// In the simulator few enough that its workloads reach it.
-#[cfg(tickwheel_sim)]
-const EMPTY_MAX: usize = 2;
 /// 64 empty queues are forgotten in a step: a great many that were emptied at one time do not hold up the others when their hour is over.
 const FORGOTTEN_MAX: usize = 64;
 
 /// All queues that have a live or a dead task, a waiting call, a user, or a record of their owner, and those that had a task or a record within
 /// the last hour. A queue appears on first use.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Queues {
     by_name: BTreeMap<QueueName, QueueNo>,
     /// By namespace, of those that have queues.
@@ -55,9 +49,27 @@ pub(crate) struct Queues {
     now_ms: u64,
     /// The calls that wait.
     waiting: BTreeMap<CallId, Waiter>,
+    /// Empty queues that are remembered, the last that were emptied.
+    empty_max: usize,
 }
 
 impl Queues {
+    pub(super) fn new(empty_max: usize) -> Self {
+        Self {
+            by_name: BTreeMap::new(),
+            gone: BTreeMap::new(),
+            forgotten: QueueFigures::default(),
+            appeared: 0,
+            queues: Vec::new(),
+            free: Vec::new(),
+            emptied: BTreeMap::new(),
+            emptied_last: 0,
+            now_ms: 0,
+            waiting: BTreeMap::new(),
+            empty_max,
+        }
+    }
+
     pub(super) fn get(&self, name: &QueueName) -> Option<&Queue> {
         self.by_name.get(name).map(|&no| self.numbered(no))
     }
@@ -122,7 +134,7 @@ impl Queues {
             }
             self.emptied.insert(number, no);
             self.emptied_last = number;
-            if self.emptied.len() > EMPTY_MAX {
+            if self.emptied.len() > self.empty_max {
                 self.forget_earliest();
             }
         }

@@ -105,7 +105,7 @@ impl Dispatch {
         if (live, dead, schedules) != (0, 0, 0) {
             return Err(QueueError::NotEmpty { live, dead, schedules });
         }
-        if !queue.record.is_default() && !crate::planted::is("deleted-in-memory-only") {
+        if !queue.record.is_default() {
             self.set_record(ledger, now, name, QueueRecord::default());
         }
         self.queues.forget(name);
@@ -117,9 +117,6 @@ impl Dispatch {
         while ledger.takes_changes()
             && let Some(name) = self.pause_ends.pop(now)
         {
-            if crate::planted::is("gate-forgotten") || crate::planted::is("pause-outlasts") {
-                continue;
-            }
             let record = &self.queues.open(&name).record;
             let record = QueueRecord { paused_until: None, ..QueueRecord::clone(record) };
             self.set_record(ledger, now, &name, record);

@@ -176,8 +176,6 @@ impl Engine {
         match found {
             // Memory may have got to know the key meanwhile, from a scan or a token; then it knows it better.
             _ if self.residence.by_key(&place.0, &place.1).is_some() => {}
-            Found::Live(_)
-                if crate::planted::is("two-tasks-after-retry") && self.reads.is_create_waiting(place) => {}
             Found::Live(task) => loaded = self.tasks().load(now, task),
             Found::Ended(ended) => gone = Some(ended),
             Found::Absent => {}

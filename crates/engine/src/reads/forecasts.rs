@@ -65,9 +65,8 @@ impl Reads {
                 }
                 grid @ Grid::Ends(_) => (from, grid),
             };
-            let after = if crate::planted::is("forecast-of-the-past") { Timestamp::EPOCH } else { now.wall };
             let counts = vec![0; grid.buckets()];
-            let left = Census { queue, after, from, grid };
+            let left = Census { queue, after: now.wall, from, grid };
             let counting = Counting { call, left, counts, as_of: durable };
             self.count_on(ledger, counting, out);
         }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use super::Reads;
 use super::keyed::Keyed;
-use crate::calls::{ById, PutMode, Redrive};
+use crate::calls::{ById, Redrive};
 use crate::dispatch::{Dispatch, Fetch};
 use crate::input::{CallId, Effect};
 use crate::ledger::{Ledger, ROOM_MIN};
@@ -84,12 +84,6 @@ impl Reads {
     /// The commands that have waited for this key, in the order they came.
     pub(crate) fn end_wait_for_key(&mut self, place: &(QueueName, Key)) -> VecDeque<(CallId, Keyed)> {
         self.lookups.waiting.remove(place).unwrap_or_default()
-    }
-
-    /// Whether the first command that waits for this key makes a task of it.
-    pub(crate) fn is_create_waiting(&self, place: &(QueueName, Key)) -> bool {
-        let first = self.lookups.waiting.get(place).and_then(VecDeque::front);
-        matches!(first, Some((_, Keyed::Put { put, .. })) if put.mode == PutMode::Create)
     }
 
     /// Something is looked up at the end of the turn.

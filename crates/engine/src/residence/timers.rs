@@ -6,7 +6,6 @@ use tickwheel_core::{Handle, TimerQueue, Wheel};
 
 use super::Residence;
 use super::entries::At;
-use crate::planted;
 use crate::slot::Slot;
 use crate::time::{Now, Timestamp};
 use crate::wheel::WheelView;
@@ -75,9 +74,7 @@ impl Residence {
 
     /// An entry that waits for its instant does so no longer. It stood in the wheel.
     pub(crate) fn cancel_timer(&mut self, handle: Handle, slot: Slot) {
-        if !planted::is("old-instant-fires") {
-            self.timers.cancel(handle, slot);
-        }
+        self.timers.cancel(handle, slot);
     }
 
     /// Cancels the timer of an entry that the wheel had passed.
@@ -88,13 +85,7 @@ impl Residence {
 
     /// The entries whose instant has come by now. They stand nowhere.
     pub(crate) fn pop_due(&mut self, now: Now) -> Vec<Slot> {
-        let mut due = self.timers.pop_due(now);
-        if planted::is("old-instant-fires") {
-            // With this bug the wheel still has places that a reschedule left; those that were reused fire too.
-            due.sort_unstable();
-            due.dedup();
-            due.retain(|&slot| self.has(slot) && matches!(self.get(slot).at, At::Waiting(_)));
-        }
+        let due = self.timers.pop_due(now);
         for &slot in &due {
             self.get_mut(slot).at = At::Far;
         }

@@ -218,9 +218,6 @@ impl Residence {
 
     /// The task at this place is no longer in memory.
     pub(crate) fn left(&mut self, place: Place) {
-        if crate::planted::is("lost-wake-up") {
-            return;
-        }
         let window = &mut self.window;
         window.loaded = window.loaded.map(|loaded| loaded.min(just_before(place)));
         if let Some(scan) = &mut window.scan {

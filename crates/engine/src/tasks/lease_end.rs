@@ -16,9 +16,6 @@ use crate::token::Token;
 impl Tasks<'_> {
     /// A lease ended without an ack: the attempt counts. The task is ready in its old place, due again later, or dead.
     pub(crate) fn lease_ended(&mut self, slot: Slot, now: Now, lease_end: LeaseEnd) {
-        if crate::planted::is("death-parted-from-attempt") {
-            return self.count_attempt(slot, now, lease_end);
-        }
         // The attempt and the death that follows from it are one change: a crash must not keep the first alone.
         self.together(|tasks| tasks.count_attempt(slot, now, lease_end));
     }
@@ -26,14 +23,11 @@ impl Tasks<'_> {
     fn count_attempt(&mut self, slot: Slot, now: Now, lease_end: LeaseEnd) {
         self.unplace(slot);
         let fence = self.dispatch.fence();
-        let counts = !crate::planted::is("attempt-not-counted");
         let task = self.residence.task(slot);
         let attempts = task.attempts.saturating_add(1);
         let retry = self.dispatch.retry_of(task);
         let death = match task.expire_at() {
-            _ if lease_end.how == Failed::Buried && !crate::planted::is("burial-forgotten") => {
-                Some(Death::Buried)
-            }
+            _ if lease_end.how == Failed::Buried => Some(Death::Buried),
             _ if retry.max_attempts.is_some_and(|max| attempts >= max) => Some(Death::MaxAttempts),
             Some(at) if at <= now.wall => Some(Death::Expired),
             _ => None,
@@ -48,17 +42,13 @@ impl Tasks<'_> {
                 task.extra_mut().tally.delay_ms = Some(due_at.map_or(0, |due_at| due_at.ms_since(now.wall)));
             }
             task.priority = lease_end.priority.unwrap_or(task.priority);
-            task.attempts = task.attempts.saturating_add(u32::from(counts));
+            task.attempts = attempts;
             task.lease_fence = fence;
             task.lease = None;
             if let Some(due_at) = due_at {
                 task.due_at = due_at;
             }
         });
-        if !counts {
-            // With this bug memory knows of the attempt, and the store does not.
-            Arc::make_mut(&mut self.residence.get_mut(slot).task).attempts += 1;
-        }
         if let Some(why) = death {
             return self.die(slot, now, why);
         }
@@ -77,11 +67,7 @@ impl Tasks<'_> {
         let due_at = match again {
             Retrying::AtOnce => return None,
             Retrying::ByPolicy => {
-                let backoff = self
-                    .dispatch
-                    .retry_of(task)
-                    .backoff
-                    .filter(|_| !crate::planted::is("backoff-forgotten"))?;
+                let backoff = self.dispatch.retry_of(task).backoff?;
                 let wait_ms = backoff.wait_ms(attempts, self.chance(task)).min(self.config.farthest_ms);
                 self.nack_instant(now, Some(wait_ms).filter(|&ms| ms > 0)?)?
             }

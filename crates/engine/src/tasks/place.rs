@@ -28,7 +28,7 @@ impl Tasks<'_> {
     }
 
     fn leases_end(&mut self, now: Now) {
-        let ended = self.dispatch.pop_ended(self.residence, now);
+        let ended = self.dispatch.pop_ended(now);
         // Once the store has failed the end of a lease cannot be written down: the task stays with its worker, and the next
         // life gives it to another.
         if self.ledger.has_failed() {

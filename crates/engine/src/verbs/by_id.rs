@@ -133,12 +133,6 @@ impl Tasks<'_> {
         let task = Arc::clone(self.residence.task(slot));
         self.ledger.take_room(task_bytes(&task, true))?;
         self.unplace(slot);
-        if crate::planted::is("run-not-written") {
-            // With this bug memory makes it due, and the store does not hear of it.
-            Arc::make_mut(&mut self.residence.get_mut(slot).task).due_at = now.wall;
-            self.place(slot, now);
-            return Ok(());
-        }
         let (fence, version) = (self.dispatch.fence(), self.ledger.applied().next());
         self.record(slot, |task| {
             let delay_ms = task.due_at.ms_since(task.put_at);

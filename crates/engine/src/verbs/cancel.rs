@@ -23,10 +23,7 @@ impl Tasks<'_> {
         if cancel.if_version.is_some() && cancel.if_version != current {
             return Err(CancelError::VersionMismatch { current });
         }
-        let revoked = match self.may_change(slot, cancel.on_lease) {
-            Err(IsLeased) if crate::planted::is("cancel-after-grant") => None,
-            allowed => allowed.map_err(|IsLeased| CancelError::Leased)?,
-        };
+        let revoked = self.may_change(slot, cancel.on_lease).map_err(|IsLeased| CancelError::Leased)?;
         match revoked {
             None => {
                 self.end(now, slot, Outcome::Cancelled);

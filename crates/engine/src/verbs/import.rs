@@ -37,7 +37,6 @@ impl Tasks<'_> {
             ended.push(match found {
                 // Memory knows it better.
                 _ if is_known => None,
-                Found::Live(_) if crate::planted::is("import-beside-what-is-far") => None,
                 Found::Live(live) => {
                     loaded.extend(self.load(now, live));
                     None
@@ -119,9 +118,6 @@ impl Tasks<'_> {
 
     /// Whether the task of this key has ended here after the imported one was put.
     fn has_ended(&self, now: Now, task: &ImportTask, ended: Option<&Ended>) -> bool {
-        if crate::planted::is("import-of-what-ended") {
-            return false;
-        }
         match self.residence.by_key(&task.queue, &task.key).map(|slot| &self.residence.get(slot).at) {
             // It has just ended, and is not durable yet.
             Some(At::Ended(_)) => now.wall >= task.put_at,

@@ -87,9 +87,7 @@ impl Tasks<'_> {
         let mut due_at = due_at.expect("a put says when its task is due");
         let asked_at = put.asked_at.unwrap_or(now.wall).min(now.wall);
         let mut put_at = asked_at;
-        if let (PutMode::Debounce { max_wait_ms }, Some(slot)) = (put.mode, live)
-            && !crate::planted::is("row-forgotten")
-        {
+        if let (PutMode::Debounce { max_wait_ms }, Some(slot)) = (put.mode, live) {
             put_at = self.residence.task(slot).put_at;
             due_at = due_at.min(put_at.saturating_plus_ms(max_wait_ms.unwrap_or(u64::MAX)));
         }

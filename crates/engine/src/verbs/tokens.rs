@@ -55,7 +55,7 @@ impl Tasks<'_> {
             At::Ended(outcome) => return answer_of_ended(*outcome, no, verb, true),
             _ if *verb == Verb::Ack && entry.task.acked() == Some(no) => return TokenAnswer::Acked,
             _ if entry.task.revoked == Some(no) => return TokenAnswer::Revoked,
-            At::Leased(lease) => lease.no == no || crate::planted::is("ack-by-old-token"),
+            At::Leased(lease) => lease.no == no,
             // A crash gave the task back. The token of an earlier life still speaks for it, for nobody else got it since
             // and its owner left it as it was: either would have raised the fence.
             At::Far | At::Waiting(_) | At::Rewound if entry.is_dead() => false,
@@ -69,7 +69,7 @@ impl Tasks<'_> {
         match verb {
             Verb::Ack => {
                 let next = self.residence.task(slot).next_moment();
-                match next.filter(|_| !crate::planted::is("step-forgotten")).map(|moment| moment.at) {
+                match next.map(|moment| moment.at) {
                     Some(at) => {
                         self.dispatch.count(self.ledger, queue, Event::Acked);
                         self.step_on(now, slot, no, at);
@@ -171,9 +171,6 @@ impl Tasks<'_> {
 fn answer_of_ended(outcome: Outcome, no: LeaseNo, verb: &Verb, is_kept: bool) -> TokenAnswer {
     match outcome {
         Outcome::Revoked(revoked) if revoked == no => TokenAnswer::Revoked,
-        Outcome::Done(_) if *verb == Verb::Ack && is_kept && crate::planted::is("any-ack-of-done") => {
-            TokenAnswer::Acked
-        }
         Outcome::Done(acked) if *verb == Verb::Ack && is_kept && acked == no => TokenAnswer::Acked,
         Outcome::Done(_) | Outcome::Cancelled | Outcome::Revoked(_) | Outcome::Forgotten => {
             TokenAnswer::Expired

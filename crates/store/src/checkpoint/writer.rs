@@ -103,12 +103,8 @@ impl Writer {
         if matches!(self.at, Position::Name) {
             self.at = Position::Done;
             let (from, to) = (Arc::clone(&self.written_as), Arc::clone(&self.name));
-            let mut calls = vec![Call::Rename { from, to }];
-            if !crate::planted::is("no-dir-sync") {
-                calls.push(Call::SyncDir(SHARD.into()));
-            }
-            calls.push(Call::Close(Arc::clone(&self.name)));
-            return calls;
+            let close = Call::Close(Arc::clone(&self.name));
+            return vec![Call::Rename { from, to }, Call::SyncDir(SHARD.into()), close];
         }
         let mut calls = Vec::new();
         let mut bytes = Vec::with_capacity(step_bytes + step_bytes / 4);

@@ -15,7 +15,7 @@ use super::setup::Setup;
 use crate::catalog::Catalog;
 use crate::checkpoint::{LogEnd, Start};
 use crate::codec::{batch_bytes, put_batch};
-use crate::disk::{DiskError, DiskOp};
+use crate::disk::DiskError;
 use crate::io::{Call, JobId, Lane};
 use crate::log::{END_MARK_BYTES, Files, FrameHead, HEAD_BYTES, frame_bytes, stamp};
 use crate::options::AckLevel;
@@ -67,7 +67,6 @@ struct Active {
     frame_bytes: u64,
     /// Whether the job syncs it, and all frames before it.
     synced: bool,
-    retried: bool,
 }
 
 #[derive(Debug)]
@@ -301,8 +300,7 @@ impl LogWriter {
         if is_commit && pending.bytes.len() == HEAD_BYTES && pending.seq == pending.prev_seq {
             // It asks for the free space only.
             let job = jobs.add(Lane::Commit, Vec::new());
-            self.active =
-                Some(Active { job, pending, file: None, frame_bytes: 0, synced: false, retried: false });
+            self.active = Some(Active { job, pending, file: None, frame_bytes: 0, synced: false });
             return Sent::Frame;
         }
         let frame_bytes = frame_bytes(pending.bytes.len() - HEAD_BYTES) as u64;
@@ -328,14 +326,14 @@ impl LogWriter {
         let mut calls = vec![Call::Write { file: Arc::clone(&file), offset: place.offset, bytes }];
         let level = if is_commit { setup.options.ack_level } else { AckLevel::Fsync };
         let synced = level == AckLevel::Fsync;
-        if synced && !(crate::planted::is("reply-before-sync") && is_commit) {
+        if synced {
             let earlier = self.unsynced.files().filter(|earlier| **earlier != file);
             calls.extend(earlier.cloned().map(Call::Sync));
             calls.push(Call::Sync(Arc::clone(&file)));
         }
         let early = if level == AckLevel::Memory { pending.take_commit() } else { None };
         let job = jobs.add(Lane::Commit, calls);
-        self.active = Some(Active { job, pending, file: Some(file), frame_bytes, synced, retried: false });
+        self.active = Some(Active { job, pending, file: Some(file), frame_bytes, synced });
         early.map_or(Sent::Frame, Sent::Early)
     }
 
@@ -350,12 +348,7 @@ impl LogWriter {
     }
 
     /// One of the writer's jobs is over.
-    pub(super) fn completed(
-        &mut self,
-        job: JobId,
-        result: Result<(), DiskError>,
-        jobs: &mut Jobs,
-    ) -> Written {
+    pub(super) fn completed(&mut self, job: JobId, result: Result<(), DiskError>) -> Written {
         if let Some(frame) = self.unsynced.completed(job) {
             return match result {
                 Ok(()) => {
@@ -365,17 +358,11 @@ impl LogWriter {
                 Err(error) => Written::Failed { id: None, error },
             };
         }
-        let Some(Active { mut pending, file, frame_bytes, synced, retried, .. }) = self.active.take() else {
+        let Some(Active { mut pending, file, frame_bytes, synced, .. }) = self.active.take() else {
             return Written::Nothing;
         };
         let id = pending.id;
         if let Err(error) = result {
-            if crate::planted::is("retry-failed-sync") && error.op == DiskOp::Sync && !retried {
-                let calls = file.iter().cloned().map(Call::Sync).collect();
-                let job = jobs.add(Lane::Commit, calls);
-                self.active = Some(Active { job, pending, file, frame_bytes, synced, retried: true });
-                return Written::Nothing;
-            }
             let is_answered = matches!(pending.kind, Kind::Answered);
             return Written::Failed { id: (!is_answered).then_some(id), error };
         }

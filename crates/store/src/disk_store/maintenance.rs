@@ -333,10 +333,6 @@ impl Maintenance {
             options: &shop.setup.options,
             log: shop.writer.synced_end(),
         })?;
-        if crate::planted::is("log-freed-before-checkpoint-durable") {
-            let generation = checkpoint.generation();
-            self.free_log(generation, shop.writer);
-        }
         Ok((Step::Checkpoint, calls))
     }
 

@@ -207,7 +207,7 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
                 self.fail(error.to_string());
             }
         } else if self.writer.has(job) {
-            let written = self.writer.completed(job, completion.result, &mut self.outside.jobs);
+            let written = self.writer.completed(job, completion.result);
             self.written(written);
         } else if self.reader.has(job) {
             let result = completion.result.map(|()| completion.reads).map_err(|error| error.to_string());

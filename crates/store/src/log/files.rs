@@ -285,7 +285,7 @@ impl Files {
             calls.push(Call::Write { file: Arc::clone(&name), offset: 0, bytes });
         }
         calls.push(Call::Sync(name));
-        if finishing && preparing.zeroed.is_some() && !crate::planted::is("no-dir-sync") {
+        if finishing && preparing.zeroed.is_some() {
             calls.push(Call::SyncDir(SHARD.into()));
         }
         self.preparing = Some(preparing);

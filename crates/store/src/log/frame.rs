@@ -120,9 +120,7 @@ pub(crate) fn read_frame<'a>(
     seeds: &Seeds,
 ) -> Result<Frame<'a>, Bad> {
     match read_claimed(file, at, seeds) {
-        Some((head, _)) if head.generation != generation && !crate::planted::is("accept-stale-frame") => {
-            Err(Bad::Nothing)
-        }
+        Some((head, _)) if head.generation != generation => Err(Bad::Nothing),
         Some((head, Ok(ops))) => Ok(Frame { head, ops }),
         Some((_, Err(bytes))) => Err(Bad::Torn(bytes)),
         None => Err(Bad::Nothing),

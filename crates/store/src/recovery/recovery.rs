@@ -160,7 +160,7 @@ pub(crate) fn recover<D: Disk>(
 
     idle.append(&mut cut_off);
     let noted = newest.map_or(0, |newest| newest.frame);
-    let must_reach = if crate::planted::is("newest-log-not-missed") { 0 } else { noted }.max(base.last_frame);
+    let must_reach = noted.max(base.last_frame);
     log.check_end(disk, &idle, must_reach, base.damage.as_ref())?;
     let generations = used.iter().map(|file| file.header).chain(idle.iter().filter_map(|file| file.header));
     let generation = generations.map(|header| header.generation).max().unwrap_or(0).max(base.generation);
@@ -286,13 +286,7 @@ impl Log<'_> {
             let Ok(frame) = read_frame(&bytes, at, used.header.generation, self.seeds) else { break };
             let number = frame.head.number;
             let next_at = at + crate::log::frame_bytes(frame.ops.len());
-            if crate::planted::is("cut-acked-tail") {
-                let next = read_frame(&bytes, next_at, used.header.generation, self.seeds);
-                if matches!(next, Err(Bad::Torn(_))) {
-                    break;
-                }
-            }
-            if number != expected && !crate::planted::is("accept-stale-frame") {
+            if number != expected {
                 let what = format!("frame {number} stands where frame {expected} should");
                 return Err(OpenError::corrupt(&*used.file.name, at as u64, what));
             }
@@ -410,7 +404,6 @@ impl Log<'_> {
         damage: Option<&Damage>,
     ) -> Result<(), OpenError> {
         let last = self.replay.number;
-        let cuts_eagerly = crate::planted::is("cut-acked-tail") || crate::planted::is("accept-stale-frame");
         if let Some(end) = &self.end {
             // Either says that it was synced, or is it: what is damaged then stands in front of it, and the checkpoint has that.
             let generation = end.header.generation;
@@ -418,7 +411,7 @@ impl Log<'_> {
                 head.durable > last || head.generation == generation && self.comes_next(head)
             };
             let later = find_frame(&end.bytes, end.offset, self.seeds, proves);
-            if let Some((at, head)) = later.filter(|_| !cuts_eagerly) {
+            if let Some((at, head)) = later {
                 let what = format!(
                     "no frame begins here that checks out; frame {} at byte {at} was written after frame {} was synced",
                     head.number, head.durable,
@@ -429,7 +422,7 @@ impl Log<'_> {
         if self.torn.is_none() {
             self.torn = self.find_torn(disk, idle)?;
         }
-        if let Some((file, at, number)) = self.unreached(disk, idle)?.filter(|_| !cuts_eagerly) {
+        if let Some((file, at, number)) = self.unreached(disk, idle)? {
             let what = format!("frame {number} at byte {at} cannot be reached from frame {last}");
             return Err(OpenError::corrupt(&*file.name, file.frames_at(), what));
         }
@@ -446,12 +439,12 @@ impl Log<'_> {
             (None, Some(file)) => (file.name.to_string(), FRAMES_AT),
             (None, None) => (SHARD.to_owned(), 0),
         };
-        if last < must_reach && !cuts_eagerly {
+        if last < must_reach {
             let (file, offset) = place();
             let what = format!("the log ends at frame {last}, and frame {must_reach} was synced");
             return Err(OpenError::corrupt(file, offset, what));
         }
-        if let Some(id) = self.replay.bodiless().filter(|_| !cuts_eagerly) {
+        if let Some(id) = self.replay.bodiless() {
             let (file, offset) = place();
             return Err(OpenError::corrupt(file, offset, format!("the payload of task {id} is nowhere")));
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use tickwheel_engine::{Epoch, Outcome, Seq, Timestamp};
+use tickwheel_engine::{Epoch, Seq, Timestamp};
 
 use crate::catalog::Catalog;
 use crate::codec::{DecodeError, Names, Op, read_ops};
@@ -50,15 +50,14 @@ impl Replay {
     /// Takes the next frame in. `Err` says why it cannot be the next one, though its checksum matches.
     pub(super) fn take(&mut self, frame: &Frame<'_>) -> Result<(), String> {
         let head = &frame.head;
-        let strict = !crate::planted::is("accept-stale-frame");
-        if strict && (head.prev_seq != self.seq || head.seq < head.prev_seq) {
+        if head.prev_seq != self.seq || head.seq < head.prev_seq {
             let (prev, seq) = (head.prev_seq, head.seq);
             return Err(format!(
                 "frame {} goes from change {prev} to {seq}, after change {}",
                 head.number, self.seq
             ));
         }
-        if strict && head.epoch < self.epoch {
+        if head.epoch < self.epoch {
             return Err(format!(
                 "frame {} is of epoch {}, after epoch {}",
                 head.number, head.epoch, self.epoch
@@ -103,14 +102,7 @@ fn take_op(catalog: &mut Catalog, bodiless: &mut BTreeMap<u64, Seq>, op: Op) {
             }
         }
         Op::Ended(ended) => {
-            if crate::planted::is("cancel-forgotten-at-recovery") && ended.outcome == Outcome::Cancelled {
-                return;
-            }
             bodiless.remove(&ended.id);
-            // As if what is replayed later came later: the put wins.
-            if crate::planted::is("replay-cancel-before-put") && catalog.fresh_task(ended.id).is_some() {
-                return;
-            }
             catalog.end(&ended);
         }
         Op::State(state) => catalog.join_state(state),

@@ -85,11 +85,6 @@ impl Checkpoint {
         }
     }
 
-    /// The number of the log file that it begins in.
-    pub(super) fn generation(&self) -> u64 {
-        self.start.generation
-    }
-
     /// Bytes of log that it makes up for.
     pub(super) fn log_bytes(&self) -> u64 {
         self.log_bytes
@@ -122,7 +117,7 @@ impl Checkpoint {
                 Stage::Tombstones(slots) => match slots.pop() {
                     Some(slot) => self.put_tombstones(slot, context, &mut calls),
                     None => {
-                        if self.output.has_new_files() && !crate::planted::is("no-dir-sync") {
+                        if self.output.has_new_files() {
                             calls.push(Call::SyncDir(SHARD.into()));
                         }
                         let list = self.list(context.catalog);
@@ -185,9 +180,6 @@ impl Checkpoint {
         let grows = self.output.touched(slot).is_some_and(|touched| touched.records > 0);
         if context.catalog.segments.get(slot).live == 0 && !grows {
             self.dropped.push(slot);
-            if crate::planted::is("segment-deleted-too-early") {
-                calls.push(Call::Remove(Arc::clone(&context.catalog.segments.get(slot).name)));
-            }
             return;
         }
         self.output.put_tombstones(context, slot, calls);

@@ -157,9 +157,6 @@ impl Output {
         let mut bytes = Vec::new();
         let seed = context.seeds.of(Use::Segment(segment.generation));
         put_tombstones(&mut bytes, &mut touched.tombstones, touched.len, seed);
-        if crate::planted::is("tombstone-in-wrong-segment") {
-            return;
-        }
         let offset = touched.len;
         touched.len += bytes.len() as u64;
         calls.push(Call::Write { file: Arc::clone(&segment.name), offset, bytes });

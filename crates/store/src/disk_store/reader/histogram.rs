@@ -73,13 +73,6 @@ impl Histogram {
             read_bytes: bounds.census_read_bytes,
             census,
         };
-        if crate::planted::is("census-end-moves") {
-            // With this bug fresh tasks are counted up to an end that is not the last word.
-            count.count_fresh(catalog, bounds);
-            let met = count.blocks_in_reach(catalog, settling, bounds);
-            count.count_blocks(met, catalog);
-            return count;
-        }
         let met = count.blocks_in_reach(catalog, settling, bounds);
         count.count_fresh(catalog, bounds);
         count.count_blocks(met, catalog);
