@@ -5,8 +5,7 @@ use std::net::TcpStream;
 
 use anyhow::{Context, ensure};
 
-use super::cases::Take;
-use super::watched::Watched;
+use super::watched::{Take, Watched};
 
 /// Some of them are refused: memory for them has its limit.
 const TUBES: usize = 5_000;

@@ -6,12 +6,9 @@ use anyhow::ensure;
 
 use super::beanstalk::Door;
 use super::bodies;
-use super::watched::Watched;
+use super::watched::{Take, Watched};
 use crate::scratch::Scratch;
 use crate::web::WebClient;
-
-/// Takes a figure: the name of the call, microseconds.
-pub(super) type Take<'a> = &'a mut dyn FnMut(&str, f64);
 
 /// A server and a connection to it.
 pub(super) struct Scene {

@@ -3,7 +3,8 @@
 use anyhow::ensure;
 
 use super::bodies;
-use super::cases::{Scene, Take};
+use super::cases::Scene;
+use super::watched::Take;
 
 /// Tasks that a filter has to look at, more than a call changes itself.
 const TASKS: usize = 20_000;

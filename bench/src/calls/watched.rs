@@ -12,6 +12,9 @@ use tickwheel_server::{Beanstalk, Config, JOB_BYTES_MAX, ListenAt, Server, Store
 
 use crate::cpu::CpuTime;
 
+/// Takes a figure: the name of the call, microseconds.
+pub(super) type Take<'a> = &'a mut dyn FnMut(&str, f64);
+
 /// The probe takes this many turns after a call before its figure is read, so that what the call left to do is in it.
 const TURNS_AFTER: u64 = 1_000;
 

@@ -5,8 +5,8 @@ use std::time::Instant;
 use super::feed::{BATCH, fed};
 use super::raw::{self, Beside, Rate};
 use super::record::wall;
+use super::scene::Scene;
 use super::subject::Keeper;
-use super::visit::Scene;
 use crate::sample::Sample;
 
 /// What a commit of a batch takes.

@@ -11,8 +11,8 @@ use tokio::task::{LocalSet, spawn_local};
 
 use super::raw::{self, Rate};
 use super::record::wall;
+use super::scene::Scene;
 use super::subject::Keeper;
-use super::visit::Scene;
 use super::writer::served;
 use crate::sample::Sample;
 

@@ -10,8 +10,8 @@ use super::batches::{RAW_BYTES, figures};
 use super::feed::BATCH;
 use super::raw::{self, Rate};
 use super::record::HOUR_MS;
+use super::scene::Scene;
 use super::subject::{End, Keeper};
-use super::visit::Scene;
 use crate::sample::Sample;
 
 /// How far a scan goes beyond the next task. With a million pending it finds some thousands, so that most pages are full.

@@ -4,8 +4,8 @@ use std::time::Instant;
 
 use anyhow::ensure;
 
+use super::scene::Scene;
 use super::subject::Keeper;
-use super::visit::Scene;
 use crate::random::Random;
 use crate::sample::Sample;
 

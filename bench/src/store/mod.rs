@@ -29,6 +29,7 @@ mod raw;
 mod record;
 mod reopen;
 mod run;
+mod scene;
 mod subject;
 mod visit;
 mod window;
@@ -37,6 +38,6 @@ mod worst;
 mod writer;
 mod written;
 
+pub(crate) use plan::fill_here;
 pub(crate) use plan::{FillArguments, SampleArguments, StoreArguments};
-pub(crate) use reopen::fill_here;
 pub(crate) use run::{run, sample_here};

@@ -10,8 +10,8 @@ use super::clients::{pairs_of, pairs_sample};
 use super::feed::{BATCH, fed};
 use super::raw::{self, Rate};
 use super::record::{Records, wall};
+use super::scene::Scene;
 use super::subject::{End, Keeper};
-use super::visit::Scene;
 use crate::sample::Sample;
 
 /// Puts a batch, finds it by key, cancels it, for the span; and the same by clients that each have one task.

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use anyhow::Context;
+
 use super::catalog::{self, Candidate};
 use super::workload::Workload;
 use crate::count;
@@ -70,6 +72,11 @@ pub(crate) struct FillArguments {
 
 fn parse_name(name: &str) -> Result<&'static Candidate, String> {
     catalog::find(name).map_err(|error| error.to_string())
+}
+
+/// The other process: fills the directory, says so, and commits on and on.
+pub(crate) fn fill_here(arguments: &FillArguments) -> anyhow::Result<()> {
+    (catalog::find(&arguments.implementation)?.fill.context("it is no store")?)(&arguments.data, arguments.n)
 }
 
 #[cfg(test)]

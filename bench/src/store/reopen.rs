@@ -7,10 +7,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
 
-use super::catalog;
 use super::feed::{BATCH, batch, fill};
 use super::place::disk_bytes;
-use super::plan::FillArguments;
 use super::record::{Keys, Records, wall};
 use super::subject::Keeper;
 use crate::random::Random;
@@ -76,12 +74,7 @@ fn check<K: Keeper>(keeper: &mut K, n: u64) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The other process: fills the directory, says so, and commits on and on.
-pub(crate) fn fill_here(arguments: &FillArguments) -> anyhow::Result<()> {
-    (catalog::find(&arguments.implementation)?.fill.context("it is no store")?)(&arguments.data, arguments.n)
-}
-
-/// [`fill_here`] of one store. It does not come back unless something fails.
+/// Fills the directory, says so, and commits on and on. It does not come back unless something fails.
 pub(crate) fn fill_for_ever<K: Keeper>(data: &Path, n: u64) -> anyhow::Result<()> {
     let mut keeper = K::open(data, wall())?;
     let records = Records::new(Keys::Own)?;

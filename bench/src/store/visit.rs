@@ -2,7 +2,6 @@
 
 use std::path::Path;
 use std::rc::Rc;
-use std::time::Duration;
 
 use anyhow::bail;
 use tickwheel_queue::{Cancel, Put, Queue, QueueName, Timestamp};
@@ -13,38 +12,13 @@ use super::ours::Ours;
 use super::peer::Peer;
 use super::place::check_room;
 use super::record::{Keys, PAYLOAD_BYTES, QUEUE, Records, payload, wall};
+use super::scene::Scene;
 use super::subject::Keeper;
 use super::workload::{Visit, Workload};
 use super::{batches, drain, life, lookup, memory, pairs, raw, reopen, window, worst};
 use crate::sample::Sample;
 use crate::scratch::Scratch;
 use crate::web::{WebClient, WebServer};
-
-/// A filled store and what the workloads have done to it so far.
-pub(crate) struct Scene<'a, K> {
-    pub(crate) keeper: K,
-    pub(crate) records: Records,
-    /// Records from here on have not been used.
-    pub(crate) next: u64,
-    /// Tasks that were pending at the begin.
-    pub(crate) n: u64,
-    /// How far time was moved.
-    pub(crate) moved: Timestamp,
-    pub(crate) span: Duration,
-    /// Where the store is.
-    pub(crate) data: &'a Path,
-    /// Where the disk is measured.
-    pub(crate) dir: &'a Path,
-    /// How fast it was filled.
-    pub(crate) filled: f64,
-}
-
-impl<K> Scene<'_, K> {
-    /// The time of the store: that of the wall, until it is moved.
-    pub(crate) fn wall(&self) -> Timestamp {
-        self.moved.max(wall())
-    }
-}
 
 /// What was measured of each workload.
 pub(crate) type Samples = Vec<(Workload, Sample)>;

@@ -7,8 +7,8 @@ use tickwheel_engine::Place;
 use tickwheel_queue::Timestamp;
 
 use super::feed::BATCH;
+use super::scene::Scene;
 use super::subject::{End, Keeper};
-use super::visit::Scene;
 use crate::report::median;
 use crate::sample::Sample;
 

@@ -8,8 +8,8 @@ use super::feed::{BATCH, batch};
 use super::place;
 use super::raw::{self, Times};
 use super::record::AHEAD_MS;
+use super::scene::Scene;
 use super::subject::{End, Keeper};
-use super::visit::Scene;
 use crate::sample::Sample;
 
 /// What a commit of one put takes.

@@ -7,7 +7,6 @@ use tickwheel::{Clock, Monotonic};
 use super::scale::Scale;
 use super::spread::Spread;
 use super::stamps::Epoch;
-use super::workload::Workload;
 use crate::sample::Sample;
 
 const MILLI: NonZeroU64 = NonZeroU64::new(1_000_000).expect("not 0");
@@ -33,10 +32,7 @@ fn late_for(next: u64, woken: Monotonic) -> impl Iterator<Item = i64> {
 }
 
 /// The grid alone, while nothing else runs in its process.
-pub(crate) fn sample(workload: Workload, scale: &Scale) -> Option<Sample> {
-    if workload != Workload::Lateness {
-        return None;
-    }
+pub(crate) fn sample(scale: &Scale) -> Sample {
     let epoch = Epoch::new();
     let end = epoch.clock.now().saturating_add(scale.part * scale.parts);
     let late = grid(epoch, || epoch.clock.now() > end);
@@ -46,7 +42,7 @@ pub(crate) fn sample(workload: Workload, scale: &Scale) -> Option<Sample> {
     sample.figure("early", late.early() as f64);
     // The grid is its tick.
     late.figures(&mut sample, "tick_");
-    Some(sample)
+    sample
 }
 
 #[cfg(test)]

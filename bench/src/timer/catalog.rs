@@ -44,7 +44,7 @@ pub(crate) const CATALOG: [Candidate; 11] = [
     other("jdk-scheduled", jdk::sample),
     other("mutex-wheel", Workload::sample_ring::<Locked<false>>),
     other("mutex-wheel-clock", Workload::sample_ring::<Locked<true>>),
-    other("bare-sleep", |workload, scale| Ok(bare::sample(workload, scale))),
+    other("bare-sleep", |workload, scale| Ok((workload == Workload::Lateness).then(|| bare::sample(scale)))),
 ];
 
 /// The one of that name.

@@ -5,6 +5,7 @@ use tickwheel_core::classic::{HashedWheel, HeapQueue, HierarchicalWheel, SimpleW
 
 use super::classic;
 use super::delay_queue::Delays;
+use super::effort::Effort;
 use super::hashed::Hashed;
 use super::heap::LazyHeap;
 use super::limits::{Lines, append};
@@ -13,7 +14,7 @@ use super::ours::Ours;
 use super::slab::Slab;
 use super::sleep::Sleeps;
 use super::tree::Tree;
-use super::workload::{Effort, Workload};
+use super::workload::Workload;
 use crate::sample::Sample;
 
 /// What an implementation is to us.

@@ -3,8 +3,9 @@
 use tickwheel_core::classic::{HashedWheel, HeapQueue, HierarchicalWheel, SimpleWheel, SortedList};
 use tickwheel_core::{Handle, TimerQueue};
 
+use super::effort::{DELAY_MAX, Effort, MILLION};
 use super::subject::{Fired, Jump, Store, Subject, by_next_wake};
-use super::workload::{DELAY_MAX, Effort, MILLION, Workload};
+use super::workload::Workload;
 use crate::sample::Sample;
 
 /// One of them, as somebody would make it for the delays of the workloads.

@@ -2,8 +2,8 @@
 //!
 //! The array of handles is written by everybody and read by nobody.
 
+use super::effort::{DELAY_MAX, Effort};
 use super::subject::{Fired, Subject};
-use super::workload::{DELAY_MAX, Effort};
 use crate::cpu::CpuTime;
 use crate::random::Random;
 use crate::sample::Sample;

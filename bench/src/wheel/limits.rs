@@ -1,7 +1,8 @@
 //! The limits: what the memory of this machine allows, whatever the structure.
 
+use super::effort::Effort;
 use super::subject::Store;
-use super::workload::{Effort, Workload};
+use super::workload::Workload;
 use crate::cpu::CpuTime;
 use crate::sample::Sample;
 

@@ -1,7 +1,7 @@
 //! W6: resident memory for each of N pending timers, without the array of their handles.
 
+use super::effort::DELAY_MAX;
 use super::subject::Store;
-use super::workload::DELAY_MAX;
 use crate::random::Random;
 use crate::rss;
 use crate::sample::Sample;

@@ -6,7 +6,7 @@
 //! - `classic`: the textbook's queues.
 //! - `slab`, `limits`: the limits.
 //! - `pairs`, `drain`, `rpc`, `sparse`, `reschedule`, `memory`: the workloads, W1 to W6.
-//! - `workload`: their names, and which of them runs for whom.
+//! - `workload`: their names, and which of them runs for whom. `effort`: how long each is measured.
 //! - `catalog`: the implementations by name.
 //! - `run`: the rounds, each sample in a process of its own. `ratios`: ours against the others.
 //! - `plan`: what was asked for.
@@ -15,6 +15,7 @@ mod catalog;
 mod classic;
 mod delay_queue;
 mod drain;
+mod effort;
 mod hashed;
 mod heap;
 mod limits;

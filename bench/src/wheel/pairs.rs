@@ -3,8 +3,8 @@
 //! The array of N handles is part of the work for everybody: a random one is read, its timer cancelled, and the handle of
 //! the new timer stored in its place.
 
+use super::effort::{DELAY_MAX, Effort};
 use super::subject::Store;
-use super::workload::{DELAY_MAX, Effort};
 use crate::random::Random;
 use crate::sample::Sample;
 

@@ -4,8 +4,8 @@
 //! connection's time-out is when something was heard from it. An implementation may put work off until the old deadline, so
 //! in the end time passes until all have fired, and that is a figure too.
 
+use super::effort::{DELAY_MAX, Effort};
 use super::subject::{Fired, Subject};
-use super::workload::{DELAY_MAX, Effort};
 use crate::cpu::CpuTime;
 use crate::random::Random;
 use crate::sample::Sample;

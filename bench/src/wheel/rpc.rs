@@ -3,8 +3,8 @@
 //! In each tick what is due fires, the requests that were answered are cancelled, and new ones are started. For each of the
 //! next 50 ticks there is a list of the handles to cancel then; that is part of the work for everybody.
 
+use super::effort::Effort;
 use super::subject::{Fired, Subject};
-use super::workload::Effort;
 use crate::cpu::CpuTime;
 use crate::random::Random;
 use crate::sample::Sample;

@@ -2,9 +2,10 @@
 //! another one; within a round the implementations come in turn, so that a drift of the machine hits all of them.
 
 use super::catalog::{self, CATALOG, Candidate};
+use super::effort::Effort;
 use super::plan::{SampleArguments, WheelArguments};
 use super::ratios::{Figure, ratios};
-use super::workload::{Effort, Workload};
+use super::workload::Workload;
 use crate::report::Report;
 use crate::sample::{Sample, same_checks};
 use crate::versions;

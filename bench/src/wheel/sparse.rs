@@ -1,7 +1,7 @@
 //! W4: few timers, far apart: N of them over 30 days, from each to the next.
 
+use super::effort::Effort;
 use super::subject::{Fired, Subject};
-use super::workload::Effort;
 use crate::cpu::CpuTime;
 use crate::random::Random;
 use crate::sample::Sample;

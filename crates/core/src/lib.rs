@@ -52,17 +52,15 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
-pub mod classic;
-pub mod conformance;
 mod handle;
-mod model;
+mod kit;
 mod queue;
 mod refusal;
 pub mod ticks;
 mod wheel;
 
 pub use handle::Handle;
-pub use model::Model;
+pub use kit::{Model, classic, conformance};
 pub use queue::TimerQueue;
 pub use refusal::{Refusal, Refused, RescheduleError};
 pub use wheel::{Ring, Wheel};

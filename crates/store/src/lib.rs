@@ -1,8 +1,7 @@
 //! Where tasks survive.
 //!
-//! A store keeps the tasks of a shard behind [`ShardStore`](tickwheel_engine::ShardStore): [`MemoryStore`] for as long as
-//! the process lives, [`DiskStore`] for good. It moves records and has no
-//! rule about when a task is due, ready or dead.
+//! A store keeps the tasks of a shard behind [`ShardStore`](tickwheel_engine::ShardStore): [`MemoryStore`] keeps them as long as the
+//! process lives, [`DiskStore`] keeps them on disk. A store moves records. It has no rule about when a task is due, ready or dead.
 //!
 //! Below [`DiskStore`] is a second seam, [`Disk`]: [`FsDisk`] is the real one. [`Io`] says who makes the calls: a thread
 //! of its own ([`ThreadIo`]) or the caller when it polls ([`InlineIo`]).
@@ -22,6 +21,7 @@ mod history;
 mod identity;
 mod index;
 mod io;
+mod kit;
 mod layout;
 mod log;
 mod memory;
@@ -35,7 +35,6 @@ mod rules;
 mod segment;
 mod table;
 
-pub mod conformance;
 pub mod doctor;
 pub mod salvage;
 
@@ -51,6 +50,7 @@ pub use fs_disk::FsDisk;
 pub use history::HistoryLimits;
 pub use identity::identity;
 pub use io::{Call, Completion, InlineIo, Io, Job, JobId, Lane, ThreadIo, ZEROES_MAX};
+pub use kit::conformance;
 pub use layout::UNFINISHED_MARK;
 pub use memory::MemoryStore;
 pub use meta::FORMAT;

@@ -2,8 +2,7 @@
 
 use alloc::vec::Vec;
 
-use super::chunk::CHUNK_PLACES;
-use super::id::{ChunkId, NIL, Seat, at};
+use super::id::{CHUNK_PLACES, ChunkId, NIL, Seat, at};
 
 /// The high words (the upper 32 bits) of an entry's deadline and of the number of its insertion.
 #[derive(Clone, Copy, Debug, Default)]

@@ -10,14 +10,11 @@ use core::ops::Range;
 
 use super::card::{Cards, Highs};
 use super::home::{COMMONS, DRAIN, Home, Link};
-use super::id::{ChunkId, NIL, Place, Seat, SlotId, at};
+use super::id::{CHUNK_PLACES, ChunkId, NIL, Place, Seat, SlotId, at};
 use super::number::Number;
 use super::spot::{Entry, Spot};
 use super::tree::Slot;
 use crate::Handle;
-
-/// The number of places in a chunk. A chunk of `u64` values is 1 KB.
-pub(super) const CHUNK_PLACES: usize = 64;
 
 /// Limits for the number of free places. If there are more than `PLACES_FOR_EACH` places per entry, and `PLACES_FOR_ALL` more, the holes of
 /// chunks with few entries are given to the commons.

@@ -2,9 +2,9 @@
 
 use super::Wheel;
 use super::card::Highs;
-use super::chunk::{CHUNK_PLACES, Taken, chunk_of};
+use super::chunk::{Taken, chunk_of};
 use super::home::{COMMONS, DRAIN};
-use super::id::{Place, SlotId, at};
+use super::id::{CHUNK_PLACES, Place, SlotId, at};
 use super::number::Number;
 use super::spot::Entry;
 use super::tree::{FEW, Slot};

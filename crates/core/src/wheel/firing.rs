@@ -4,15 +4,8 @@ use alloc::vec::Vec;
 use core::mem;
 
 use super::Wheel;
-use super::id::{NIL, Place, SlotId};
-
-/// An entry that is due.
-#[derive(Clone, Copy)]
-pub(super) struct Due {
-    /// The number of the insertion, as one word.
-    key: u64,
-    place: Place,
-}
+use super::due::Due;
+use super::id::{NIL, SlotId};
 
 /// The entries of one tick while they fire. If `fire` panics, dropping this value files the entries again that did not fire.
 struct Firing<'a, T> {

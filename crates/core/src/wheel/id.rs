@@ -14,6 +14,9 @@ pub(super) type FanId = u32;
 /// The position of a record: the number of its block, then 4 bits for the index in the block.
 pub(super) type Seat = u32;
 
+/// The number of places in a chunk. A chunk of `u64` values is 1 KB.
+pub(super) const CHUNK_PLACES: usize = 64;
+
 /// Stands for "none".
 pub(super) const NIL: u32 = u32::MAX;
 

@@ -1,9 +1,8 @@
 //! The invariants of the wheel that hold between any two calls.
 
 use super::Wheel;
-use super::chunk::CHUNK_PLACES;
 use super::home::{COMMONS, DRAIN};
-use super::id::at;
+use super::id::{CHUNK_PLACES, at};
 use super::tree::FEW_SLOT;
 
 impl<T> Wheel<T> {

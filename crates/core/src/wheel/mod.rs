@@ -55,6 +55,7 @@
 mod bits;
 mod card;
 mod chunk;
+mod due;
 mod filing;
 mod firing;
 mod home;

@@ -2,9 +2,8 @@
 
 use super::Wheel;
 use super::card::Highs;
-use super::chunk::CHUNK_PLACES;
 use super::filing::weight;
-use super::id::{ChunkId, NIL, SlotId};
+use super::id::{CHUNK_PLACES, ChunkId, NIL, SlotId};
 use super::tree::{FAN_SLOTS, FEW, FEW_SLOT, TOP_LEVEL};
 
 impl<T> Wheel<T> {

@@ -3,8 +3,9 @@
 use alloc::vec::Vec;
 use core::fmt;
 
-use super::chunk::{CHUNK_PLACES, Chunks};
-use super::firing::Due;
+use super::chunk::Chunks;
+use super::due::Due;
+use super::id::CHUNK_PLACES;
 use super::list::Blocks;
 use super::number::Number;
 use super::tree::Tree;

@@ -11,8 +11,9 @@ use core::ops::Range;
 use panics::{catch, quiet};
 
 use super::Wheel;
-use super::chunk::{CHUNK_PLACES, Chunks, PLACES_FOR_ALL, PLACES_FOR_EACH};
+use super::chunk::{Chunks, PLACES_FOR_ALL, PLACES_FOR_EACH};
 use super::filing::weight;
+use super::id::CHUNK_PLACES;
 use super::number::Number;
 use super::tree::MANY;
 use crate::conformance::Family;

@@ -3,9 +3,9 @@
 use alloc::vec;
 
 use super::super::home::{COMMONS, DRAIN, Home};
-use super::super::id::{ChunkId, NIL, SlotId, at};
+use super::super::id::{CHUNK_PLACES, ChunkId, NIL, SlotId, at};
 use super::super::tree::Slot;
-use super::{CHUNK_PLACES, Chunks, chunk_of};
+use super::{Chunks, chunk_of};
 
 impl<T> Chunks<T> {
     /// Panics in three cases: a chunk is not in exactly one home, that of its owner; a place has no entry and is not a hole of its home; an

@@ -2,9 +2,8 @@
 
 use alloc::vec;
 
-use super::super::chunk::CHUNK_PLACES;
 use super::super::filing::weight;
-use super::super::id::{FanId, NIL, SlotId, at};
+use super::super::id::{CHUNK_PLACES, FanId, NIL, SlotId, at};
 use super::{
     FAN_SLOTS, FEW, FEW_FAN, FEW_SLOT, Fan, NO_FAN, Slot, TOP_LEVEL, Tree, digit, high, level_of_difference,
 };
