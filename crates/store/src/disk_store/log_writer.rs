@@ -23,7 +23,8 @@ use crate::recovery::Last;
 
 /// Writes the requests that change something into the log, one frame at a time, in their order.
 ///
-/// It decides where the next frame goes and when a frame is durable. Who owns the shard stands in the log, so the writer knows that, too.
+/// The writer decides where the next frame goes and when a frame is durable. The log says who owns the shard, so the writer knows that,
+/// too.
 #[derive(Debug)]
 pub(super) struct LogWriter {
     files: Files,
@@ -92,7 +93,7 @@ pub(super) struct Committed {
 pub(super) enum Sent {
     /// The frame is in a job.
     Frame,
-    /// The same, and the commit counts before it is written.
+    /// The frame is in a job, and the commit counts before the frame is written.
     Early(Committed),
     /// A file has to be prepared first.
     NeedsFile,
@@ -110,7 +111,7 @@ pub(super) enum Written {
     },
     Committed(Committed),
     Released(RequestId),
-    /// The log takes no more frames. The request that it had is not answered yet, if there is one.
+    /// The log takes no more frames. The request that the frame belonged to is not answered yet, if there is one.
     Failed {
         id: Option<RequestId>,
         error: DiskError,
@@ -131,7 +132,7 @@ impl LogWriter {
         }
     }
 
-    /// The next owner comes after this one. For a store that is made now and continues the history of another store.
+    /// Makes the next owner come after this epoch. For a store that is made now and continues the history of another store.
     pub(super) fn continue_from(&mut self, epoch: Epoch) {
         debug_assert!(!self.owned && self.end.frame == 0, "this store has had an owner");
         self.end.epoch = epoch;
@@ -164,7 +165,7 @@ impl LogWriter {
         &self.files
     }
 
-    /// The files of the log, for the one who prepares and frees them.
+    /// The files of the log, for the code that prepares and frees them.
     pub(super) fn files_mut(&mut self) -> &mut Files {
         &mut self.files
     }
@@ -298,7 +299,7 @@ impl LogWriter {
         let Some(mut pending) = self.pending.take() else { return Sent::NeedsFile };
         let is_commit = matches!(pending.kind, Kind::Commit(_));
         if is_commit && pending.bytes.len() == HEAD_BYTES && pending.seq == pending.prev_seq {
-            // It asks for the free space only.
+            // The empty job asks for the free space only.
             let job = jobs.add(Lane::Commit, Vec::new());
             self.active = Some(Active { job, pending, file: None, frame_bytes: 0, synced: false });
             return Sent::Frame;
@@ -339,15 +340,15 @@ impl LogWriter {
 
     /// Begins to sync all frames that are not synced, if no such job is under way.
     ///
-    /// A checkpoint relies on it. A step of a checkpoint writes down which tasks are gone, and the frames that say so are written by then.
-    /// The background does its jobs in their order, and a poll gives out this job first. So when a step is over, a sync of all frames before
-    /// it is over, or it was given out before the next step. A checkpoint gets its name some steps after its last word on any task, so those
-    /// frames are synced by then.
+    /// A checkpoint relies on this sync. A step of a checkpoint writes down which tasks are gone, and the frames that say so are written by
+    /// then. The background does its jobs in their order, and a poll gives out this job first. So when a step is over, a sync of all frames
+    /// before it is over, or it was given out before the next step. A checkpoint gets its name some steps after the last step that writes
+    /// down a task, so those frames are synced by then.
     pub(super) fn sync(&mut self, jobs: &mut Jobs) {
         self.unsynced.sync(self.end.frame, jobs);
     }
 
-    /// One of the writer's jobs is over.
+    /// Takes in that a job of the writer is over.
     pub(super) fn completed(&mut self, job: JobId, result: Result<(), DiskError>) -> Written {
         if let Some(frame) = self.unsynced.completed(job) {
             return match result {
@@ -417,3 +418,6 @@ impl Pending {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -34,19 +34,19 @@ pub(super) struct Maintenance {
     /// Calls that take away the bytes of a checkpoint that was given up. Nothing else begins before they are made.
     undo: VecDeque<Call>,
     removals: VecDeque<Removal>,
-    /// A backup copies files: no listed file may go.
+    /// Whether a backup copies files: then no listed file may go.
     pinned: bool,
-    /// Log files of lower generations could go, were they not pinned.
+    /// Log files of generations below this one could go, if they were not pinned.
     free_below: u64,
-    /// The disk was full when a file was made ready.
+    /// Whether the disk was full when a file was made ready.
     full: bool,
-    /// The last try on a full disk was for the checkpoint.
+    /// Whether the last try on a full disk was for the checkpoint.
     checkpoint_had_turn: bool,
-    /// Polls without an event since then.
+    /// Polls without an event since the last try.
     idle_polls: u32,
     /// Steps since the last commit began.
     steps_since_commit: u32,
-    /// The owner releases the shard: no step begins but for its last frame.
+    /// Whether the owner releases the shard: then a step begins only for its last frame.
     stopped: bool,
 }
 
@@ -54,9 +54,9 @@ pub(super) struct Maintenance {
 #[derive(Debug)]
 struct Removal {
     file: Arc<str>,
-    /// Reads up to this one may still need it.
+    /// Reads with numbers up to this one may still need the file.
     reads: u64,
-    /// The slot of a segment, to be free then.
+    /// The slot of a segment, which is free after the removal.
     slot: Option<u32>,
 }
 
@@ -69,7 +69,7 @@ enum Step {
     Remove,
     /// An empty job: it asks for the free space of the disk.
     Look,
-    /// An empty job: memory took over a part of a checkpoint, and requests that came meanwhile go before the next part.
+    /// An empty job: memory took over a part of a checkpoint. Requests that came meanwhile go before the next part.
     Settle,
 }
 
@@ -144,7 +144,7 @@ impl Maintenance {
         self.full
     }
 
-    /// Bytes of log that no durable checkpoint covers, if they are so many that a checkpoint is late.
+    /// Bytes of log that no durable checkpoint covers, if there are enough of them for a checkpoint to be late.
     pub(super) fn checkpoint_late(&self, writer: &LogWriter, options: &StoreOptions) -> Option<u64> {
         let under_way = self.checkpoint.as_ref().map_or(0, Checkpoint::log_bytes);
         let bytes = writer.files().since_checkpoint() + under_way;
@@ -176,8 +176,8 @@ impl Maintenance {
         self.steps_since_commit = 0;
     }
 
-    /// Whether the checkpoint under way does not keep up: it is given one step for each commit once a quarter as much log has come as it covers,
-    /// two at half as much, and so on. Else memory would grow with the tasks that wait to be written.
+    /// Whether the checkpoint under way does not keep up. A checkpoint is given one step for each commit once a quarter as much log has
+    /// come as it covers, two steps at half as much, and so on. Otherwise memory would grow with the tasks that wait to be written.
     pub(super) fn is_behind(&self, writer: &LogWriter, options: &StoreOptions) -> bool {
         let behind = writer.files().since_checkpoint() * 4 / options.checkpoint_after_bytes.max(4);
         let checkpoint = self.checkpoint.is_some() && !self.full;
@@ -190,13 +190,13 @@ impl Maintenance {
     /// The store cannot go on: a record that has to be copied is damaged.
     pub(super) fn start(&mut self, idle: bool, shop: &mut Shop<'_>) -> Result<(), String> {
         let wanted = shop.writer.pending_bytes();
-        // Before the first frame no file is known to be ours; after a release none is. While the shard is being released, a step begins for the
-        // last frame only, which may need a file.
+        // Before the owner's first frame and after a release, no file is known to be ours. While the shard is being released, a step begins
+        // for the last frame only, which may need a file.
         let may_begin = wanted.is_some() || (shop.writer.is_owned() && !self.stopped);
         if self.step.is_some() || !may_begin {
             return Ok(());
         }
-        // The records that a page passes by must not move meanwhile.
+        // The records that a page passes by must not move while the page is read.
         if self.is_settling() && !shop.reader.is_scanning() {
             self.settle(shop)?;
             self.begin(Step::Settle, Vec::new(), shop);
@@ -278,12 +278,12 @@ impl Maintenance {
     fn may_checkpoint(&mut self, commit_waits: bool, shop: &mut Shop<'_>) -> bool {
         let Setup { options, .. } = shop.setup;
         if let Some(checkpoint) = &self.checkpoint {
-            // It must not be durable with the end of a task before the frame with that end is. A written frame is synced in time, see
-            // `LogWriter::sync`. A frame that was answered before it is written is waited for.
+            // The checkpoint must not be durable with the end of a task before the frame with that end is. A written frame is synced in
+            // time, see `LogWriter::sync`. The checkpoint waits for a frame that was answered before it is written.
             let unwritten = options.ack_level == AckLevel::Memory && shop.writer.is_writing();
             return !checkpoint.is_settling() && !unwritten;
         }
-        // The frame that is being written relies on bodies that a checkpoint would let go of.
+        // The frame that is being written relies on bodies in the log that a checkpoint would let go of.
         if shop.writer.is_writing() {
             return false;
         }
@@ -295,7 +295,7 @@ impl Maintenance {
             let spares = shop.writer.files_mut().give_up_spares();
             spares.into_iter().for_each(|file| self.remove(file));
         }
-        // A checkpoint that will not fit is not begun. The log goes on meanwhile, unless no commit can until then.
+        // A checkpoint that will not fit is not begun. The log goes on meanwhile, unless no commit is possible before the checkpoint.
         let beside = if commit_waits { 0 } else { options.log_file_bytes };
         let space = shop.free_bytes.checked_sub(shop.catalog.checkpoint_bytes() + beside);
         let Some(space) = space.filter(|_| is_due || is_low) else { return false };
@@ -347,12 +347,12 @@ impl Maintenance {
         Ok(())
     }
 
-    /// A job is over that may be the step under way.
+    /// Takes in that a job is over. The job may be the step under way.
     ///
     /// # Errors
     /// The store cannot go on.
     pub(super) fn completed(&mut self, completion: Completion, shop: &mut Shop<'_>) -> Result<(), String> {
-        // Else it closed a file.
+        // Any other job closed a file.
         let Some((_, step)) = self.step.take_if(|(job, _)| *job == completion.id) else { return Ok(()) };
         self.steps_since_commit = self.steps_since_commit.saturating_add(1);
         match completion.result {
@@ -370,7 +370,7 @@ impl Maintenance {
             Step::Checkpoint => return self.checkpoint_step_done(reads, shop),
             Step::Remove | Step::Settle => {}
             Step::Look => {
-                // Less than growth leaves, or the store's own growth would pass for a full disk.
+                // The limit is less than the bytes that growth leaves free. Otherwise the store's own growth would pass for a full disk.
                 let needed = shop.catalog.checkpoint_bytes() + shop.setup.options.log_file_bytes;
                 self.full = shop.free_bytes < needed;
             }
@@ -384,7 +384,7 @@ impl Maintenance {
         let Some(checkpoint) = &mut self.checkpoint else { return Ok(()) };
         let came = checkpoint.step_done(reads, shop.catalog);
         let Came::Durable { name, start, dropped } = came else { return Ok(()) };
-        // It is durable under its name. The log that it covers may go from now on.
+        // The checkpoint is durable under its name. From now on the log that it covers may go.
         shop.writer.end_checkpoint(start.frame);
         self.free_log(start.generation, shop.writer);
         let before = self.standing.replace(name);
@@ -397,12 +397,12 @@ impl Maintenance {
     }
 
     fn remove_segments(&mut self, slots: Vec<u32>, shop: &mut Shop<'_>) -> Result<(), String> {
-        // The cursors that a page keeps for the next page may lead to them.
+        // The cursors that a page keeps for the next page may lead to these segments.
         shop.catalog.segments.rearranged();
         for slot in slots {
             let segment = shop.catalog.segments.get_mut(slot);
             if segment.live > 0 {
-                // Its footers say so, and its records do not.
+                // The segment's footers say that tasks are live, but its records do not.
                 return Err(format!("read {}: {} of its tasks are in no record", segment.name, segment.live));
             }
             segment.leaving = true;
@@ -424,15 +424,15 @@ impl Maintenance {
     }
 
     fn step_failed(&mut self, step: Step, error: &DiskError, shop: &mut Shop<'_>) -> Result<(), String> {
-        // A file that was to be made and was not, for want of space, is not there to be removed.
+        // A file that could not be made for want of space is not there to be removed.
         if step == Step::Remove && error.source.kind() == std::io::ErrorKind::NotFound {
             return Ok(());
         }
-        // A log file whose sync failed may have lost what was written, for any reason: never again on that file. The bytes of a checkpoint are cut
-        // off again. But if the checkpoint may have its name or not, nothing can be taken away any more.
+        // A log file whose sync failed may have lost the written bytes, for any reason: it is never synced again. The bytes of a checkpoint
+        // are cut off again. But if the checkpoint may have its name or not, nothing can be taken away any more.
         let log_sync = step == Step::Prepare && error.op == DiskOp::Sync;
         let named = error.op == DiskOp::SyncDir && self.checkpoint.as_ref().is_some_and(Checkpoint::is_named);
-        // It is unknown whether a note whose directory sync failed is durable, and a failed sync is never tried again.
+        // After a failed directory sync it is unknown whether the note is durable, and a failed sync is never tried again.
         let noted = step == Step::Note && error.op == DiskOp::SyncDir;
         if !error.is_full() || log_sync || named || noted {
             return Err(error.to_string());
@@ -465,3 +465,6 @@ impl Maintenance {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -16,36 +16,37 @@ use crate::index::Spot;
 use crate::io::Call;
 use crate::segment::{BadRecord, Level, Skimmed, skim_record};
 
-/// A block that was read weighs as much as so many records that were looked at.
+/// A block that was read weighs as much as this many records that were looked at.
 const BLOCK_LOOKS: usize = 16;
 
-/// Where a merge has come to. It reads nothing itself: it says what is to be read, and is given it. A step costs the logarithm of
-/// how many runs it has reached, and choosing what to read so much for each of them; those behind cost nothing yet.
+/// The position of a merge. The merge reads nothing itself: it says which blocks are to be read, and is given their bytes. A step costs the
+/// logarithm of the number of runs that the merge has reached. The choice of what to read costs that logarithm for each of these runs. Runs
+/// behind them cost nothing yet.
 #[derive(Debug)]
 pub(super) struct Merge {
     /// The last place that was passed.
     at: Place,
-    /// How far it may go: runs that begin later have no cursor.
+    /// The place up to which the merge may go: runs that begin later have no cursor.
     end: Place,
-    /// Who may be next, the least place first.
+    /// The cursors and segments that may be next, the least place first.
     line: BinaryHeap<Reverse<(Place, Stands)>>,
     cursors: Vec<Cursor>,
-    /// Which cursors the reads under way are for, in their order. They stand in no line meanwhile.
+    /// Which cursors the reads under way are for, in their order. These cursors stand in no line meanwhile.
     asked: Vec<usize>,
     /// Bytes that may be read at once, beyond the block that is next.
     read_bytes: usize,
-    /// The queue whose tasks are wanted; `None`: all are.
+    /// The queue of the wanted tasks; `None`: tasks of all queues are wanted.
     wanted: Option<QueueName>,
 }
 
-/// What stands at a place of the line. Nothing of it comes before that place.
+/// The thing that stands at a place of the line. Nothing of it comes before that place.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Stands {
     /// The runs of a segment that have no cursors yet.
     Segment(u32),
     /// A block of this cursor that is not read yet.
     Unread(usize),
-    /// A record of this cursor that was read: it stands exactly there.
+    /// A record of this cursor that was read: it stands exactly at that place.
     Read(usize),
 }
 
@@ -56,29 +57,29 @@ struct Cursor {
     run: usize,
     file: Arc<str>,
     next_block: usize,
-    /// Those that are being read.
+    /// The blocks that are being read.
     reading: Range<usize>,
-    /// Read and not passed yet.
+    /// Records that are read and not passed yet.
     ahead: VecDeque<(Spot, Skimmed)>,
 }
 
-/// A place of a cursor, and how many records of it are surely not behind that.
+/// A place of a cursor, and how many of its records are surely not behind that place.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Bound {
     place: Place,
     index: usize,
     records: usize,
-    /// The block that begins there has so many live records and bytes.
+    /// How many live records and bytes the block has that begins there.
     unread: Option<(usize, usize)>,
 }
 
-/// Who is first in line.
+/// The first in line.
 pub(super) enum First {
-    /// This task.
+    /// The task that is first.
     Task(Arc<Task>),
     /// A task of another queue, at this place.
     Other(Place),
-    /// These have to be read before it can be told.
+    /// The calls that have to be made before the first in line is known.
     Reads(Vec<Call>),
     Nobody,
 }
@@ -93,8 +94,8 @@ impl Merge {
         merge
     }
 
-    /// The runs of the segments that a filter needs: those of the dead, or the others. The records of other queues are read up to their
-    /// places.
+    /// The runs of the segments that a filter needs: the segments of dead tasks, or the others. The records of other queues are read only
+    /// as far as their places.
     pub(super) fn of_filter(
         after: Place,
         end: Place,
@@ -156,7 +157,7 @@ impl Merge {
         }
     }
 
-    /// Fetches what it takes to say which of the records that were read are still live, after others were changed.
+    /// Fetches the memory that tells which of the records that were read are still live, after other tasks were changed.
     pub(super) fn touch(&self, catalog: &Catalog) {
         let ahead = self.cursors.iter().flat_map(|cursor| &cursor.ahead);
         ahead.for_each(|(_, found)| catalog.touch_id(found.id()));
@@ -167,15 +168,16 @@ impl Merge {
         self.at
     }
 
-    /// How far it may go.
+    /// The place up to which the merge may go.
     pub(super) fn end(&self) -> Place {
         self.end
     }
 
-    /// The reads that were asked for brought this. Says how many records' worth of looking that was.
+    /// Takes the bytes of the reads that the merge asked for. Returns the work in looks: how many records that were looked at would weigh
+    /// as much.
     ///
     /// # Errors
-    /// What is wrong with it: file, offset, and what.
+    /// The damage: file, offset, and what is wrong.
     pub(super) fn take(
         &mut self,
         reads: Vec<Vec<u8>>,
@@ -193,8 +195,8 @@ impl Merge {
         Ok(looks)
     }
 
-    /// Who comes next, up to `end`, if that is before `rival`; a rival is what somebody else has at this place. If something has to be
-    /// read for it, then about as much as is there of the next `wanted` tasks.
+    /// The next in line, up to `end`, if it comes before `rival`. A rival is a task that the caller has from elsewhere, at this place. If
+    /// blocks have to be read first, the reads cover about the next `wanted` tasks.
     pub(super) fn first(
         &mut self,
         end: Place,
@@ -211,7 +213,7 @@ impl Merge {
                     self.line.pop();
                     self.open(slot, catalog);
                 }
-                // It may have been passed, or all of the block may have ended, since it stood in line.
+                // Since the cursor stood in line, its head may have been passed, or all records of the block may have ended.
                 Stands::Unread(index) | Stands::Read(index)
                     if self.cursors[index].head(index, self.at, catalog) != Some((place, stands)) =>
                 {
@@ -222,7 +224,7 @@ impl Merge {
                 Stands::Read(index) => match self.cursors[index].live_head(catalog) {
                     Some(Skimmed::Task(task)) => return First::Task(task),
                     Some(Skimmed::Other { place, .. }) => return First::Other(place),
-                    // It ended, or moved, since it was read.
+                    // The task ended, or moved, since its record was read.
                     None => {
                         self.line.pop();
                         self.stand(index, catalog);
@@ -233,8 +235,8 @@ impl Merge {
         First::Nobody
     }
 
-    /// Asks for the blocks that the next `wanted` tasks up to `end` stand in, and hardly more: the blocks of all runs, in the order of
-    /// their first places, until what was read before and theirs are as many.
+    /// Asks for the blocks that the next `wanted` tasks up to `end` stand in, and for hardly more. Takes the blocks of all runs in the
+    /// order of their first places, until their records and the records that were read before are as many as `wanted`.
     fn read(&mut self, end: Place, wanted: usize, catalog: &Catalog) -> Vec<Call> {
         let (mut next, mut closed) = (BinaryHeap::new(), Vec::new());
         for Reverse((place, stands)) in &self.line {
@@ -282,14 +284,14 @@ impl Merge {
         asked.iter().map(|index| cursors[*index].call(catalog)).collect()
     }
 
-    /// Goes on behind the task at a place.
+    /// Goes on behind the task at this place.
     pub(super) fn pass(&mut self, place: Place) {
         self.at = place;
     }
 }
 
 impl Cursor {
-    /// What it has behind `after`, and where; `None` at its end.
+    /// The first block or record that the cursor has behind `after`, and its place; `None` at the cursor's end.
     fn head(&mut self, index: usize, after: Place, catalog: &Catalog) -> Option<(Place, Stands)> {
         while let Some((_, found)) = self.ahead.front() {
             let place = found.place();
@@ -298,7 +300,7 @@ impl Cursor {
             }
             self.ahead.pop_front();
         }
-        // Blocks without a live record are passed over unread: what was deleted costs nothing.
+        // Blocks without a live record are passed over unread: deleted records cost nothing.
         let blocks = catalog.segments.get(self.segment).runs[self.run].blocks();
         while blocks.get(self.next_block).is_some_and(|block| block.records == 0) {
             self.next_block += 1;
@@ -306,7 +308,7 @@ impl Cursor {
         Some((blocks.get(self.next_block)?.first, Stands::Unread(index)))
     }
 
-    /// The first task that was read; `None`, and it is passed over, if it is not there any more.
+    /// The first task that was read. If it is not live any more, it is passed over, and the answer is `None`.
     fn live_head(&mut self, catalog: &Catalog) -> Option<Skimmed> {
         let (spot, found) = self.ahead.front()?;
         if catalog.is_live(found.id(), *spot) {
@@ -316,10 +318,11 @@ impl Cursor {
         None
     }
 
-    /// What bounds the `records` that are known of it and not passed: the block behind those that are read or being read, or its end.
+    /// Which place bounds the `records` of the cursor that are known and not passed: the first place of the block behind those that are
+    /// read or being read, or the end of the run.
     fn bound(&self, index: usize, records: usize, catalog: &Catalog) -> Bound {
         let run = &catalog.segments.get(self.segment).runs[self.run];
-        // One without a live record is not read on the way to others; it is passed over when its turn comes.
+        // A block without a live record is not read on the way to others. It is passed over when its turn comes.
         match run.blocks().get(self.reading.end) {
             Some(block) if block.records > 0 => {
                 let (_, length) = run.range_of(self.reading.end..self.reading.end + 1);
@@ -354,7 +357,7 @@ impl Cursor {
                 self.ahead.push_back((Spot { segment: self.segment, offset }, found));
             }
         })?;
-        // One after the other, so that all of them wait for memory together.
+        // The entries of all records are fetched first, so that they wait for memory together.
         self.ahead.iter().for_each(|(_, found)| catalog.touch_id(found.id()));
         self.ahead.retain(|(spot, found)| catalog.is_live(found.id(), *spot));
         self.next_block = self.reading.end;
@@ -362,10 +365,11 @@ impl Cursor {
     }
 }
 
-/// The records of blocks that were read: where they begin, and how many bytes they have. Tasks of queues that are not wanted are skimmed.
+/// Reads the records of some blocks. `(start, length)` says where the blocks begin and how many bytes they have. Tasks of queues that are
+/// not wanted are skimmed.
 ///
 /// # Errors
-/// What is wrong with them: file, offset, and what.
+/// The damage: file, offset, and what is wrong.
 pub(super) fn read_blocks(
     segment: &Segment,
     (start, length): (u64, usize),

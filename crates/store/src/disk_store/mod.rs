@@ -1,5 +1,7 @@
 //! The store on a disk: three owners over one catalog.
 
+#[cfg(test)]
+mod fixtures;
 mod jobs;
 mod log_writer;
 mod maintenance;

@@ -21,8 +21,8 @@ use crate::recovery::{Recovered, recover};
 use crate::report::RecoveryReport;
 
 impl<D: Disk, I: Io<D>> DiskStore<D, I> {
-    /// Takes the place that `disk` is, makes a store of it if it is none, and reads it: the latest checkpoint and the log
-    /// behind it. It is done on this thread; then `io` takes the disk over.
+    /// Takes the directory `disk`, makes a store of it if it is none, and reads it: the latest checkpoint and the log behind it. The
+    /// opening is done on this thread; then `io` takes the disk over.
     ///
     /// An unfinished frame at the end of the log is left out, see [`recovery_report`](Self::recovery_report). Opening a
     /// directory, crashing, and opening it again in any depth loses nothing: what was read is not changed, the next
@@ -102,25 +102,25 @@ impl DiskStore<FsDisk, ThreadIo> {
     }
 }
 
-/// Frees the folder of what recovery did not need, and makes a file ready for the first frame. Whatever part of it a crash
-/// lets through, the next recovery reads the same.
+/// Removes the files that recovery did not need, and makes a file ready for the first frame. A crash may leave any part of this done: the
+/// next recovery reads the same.
 fn make_ready<D: Disk>(
     disk: &mut D,
     recovered: &Recovered,
     seeds: Seeds,
     options: &StoreOptions,
 ) -> Result<Files, DiskError> {
-    // A name that the last process saw may not be durable yet, and something is about to rely on it.
+    // A name that the last process saw may not be durable yet, and the next steps rely on it.
     disk.sync_dir("")?;
     disk.sync_dir(SHARD)?;
     if recovered.last.durable + 1 < recovered.last.frame {
-        // Nor may what a process wrote without a sync, before it died.
+        // Bytes that a process wrote without a sync before it died may not be durable either.
         for file in &recovered.kept {
             disk.sync_data(&file.name)?;
         }
     }
     let mut spares = recovered.spares.clone();
-    // A file that a crash met while it was being filled is too short for what its name stands for.
+    // If a crash met a file while it was being filled, the file is too short for its name.
     let mut short = Vec::new();
     spares.retain(|spare| {
         let whole = spare.len >= options.log_file_bytes;
@@ -141,7 +141,7 @@ fn make_ready<D: Disk>(
     for name in &short {
         disk.remove(name)?;
     }
-    // A segment's name may be used again, and must not bring back what it stood for.
+    // A segment's name may be used again, and must not bring back the old file of that name.
     disk.sync_dir(SHARD)?;
     let again = recovered.last.again.as_ref().map_or(0, |(_, ops)| ops.len());
     let first_frame = Some(frame_bytes(again) as u64);

@@ -17,9 +17,9 @@ pub struct PinnedFiles {
 /// The beginning of one file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PinnedFile {
-    /// Its name, from the data directory on.
+    /// The name of the file, from the data directory on.
     pub name: Arc<str>,
-    /// How many bytes of it belong to the copy, `None` for all. They do not change while they are pinned.
+    /// How many bytes of the file belong to the copy, `None` for all. They do not change while the file is pinned.
     pub bytes: Option<u64>,
     /// The least length of the copy (bytes), filled up with zeroes: a log file that is shorter than it was made counts as half of one.
     /// The zeroes have to be written, because a hole in a file has no space of its own when the file is used again.

@@ -136,8 +136,8 @@ impl Reader {
         self.begin(request, Query::Leased { lookup, page, last_wall }, view)
     }
 
-    /// Begins a page or a histogram, or parks it: memory waits for those under way before it takes over the records of a checkpoint, and
-    /// would wait for ever if there were always one.
+    /// Begins a page or a histogram, or parks it. Memory waits for the scans under way before it takes over the records of a checkpoint,
+    /// and would wait for ever if there were always one.
     pub(super) fn scan(&mut self, request: RequestId, asked: Request, view: &mut View<'_>) -> Option<Answer> {
         if view.parks && self.is_scanning() {
             self.parked.push_back((request, asked));
@@ -168,7 +168,7 @@ impl Reader {
         std::mem::take(&mut self.parked)
     }
 
-    /// One of the reader's jobs is over, and brought these bytes.
+    /// Takes in that a job of the reader is over and brought these bytes.
     pub(super) fn completed(
         &mut self,
         job: JobId,
@@ -236,3 +236,6 @@ impl Reader {
         Outcome::Reply(reply)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,7 +3,7 @@
 use crate::checksum::Seeds;
 use crate::options::StoreOptions;
 
-/// What a store is opened with. None of it changes while it is open.
+/// The options and secrets that a store is opened with. They do not change while the store is open.
 #[derive(Debug)]
 pub(super) struct Setup {
     pub(super) options: StoreOptions,

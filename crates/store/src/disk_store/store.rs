@@ -22,29 +22,29 @@ use crate::report::RecoveryReport;
 /// process, of the system, and a power cut, as far as the disk keeps what it says it has synced; an [`AckLevel`](crate::AckLevel) may
 /// ask for less.
 ///
-/// How it works: a commit is one frame at the end of a log, written and synced in one go; then it is done, and the tasks in it are
-/// *fresh*: in memory and in the log. Log files are filled with zeroes before they are used and are used again, for overwriting syncs much
-/// faster than growing. A checkpoint, written in small steps beside the commits, puts what is fresh into *segments*, files of tasks that
-/// are due in the same hour, day or thirty days, each in the order of time, and then lets go of the log and of the memory. What ended before it never
-/// reaches a segment. A segment is removed whole once nothing in it is live. Of a task in a segment memory has some 23 bytes, and 17
-/// more if its owner gave it a key. `docs/explanation/format.md` has the bytes.
+/// How it works: a commit is one frame at the end of a log, written and synced in one go. Then the commit is done, and its tasks are
+/// *fresh*: in memory and in the log. Log files are filled with zeroes before they are used, and are used again, because overwriting syncs
+/// much faster than growing. A checkpoint is written in small steps beside the commits. It puts the fresh tasks into *segments*, files of
+/// tasks that are due in the same hour, day or thirty days, each in the order of time; then the log and the memory of these tasks are
+/// freed. Tasks that ended before the checkpoint never reach a segment. A segment is removed whole once nothing in it is live. A task in a
+/// segment takes some 23 bytes of memory, and 17 more if its owner gave it a key. `docs/explanation/format.md` has the bytes.
 ///
 /// Calls, in order: [`open`](Self::open) reads the log and what segments say of themselves; `Acquire` makes a new epoch durable; then
 /// commits and reads; `Release`; drop. [`poll`](ShardStore::poll) brings replies and drives the background work, so it is to be called
 /// after each wake-up of the [`Io`], and now and then when nothing happens. A read is answered from memory at once, from segments
 /// some polls later; it never waits for a commit, nor a commit for it.
 ///
-/// **Failures.** After a failed write or sync in the log nothing is acknowledged any more, ever, and the sync is not tried
-/// again: reads go on, everything else answers [`Reply::Failed`]. The same holds after a read that failed or brought what does not check
-/// out; that read is answered with [`Reply::Failed`] too. A disk that is full while a file or a checkpoint is made ready
-/// breaks nothing: `room` goes down, and it is tried again.
+/// **Failures.** After a failed write or sync in the log nothing is acknowledged any more, ever, and the sync is not tried again: reads go
+/// on, every other request answers [`Reply::Failed`]. The same holds after a read that failed or brought bytes that do not check out; that
+/// read is answered with [`Reply::Failed`] too. A disk that is full while a file or a checkpoint is made ready breaks nothing: `room` goes
+/// down, and the step is tried again.
 ///
-/// **Room** is what is left in the prepared log files and on the disk, less a reserve: a quarter of a log file for acks and
-/// cancels, one checkpoint of all that is fresh, and two log files for what is committed until it is done. It is nothing once
-/// a write that makes something ready has met a full disk, until space is found. A commit of nothing writes nothing and brings
-/// the room as it is now; ask that way while growth is refused.
+/// **Room** is the bytes left in the prepared log files and on the disk, less a reserve: a quarter of a log file for acks and cancels, one
+/// checkpoint of all fresh tasks, and two log files for the commits until the checkpoint is done. Room is 0 once a write that makes
+/// something ready has met a full disk, until space is found. A commit of nothing writes nothing and brings the room as it is now; ask that
+/// way while growth is refused.
 ///
-/// It is *not* for sharing: one process at a time has the directory, from `open` to the drop.
+/// The store is *not* for sharing: one process at a time has the directory, from `open` to the drop.
 #[derive(Debug)]
 pub struct DiskStore<D, I> {
     pub(super) setup: Setup,
@@ -62,7 +62,7 @@ pub(super) struct Outside<D, I> {
     io: I,
     jobs: Jobs,
     replies: Vec<(RequestId, Reply)>,
-    /// Why nothing is written any more.
+    /// The reason why nothing is written any more.
     failed: Option<String>,
     /// Free bytes of the disk.
     free_bytes: u64,
@@ -86,13 +86,13 @@ impl<D, I> Outside<D, I> {
 }
 
 impl<D: Disk, I: Io<D>> DiskStore<D, I> {
-    /// What recovery found.
+    /// The report of recovery.
     #[must_use]
     pub fn recovery_report(&self) -> &RecoveryReport {
         &self.report
     }
 
-    /// The next owner comes after this one. For a store that is made now and continues the history of another store.
+    /// Makes the next owner come after this epoch. For a store that is made now and continues the history of another store.
     pub(crate) fn continue_from(&mut self, epoch: Epoch) {
         self.writer.continue_from(epoch);
     }
@@ -152,8 +152,8 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
         self.maintenance.number()
     }
 
-    /// Bytes of log that no durable checkpoint covers, if they are at least four times as many as start a checkpoint: the checkpoint is given
-    /// up again and again, or the disk is too slow for it. A start reads all of them.
+    /// Bytes of log that no durable checkpoint covers, if they are at least four times as many as start a checkpoint: the checkpoint is
+    /// given up again and again, or the disk is too slow for it. A start reads all of them.
     #[must_use]
     pub fn checkpoint_late(&self) -> Option<u64> {
         self.maintenance.checkpoint_late(&self.writer, &self.setup.options)
@@ -188,7 +188,7 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
         self.outside.replies.extend(unwritten.map(|id| (id, Reply::Failed { why: why.clone() })));
     }
 
-    /// Bytes of growth that can be taken. The type's doc says how it is reckoned.
+    /// Bytes of growth that can be taken. The type's doc says how they are reckoned.
     fn room(&self) -> u64 {
         if self.maintenance.is_full() {
             return 0;
@@ -236,7 +236,7 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
         loop {
             let works = self.maintenance.is_working();
             if self.writer.releases_next() && self.outside.failed.is_none() && works {
-                // One step of background work at most; then nothing is under way but the last frame.
+                // One step of background work goes on at most; then only the last frame is under way.
                 self.maintenance.stop();
                 return false;
             }
@@ -273,7 +273,7 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
         }
     }
 
-    /// A commit counts from now on, and is answered.
+    /// Makes a commit count from now on, and answers it.
     fn commit(&mut self, Committed { id, batch, now }: Committed) {
         self.catalog.apply(&batch.effects);
         if let Some(state) = batch.state {

@@ -25,12 +25,12 @@ impl Unsynced {
         self.synced
     }
 
-    /// Files that have to be synced for all frames to be.
+    /// The files that have to be synced, so that all frames are synced.
     pub(super) fn files(&self) -> impl Iterator<Item = &Arc<str>> {
         self.files.iter().map(|(file, _)| file)
     }
 
-    /// A frame was written.
+    /// Takes in that a frame was written.
     pub(super) fn written(&mut self, file: &Arc<str>, frame: u64) {
         match self.files.last_mut() {
             Some((last, last_frame)) if last == file => *last_frame = frame,
@@ -38,7 +38,7 @@ impl Unsynced {
         }
     }
 
-    /// All up to this frame are synced.
+    /// Takes in that all frames up to this one are synced.
     pub(super) fn synced_through(&mut self, frame: u64) {
         self.synced = self.synced.max(frame);
         self.files.retain(|(_, last)| *last > frame);
@@ -56,7 +56,7 @@ impl Unsynced {
         self.job.is_some_and(|(sync, _)| sync == job)
     }
 
-    /// The last frame that this job covered, if the job was the sync. It is not under way any more.
+    /// The last frame that this job covered, if the job was the sync. The sync is not under way any more.
     pub(super) fn completed(&mut self, job: JobId) -> Option<u64> {
         self.job.take_if(|(sync, _)| *sync == job).map(|(_, frame)| frame)
     }

@@ -1,5 +1,6 @@
-//! A checkpoint on its way: what is fresh goes into segments, segments that are worth it are written anew, what died in the others is
-//! written down, then the list of segments gets its name; only then memory lets go of what it had of it, and the log of what is in it.
+//! A checkpoint that is being made. Fresh tasks go into segments, segments that are worth it are written anew, and the deaths in the other
+//! segments are written down. Then the list of segments gets its name. After that, memory lets go of the tasks that are in segments now,
+//! and the log that the checkpoint covers may go.
 
 use std::sync::Arc;
 
@@ -21,21 +22,21 @@ use crate::segment::Entry;
 pub(super) struct Checkpoint {
     start: Start,
     number: u64,
-    /// Bytes of log that count again if it is given up.
+    /// Bytes of log that count again if the checkpoint is given up.
     log_bytes: u64,
     stage: Stage,
     output: Output,
-    /// Segments without a live record: they are not listed, and go once it is durable.
+    /// Segments without a live record. They are not listed, and they go once the checkpoint is durable.
     dropped: Vec<u32>,
 }
 
 #[derive(Debug)]
 enum Stage {
-    /// Fresh tasks are being written: those that were there when it began, and of these the ones from this one on.
+    /// Fresh tasks are being written: the tasks that were there when the checkpoint began, from index `next` on.
     Flush {
         tasks: Vec<(Place, u32)>,
         next: usize,
-        /// Of these, the dead that were passed: they go to segments of their own, so they are written when all others are.
+        /// The dead tasks that were passed. They go to segments of their own, so they are written after all others.
         dead: Vec<(Place, u32)>,
         /// Whether the dead are being written.
         last: bool,
@@ -46,27 +47,27 @@ enum Stage {
     Tombstones(Vec<u32>),
     /// The list is being written.
     List(Writer),
-    /// It is durable. Memory takes it over, from this entry of the oldest run on.
+    /// The checkpoint is durable. Memory takes it over, from this entry of the oldest run on.
     Settle {
         entry: usize,
     },
     Done,
 }
 
-/// What the checkpoint came to.
+/// The result of a step of the checkpoint.
 #[derive(Debug)]
 pub(super) enum Came {
     /// There is more to do.
     Further,
-    /// It is durable under this name, and it begins at this place of the log. What it makes up for can go, and so can the segments in these
-    /// slots.
+    /// The checkpoint is durable under this name, and it begins at this place of the log. The log before that place can go, and so can the
+    /// segments in these slots.
     Durable { name: Arc<str>, start: Start, dropped: Vec<u32> },
-    /// Memory has taken it over, and the segments in these slots can go.
+    /// Memory has taken the checkpoint over, and the segments in these slots can go.
     Settled { sources: Vec<u32> },
 }
 
 impl Checkpoint {
-    /// One that begins now and writes these fresh tasks. `sources` are written anew elsewhere.
+    /// A checkpoint that begins now and writes these fresh tasks. The records of `sources` are copied to other segments.
     pub(super) fn new(
         start: Start,
         number: u64,
@@ -85,17 +86,17 @@ impl Checkpoint {
         }
     }
 
-    /// Bytes of log that it makes up for.
+    /// Bytes of log that the checkpoint covers.
     pub(super) fn log_bytes(&self) -> u64 {
         self.log_bytes
     }
 
-    /// Whether it waits for nothing but memory.
+    /// Whether the checkpoint waits for nothing but memory.
     pub(super) fn is_settling(&self) -> bool {
         matches!(self.stage, Stage::Settle { .. })
     }
 
-    /// Whether its last step gives it its name. If that fails, nobody knows which checkpoint stands.
+    /// Whether the checkpoint's last step gives it its name. If that step fails, it is unknown which checkpoint stands.
     pub(super) fn is_named(&self) -> bool {
         matches!(&self.stage, Stage::List(writer) if writer.is_done())
     }
@@ -160,12 +161,12 @@ impl Checkpoint {
                 return;
             };
             *next += 1;
-            // What was changed since the start is for the next one; the log still has it.
+            // A task that was changed since the start is left to the next checkpoint. The log still has it.
             let task = context.catalog.fresh.at(entry, self.start.seq).cloned();
             if let Some(task) = task {
                 if task.dead().is_some() && !*last {
                     dead.push(entry);
-                    // It takes time, too.
+                    // A dead task that is passed takes time, too.
                     bytes += size_of::<(Place, u32)>();
                     continue;
                 }
@@ -175,7 +176,7 @@ impl Checkpoint {
         self.output.write_part(context, calls);
     }
 
-    /// Writes down what died in a segment. One without a live record needs no tombstones, for it goes.
+    /// Writes down the deaths in a segment. A segment without a live record needs no tombstones, because its file goes.
     fn put_tombstones(&mut self, slot: u32, context: &mut Context<'_>, calls: &mut Vec<Call>) {
         let grows = self.output.touched(slot).is_some_and(|touched| touched.records > 0);
         if context.catalog.segments.get(slot).live == 0 && !grows {
@@ -202,7 +203,7 @@ impl Checkpoint {
             .collect()
     }
 
-    /// The last step's calls were made, and read this.
+    /// Takes in that the last step's calls were made, and the bytes that they read.
     pub(super) fn step_done(&mut self, reads: Vec<Vec<u8>>, catalog: &mut Catalog) -> Came {
         match &mut self.stage {
             Stage::Move(moving) => {
@@ -223,7 +224,7 @@ impl Checkpoint {
         }
     }
 
-    /// Memory takes over what was written, a part at a time. No page is being read meanwhile.
+    /// Memory takes over the written records, a part at a time. No page is being read meanwhile.
     pub(super) fn settle(&mut self, catalog: &mut Catalog, bounds: &Bounds) -> Came {
         let Stage::Settle { entry } = &mut self.stage else { return Came::Further };
         let mut left = bounds.settled_at_once;
@@ -257,8 +258,8 @@ impl Checkpoint {
         Came::Further
     }
 
-    /// Gives it up before it is durable, for want of space: nothing of it counts. Returns the bytes of log that count again, and
-    /// the calls, each to be made for itself, that take away what it wrote.
+    /// Gives the checkpoint up before it is durable, for want of space: nothing of it counts. Returns the bytes of log that count again,
+    /// and the calls that remove the written bytes. Each of these calls is to be made separately.
     pub(super) fn give_up(self, catalog: &mut Catalog) -> (u64, Vec<Call>) {
         let mut calls = self.output.undo(catalog);
         if let Stage::List(writer) = &self.stage {

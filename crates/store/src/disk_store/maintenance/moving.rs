@@ -1,4 +1,4 @@
-//! Which segments a checkpoint writes anew, and the one it is at.
+//! Which segments a checkpoint writes anew, and the segment that it is copying.
 
 use std::collections::VecDeque;
 
@@ -13,14 +13,14 @@ use crate::codec::Names;
 use crate::io::Call;
 use crate::segment::Level;
 
-/// A bucket that ended so long ago is not about to be worked off, milliseconds.
+/// How long ago (ms) the end of a bucket has to be, so that its tasks are not about to be worked off.
 const OVERDUE_AFTER_MS: u64 = 3_600_000;
 
-/// A month is split into days when its first one is so near, milliseconds.
+/// How long before its first instant (ms) a month is split into days.
 const SPLIT_BEFORE_MS: u64 = 2 * 86_400_000;
 
-/// Segments whose live records are copied to others, so that their files can go: months whose time has come near are split into days,
-/// once in a task's life; and of what is half dead the rest is put together, among the overdue if its time is long past.
+/// Segments whose live records are copied to others, so that their files can go. Months whose time has come near are split into days, once
+/// in a task's life. Of segments that are half dead, the live records are put together; they go to the overdue if their time is long past.
 #[derive(Debug)]
 pub(super) struct Moving {
     sources: VecDeque<u32>,
@@ -29,13 +29,13 @@ pub(super) struct Moving {
     names: Names,
 }
 
-/// What a step of it came to.
+/// The result of a step of the moves.
 pub(super) enum Moved {
     /// The calls of the step.
     Calls,
     /// Everything is copied.
     All,
-    /// What was read is no record.
+    /// The bytes that were read are no record.
     Damaged(String),
 }
 
@@ -45,7 +45,7 @@ impl Moving {
         Self { sources, merge: None, reads: Vec::new(), names: Names::new() }
     }
 
-    /// The segments that are worth it now, of which at most `bytes_max` stay.
+    /// The segments that are worth copying now, with at most `bytes_max` live bytes together.
     pub(super) fn choose(catalog: &Catalog, now: Timestamp, bytes_max: u64, bounds: &Bounds) -> Vec<u32> {
         let mut worth: Vec<(u64, u32, &Segment)> = catalog
             .segments
@@ -53,7 +53,7 @@ impl Moving {
             .filter(|(_, segment)| segment.live > 0 && is_worth_it(segment, now))
             .map(|(slot, segment)| (live_bytes(segment), slot, segment))
             .collect();
-        // Those that cost least for what they give first.
+        // The segments with the lowest cost for the space that they give back come first.
         worth.sort_by_key(|(live, slot, segment)| (live * 1_000 / segment.len.max(1), *slot));
         let (mut read, mut written) = (0, 0);
         let mut chosen = Vec::new();
@@ -124,20 +124,20 @@ fn is_worth_it(segment: &Segment, now: Timestamp) -> bool {
     let long_past = segment.bucket.end().saturating_plus_ms(OVERDUE_AFTER_MS) < now;
     match segment.bucket.level {
         Level::Overdue | Level::Dead => half_dead,
-        // What is being worked off goes as a whole soon.
+        // A segment that is being worked off goes as a whole soon.
         Level::Hour | Level::Day => half_dead && (long_past || segment.bucket.start() > now),
         Level::Month if segment.moved => half_dead,
         Level::Month => half_dead || segment.bucket.start() <= now.saturating_plus_ms(SPLIT_BEFORE_MS),
     }
 }
 
-/// About how many bytes of it are live.
+/// About how many bytes of the segment are live.
 fn live_bytes(segment: &Segment) -> u64 {
     let share = u128::from(segment.len) * u128::from(segment.live) / u128::from(segment.records.max(1));
     u64::try_from(share).unwrap_or(segment.len)
 }
 
-/// About how many bytes of it are dead.
+/// About how many bytes of the segment are dead.
 pub(super) fn dead_bytes(segment: &Segment) -> u64 {
     segment.len.saturating_sub(live_bytes(segment))
 }

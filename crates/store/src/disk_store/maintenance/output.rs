@@ -1,4 +1,4 @@
-//! What a checkpoint writes into segments.
+//! The bytes that a checkpoint writes into segments.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::io::Call;
 use crate::layout::HEADER_BYTES;
 use crate::segment::{Bucket, RunWriter, SegmentHeader, Written, put_tombstones};
 
-/// The runs and tombstones that a checkpoint adds, and to which segments.
+/// The runs and tombstones that a checkpoint adds, and the segments that get them.
 #[derive(Debug)]
 pub(super) struct Output {
     /// The wall clock at the checkpoint's start: it decides which bucket a task is in.
@@ -28,9 +28,9 @@ pub(super) struct Output {
 /// Where the records of a run come from.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum Origin {
-    /// They are fresh.
+    /// The records are fresh.
     Memory,
-    /// They are copies of what this segment has.
+    /// The records are copies of records of this segment.
     Segment(u32),
 }
 
@@ -51,17 +51,17 @@ struct Open {
     writer: RunWriter,
 }
 
-/// What a checkpoint did to a segment.
+/// The changes that a checkpoint made to a segment.
 #[derive(Debug)]
 pub(super) struct Touched {
-    /// The checkpoint made it.
+    /// Whether the checkpoint made the segment.
     new: bool,
-    /// Whether its header was handed out.
+    /// Whether the segment's header was handed out.
     begun: bool,
-    /// Where it will end.
+    /// Where the segment will end.
     pub(super) len: u64,
     runs: usize,
-    /// Records it will have more.
+    /// How many records are added to the segment.
     pub(super) records: u64,
     /// Tombstones that count as unwritten again if the checkpoint is given up.
     tombstones: Vec<u64>,
@@ -92,8 +92,8 @@ impl Output {
         self.touched.values().any(|touched| touched.new)
     }
 
-    /// Adds a task to the run of its bucket. They come in the order of their places. Returns how many bytes it took, those of runs that
-    /// it ended not counted.
+    /// Adds a task to the run of its bucket. Tasks come in the order of their places. Returns how many bytes the task took, without the
+    /// bytes of runs that it ended.
     pub(super) fn put(
         &mut self,
         context: &mut Context<'_>,
@@ -119,14 +119,14 @@ impl Output {
         usize::try_from(open.writer.len() - before).expect("a task fits the memory's addresses")
     }
 
-    /// Hands out what there is of the open run.
+    /// Hands out the bytes of the open run that are ready.
     pub(super) fn write_part(&mut self, context: &Context<'_>, calls: &mut Vec<Call>) {
         let Some(open) = self.open.as_mut().filter(|open| open.writer.waiting() > 0) else { return };
         begin_file(&mut self.touched, context, open.segment, calls);
         let file = Arc::clone(&context.catalog.segments.get(open.segment).name);
         let (offset, bytes) = open.writer.take();
         calls.push(Call::Write { file: Arc::clone(&file), offset, bytes });
-        // Not for safety: what is left to the last sync would hold up the disk.
+        // This sync is not for safety: bytes that are left to the last sync would hold up the disk.
         calls.push(Call::Sync(file));
     }
 
@@ -163,14 +163,14 @@ impl Output {
         calls.push(Call::Sync(Arc::clone(&segment.name)));
     }
 
-    /// The checkpoint is durable: what was written counts.
+    /// The checkpoint is durable: from now on the written bytes count.
     pub(super) fn accept(&self, catalog: &mut Catalog) {
         for (slot, touched) in &self.touched {
             catalog.segments.get_mut(*slot).len = touched.len;
         }
     }
 
-    /// The checkpoint is given up: nothing of it counts. The calls, each to be made for itself, take away what was written.
+    /// The checkpoint is given up: nothing of it counts. Returns the calls that remove the written bytes. Each is to be made separately.
     pub(super) fn undo(self, catalog: &mut Catalog) -> Vec<Call> {
         let mut calls = Vec::new();
         for (slot, touched) in self.touched {
@@ -203,7 +203,7 @@ impl Touched {
     }
 }
 
-/// A run in a segment of the bucket that takes another one, or in a new segment.
+/// Opens a run in a segment of the bucket that has space for another run, or in a new segment.
 fn open_run(
     touched: &mut BTreeMap<u32, Touched>,
     sources: &[u32],

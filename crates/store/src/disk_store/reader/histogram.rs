@@ -1,4 +1,4 @@
-//! How many tasks are due when: counted from what memory knows of blocks, and by reading those that stand over an edge.
+//! How many tasks are due when: counted from the facts about blocks in memory, and by reading the blocks that stand over an edge.
 
 use core::ops::Range;
 use std::cmp::Reverse;
@@ -17,18 +17,18 @@ use crate::index::Spot;
 use crate::io::Call;
 use crate::segment::{Level, Run, Skimmed};
 
-/// One part of a census.
+/// One part of a census (due histogram).
 ///
-/// Its end is decided first: by the blocks in reach, then by the fresh tasks, which are counted last. Nothing is counted that may
-/// still turn out to stand behind the end, for the next part counts that.
+/// The end of the part is decided first: by the blocks in reach, then by the fresh tasks, which are counted last. A task that may still
+/// turn out to stand behind the end is not counted, because the next part counts it.
 #[derive(Debug)]
 pub(super) struct Histogram {
     census: Census,
-    /// The last instant of this part, and whether there is another behind it.
+    /// The last instant of this part, and whether there is another part behind it.
     until: Timestamp,
     more: bool,
     counts: Vec<u64>,
-    /// What has to be read: neighbouring blocks of one run.
+    /// The blocks that have to be read: neighbouring blocks of one run.
     left: VecDeque<Blocks>,
     asked: Vec<Blocks>,
     read_bytes: usize,
@@ -58,11 +58,11 @@ struct Met {
 }
 
 impl Histogram {
-    /// Counts all that memory can count, as far as one part goes.
+    /// Counts all tasks that memory can count, as far as one part goes.
     ///
-    /// Of all queues together a block whose records are due in one bucket need not be read: memory knows how many of them are live, unless it is taking
-    /// a checkpoint over (`settling`): then a record may stand in two places. Of one queue every block in reach is read, for memory does not know
-    /// which queues it has.
+    /// For all queues together, a block whose records are due in one bucket need not be read, because memory knows how many of them are
+    /// live. But while memory is taking a checkpoint over (`settling`), a record may stand in two places, so such a block is read. For one
+    /// queue every block in reach is read, because memory does not know which queues a block has.
     pub(super) fn new(census: Census, catalog: &Catalog, settling: bool, bounds: &Bounds) -> Self {
         let mut count = Self {
             until: census.end(),
@@ -79,7 +79,7 @@ impl Histogram {
         count
     }
 
-    /// Ends this part in front of an instant, if that leaves it anything: each part has to come further than the one before.
+    /// Ends this part in front of an instant, unless the part would then be empty: each part has to come further than the one before.
     fn ends_before(&mut self, instant: Timestamp) -> bool {
         let before = Timestamp::from_ms(instant.as_ms() - 1).filter(|before| *before > self.census.after);
         if let Some(before) = before {
@@ -88,7 +88,7 @@ impl Histogram {
         before.is_some()
     }
 
-    /// Counts the fresh tasks of this part, in the order of time. The part ends where they get many, between two instants.
+    /// Counts the fresh tasks of this part, in the order of time. If there are many, the part ends early, between two instants.
     fn count_fresh(&mut self, catalog: &Catalog, bounds: &Bounds) {
         let mut last = self.census.after;
         for (looked, (place, task)) in catalog.fresh.behind(self.census.start()).enumerate() {
@@ -103,7 +103,7 @@ impl Histogram {
         }
     }
 
-    /// The blocks of this part, in the order of their first places. The part ends where they get many, or have much to read.
+    /// The blocks of this part, in the order of their first places. If there are many blocks, or many bytes to read, the part ends early.
     fn blocks_in_reach(&mut self, catalog: &Catalog, settling: bool, bounds: &Bounds) -> Vec<Met> {
         let start = self.census.start();
         let mut ahead: BinaryHeap<Ahead> = BinaryHeap::new();
@@ -139,10 +139,10 @@ impl Histogram {
         met
     }
 
-    /// Counts what is known of these blocks without reading them, and leaves the others to be read.
+    /// Counts the blocks that need not be read, and leaves the others to be read.
     fn count_blocks(&mut self, met: Vec<Met>, catalog: &Catalog) {
         let mut to_read = Vec::new();
-        // The end may have moved in front of some of them.
+        // The end may have moved in front of some blocks.
         for Met { last, segment, run, block, bucket, .. } in
             met.into_iter().filter(|met| met.first <= self.until)
         {
@@ -151,7 +151,7 @@ impl Histogram {
                     let records = catalog.segments.get(segment).runs[run].blocks()[block].records;
                     self.counts[bucket] += u64::from(records);
                 }
-                // It is not known where its records are due, or some are due in the next part.
+                // It is unknown where the block's records are due, or some are due in the next part.
                 None => to_read.push((segment, run, block)),
             }
         }
@@ -174,7 +174,7 @@ impl Histogram {
         }
     }
 
-    /// Goes on with the bytes of the reads that it asked for.
+    /// Goes on with the bytes of the reads that the histogram asked for.
     pub(super) fn advance(
         &mut self,
         reads: Vec<Vec<u8>>,
@@ -195,7 +195,7 @@ impl Histogram {
         Next::Reply(Reply::Counts { counts: std::mem::take(&mut self.counts), counted })
     }
 
-    /// Asks for some of what is left.
+    /// Asks for some of the blocks that are left.
     fn calls(&mut self, catalog: &Catalog) -> Vec<Call> {
         let (mut calls, mut all) = (Vec::new(), 0);
         while all < self.read_bytes

@@ -14,35 +14,35 @@ use crate::index::Spot;
 use crate::io::Call;
 use crate::segment::{BadRecord, read_record};
 
-/// Tasks that are looked for: each is known, or some records have to be read to know it.
+/// Tasks that are looked for. Each is known, or some records have to be read first.
 #[derive(Debug)]
 pub(super) struct Lookup {
     wants: Vec<Want>,
-    /// For each read under way: whose it is, and which of its probes.
+    /// For each read under way: the index of its want, and of the probe in that want.
     asked: Vec<(usize, usize)>,
 }
 
 #[derive(Debug)]
 struct Want {
     wanted: Wanted,
-    /// What it is if no probe is it.
+    /// The answer if no probe has the task.
     otherwise: Found,
     probes: Vec<Probe>,
 }
 
-/// A record that may be the one.
+/// A record that may be the wanted one.
 #[derive(Debug)]
 struct Probe {
     file: Arc<str>,
     seed: u32,
-    /// The task whose record it is.
+    /// The task that the record belongs to.
     id: u64,
     offset: u64,
     /// Where the records of the file end.
     end: u64,
-    /// How much is to be read.
+    /// How many bytes are to be read.
     wants_bytes: usize,
-    /// What was read, until a record was made of it.
+    /// The bytes that were read, until a record was made of them.
     bytes: Option<Vec<u8>>,
     read: Option<Arc<Task>>,
 }
@@ -53,7 +53,7 @@ impl Lookup {
         Self { wants, asked: Vec::new() }
     }
 
-    /// Goes on with the bytes of the reads that it asked for.
+    /// Goes on with the bytes of the reads that the look-up asked for.
     pub(super) fn advance(&mut self, reads: Vec<Vec<u8>>, names: &mut Names) -> Next {
         for ((want, probe), bytes) in self.asked.drain(..).zip(reads) {
             self.wants[want].probes[probe].bytes = Some(bytes);
@@ -101,7 +101,7 @@ impl Want {
     }
 
     fn found(self) -> Found {
-        // A hash is not a key: the record says what it is.
+        // A hash is not a key: the record says which key the task has.
         let is_it = |task: &Arc<Task>| match &self.wanted {
             Wanted::Id(id) => task.id == *id,
             Wanted::Key(queue, key) => task.queue == *queue && task.key == *key && task.is_keyed(),
@@ -112,7 +112,7 @@ impl Want {
 }
 
 impl Probe {
-    /// Makes a record of what was read, or asks for more.
+    /// Makes a record of the bytes that were read, or asks for more.
     fn advance(&mut self, names: &mut Names) -> Result<(), String> {
         let Some(bytes) = self.bytes.take() else { return Ok(()) };
         match read_record(&bytes, self.offset, self.seed, names) {

@@ -7,9 +7,9 @@ use crate::io::Call;
 /// How a read goes on.
 #[derive(Debug)]
 pub(super) enum Next {
-    /// These calls, all of them reads, have to be made.
+    /// The calls that have to be made. All of them are reads.
     Calls(Vec<Call>),
-    /// It is over.
+    /// The read is over.
     Reply(Reply),
     /// A record that was read is damaged: file, offset, and what is wrong.
     Damaged(String),

@@ -14,20 +14,20 @@ use crate::codec::Names;
 /// A page that is being read.
 #[derive(Debug)]
 pub(super) struct Scan {
-    /// Only tasks of its queue; `None`: all.
+    /// The page has only tasks of this filter's queue; `None`: of all queues.
     filter: Option<Filter>,
     end: Place,
     max: usize,
     /// Records that may still be looked at.
     looks: usize,
-    /// Records that were.
+    /// Records that were looked at.
     passed: usize,
     /// Records that are passed in any case.
     passes_min: usize,
     /// Bytes of payloads at which the page ends.
     bytes_max: usize,
     page: Page,
-    /// Bytes of its payloads.
+    /// Bytes of the payloads in the page.
     bytes: usize,
     cursors: Cursors,
 }
@@ -72,7 +72,7 @@ impl Scan {
         Self::new(None, end, max, usize::MAX, cursors, bounds)
     }
 
-    /// The same of one queue.
+    /// The tasks of one queue that pass `filter`, behind `after`.
     pub(super) fn filter(
         filter: Filter,
         after: Place,
@@ -80,7 +80,7 @@ impl Scan {
         catalog: &Catalog,
         bounds: &Bounds,
     ) -> Self {
-        // No task has put_seq 0, so this stands before all that are due at `due_from`.
+        // No task has put_seq 0, so this place stands before all tasks that are due at `due_from`.
         let after = after.max(Place { due_at: filter.due_from, put_seq: Seq::ZERO });
         let end = Place { due_at: filter.due_to, put_seq: Seq(u64::MAX) };
         let merge = Merge::of_filter(after, end, catalog, &filter, bounds);
@@ -115,7 +115,7 @@ impl Scan {
         self.filter.is_none().then_some(self.cursors)
     }
 
-    /// Goes on with the bytes of the reads that it asked for.
+    /// Goes on with the bytes of the reads that the scan asked for.
     pub(super) fn advance(
         &mut self,
         reads: Vec<Vec<u8>>,
@@ -132,7 +132,8 @@ impl Scan {
         loop {
             while fresh.next_if(|(place, _)| *place <= merge.at()).is_some() {}
             let memory = fresh.peek().copied().filter(|(place, _)| *place <= self.end);
-            // One more than the page takes, to say whether there is more; and as many again as were passed in vain.
+            // Asks for one task more than the page takes, to say whether there is more; but for at least as many as were passed without a
+            // find.
             let found = self.page.tasks.len();
             let wanted = self.max.saturating_add(1).saturating_sub(found).max(self.passed - found);
             let rival = memory.map(|(place, _)| place);
@@ -149,7 +150,7 @@ impl Scan {
                 filter.is_none_or(|filter| filter.queue == task.queue && filter.dead == task.dead().is_some())
             };
             let task = task.filter(passes);
-            // The one behind the last is only there to say that there is more.
+            // The task behind the last one of the page only says that there is more.
             let full = self.page.tasks.len() == self.max || self.bytes >= self.bytes_max;
             if (task.is_some() && full) || (self.looks == 0 && self.passed >= self.passes_min) {
                 let at = merge.at();
