@@ -1,4 +1,4 @@
-//! Pages of what a new owner of a shard is told.
+//! Pages of the `Acquired` reply: what a new owner of a shard has to know.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -17,7 +17,7 @@ enum Entry<'a> {
     Leased(u64),
 }
 
-/// The page behind `after`, at most `max` entries long, without its leased tasks: their ids come beside it.
+/// The page behind `after`, at most `max` entries long. It has no leased tasks: the ids of those come beside it.
 pub(crate) fn page<V>(
     after: Option<&AcquiredCursor>,
     max: usize,

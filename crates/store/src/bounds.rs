@@ -5,50 +5,50 @@ use crate::log::HEAD_BYTES;
 
 /// How much the store does at once, before others have their turn. Each number is at least 1; a smaller one is taken for 1.
 ///
-/// A bound changes when something is done, and never what is answered. It is no setting for users: the simulator makes the bounds
-/// small, because a few hundred tasks never meet one that is made for millions.
+/// A bound changes when something is done. It never changes an answer. The bounds are no settings for users: the simulator makes them
+/// small, because a few hundred tasks never meet a bound that is made for millions.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Bounds {
-    /// Bytes of blocks that a census reads at once: their records take about a millisecond.
+    /// Bytes of blocks that a census reads at once. The records of these blocks take about a millisecond.
     pub census_read_bytes: usize,
-    /// A part of a census ends at a block once it has this many bytes to read. The caller asks for the next part, and what waits for
-    /// reads to be over has its turn between the two.
+    /// A part of a census ends at a block once it has this many bytes to read. The caller asks for the next part. Between the two parts,
+    /// the work that waits for the end of the reads has its turn.
     pub census_bytes: usize,
-    /// A part of a census ends, too, once it has looked at this many blocks: a millisecond or two.
+    /// A part of a census also ends once it has looked at this many blocks: a millisecond or two.
     pub census_blocks: usize,
-    /// The same for fresh tasks.
+    /// A part of a census also ends once it has looked at this many fresh tasks.
     pub census_fresh: usize,
-    /// A filter looks at this many records at most before it answers, though the page may be empty. A block that it reads counts as
-    /// some records: a megabyte and more, some milliseconds.
+    /// A filter looks at no more than this many records before it answers, even if the page is empty then. A block that the filter reads
+    /// counts as several records: it has a megabyte and more, and takes some milliseconds.
     pub page_looks: usize,
-    /// A filter passes at least this many records: the first blocks of all runs in reach have to be read for the first record, and
-    /// again for the next page.
+    /// A filter passes at least this many records. The first record costs the first blocks of all runs in reach, and the next page reads
+    /// these blocks again.
     pub page_passes: usize,
-    /// A page ends once its payloads have this many bytes: a thousand of a megabyte each are not for one answer.
+    /// A page ends once its payloads have this many bytes: a thousand payloads of a megabyte each are too much for one answer.
     pub page_bytes: usize,
-    /// Bytes that a merge of runs reads at once, beyond the block that is next: some pages.
+    /// Bytes (some pages) that a merge of runs reads at once, beyond the block that is next.
     pub merge_read_bytes: usize,
     /// Bytes of segments that one checkpoint reads to copy them: the log is kept until they are copied.
     pub moved_bytes: u64,
-    /// Tasks that are read at once to be copied, about: a step does not keep them for long.
+    /// Tasks that are read at once to be copied, about. The bound keeps their time in one step short.
     pub moved_at_once: usize,
     /// Tasks of a checkpoint that memory takes over in one step: some milliseconds.
     pub settled_at_once: usize,
-    /// Calls in one step of a checkpoint: some runs are short, and each is a file of its own.
+    /// Calls in one step of a checkpoint. Some runs are short, and each is a file of its own.
     pub checkpoint_calls: usize,
-    /// A segment takes no more runs once it has this many: each has to be read for itself.
+    /// A segment takes no more runs once it has this many, because each run has to be read separately.
     pub segment_runs: usize,
-    /// The newest fresh tasks, this many, are in no order yet.
+    /// The newest fresh tasks, up to this many, are in no order yet.
     pub fresh_tail: usize,
-    /// Spare log files that are kept; more are removed. A checkpoint of the usual size frees two or three at once, and what is removed
-    /// then would have to be filled with zeroes again.
+    /// Spare log files that are kept; more are removed. A checkpoint of the usual size frees two or three at once. A file that is removed
+    /// then would have to be filled with zeroes again later.
     pub spare_files: usize,
-    /// Tasks whose places in memory are fetched together.
+    /// The entries of this many tasks in memory are fetched together.
     pub tasks_ahead: usize,
     /// Bytes of a record that are read at first, when its length is not known yet. Most records are shorter.
     pub record_read_bytes: usize,
-    /// Bytes of a log file that an opening reads at first, to learn the number of its first frame. Most first frames are shorter. At
-    /// least the head of a frame: without it no frame is seen at all.
+    /// Bytes of a log file that an opening reads at first, to learn the number of its first frame. Most first frames are shorter. The
+    /// number is at least the head of a frame: without the head no frame is seen at all.
     pub log_read_bytes: usize,
     /// Entries in one page of what a new owner has to know.
     pub acquired_page: usize,
@@ -81,7 +81,7 @@ impl Default for Bounds {
 }
 
 impl Bounds {
-    /// The same with every bound at least 1: with none nothing would come any further.
+    /// Returns the bounds, with every one at least 1. With a bound of 0 the store would make no progress.
     pub(crate) fn in_range(mut self) -> Self {
         let Self {
             census_read_bytes,

@@ -4,16 +4,16 @@ use core::hash::Hasher;
 
 use siphasher::sip::SipHasher13;
 
-/// Where the CRC of a file's records starts: a keyed hash of what the file is and of which use it is in.
+/// Where the CRC of a file's records starts: a keyed hash of the kind of the file and of the use that it is in.
 ///
-/// A record checks out only in the file and the use it was written for. So what a recycled file still holds of an earlier
-/// use is no record in the next, and no payload of a client can look like one, for the key is the directory's secret.
+/// A record checks out only in the file and the use that it was written for. So bytes of an earlier use in a recycled file are no record in
+/// the next use. No payload of a client can look like a record either, because the key is the secret of the directory.
 #[derive(Copy, Clone, Debug)]
 pub(crate) struct Seeds {
     key: [u8; 16],
 }
 
-/// What a seed is for.
+/// The kind of file or record that a seed is for.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Use {
     /// The headers of log files.
@@ -42,7 +42,7 @@ impl Seeds {
             Use::Newest => (5, 0),
         };
         let mut hasher = SipHasher13::new_with_key(&self.key);
-        // Apart from the hashes that the same secret keys elsewhere.
+        // The prefix keeps seeds apart from the hashes that the same secret keys elsewhere.
         hasher.write(b"tickwheel store ");
         hasher.write(&u64::to_le_bytes(kind));
         hasher.write(&u64::to_le_bytes(number));

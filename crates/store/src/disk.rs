@@ -5,10 +5,10 @@ use std::io;
 
 /// A place with files, addressed by names relative to it: `meta`, `shard-0000/log-00000001`.
 ///
-/// [`FsDisk`](crate::FsDisk) is the real one; a simulator has its own that loses what was not synced. The contract is the
-/// weakest that file systems give: what was written is durable after [`sync_data`](Disk::sync_data) of its file; that a
-/// file is made, renamed or removed is durable after [`sync_dir`](Disk::sync_dir) of its directory; until then a crash
-/// keeps any part of it in any order. After an error of a write or a sync nothing is known of what it covered.
+/// [`FsDisk`](crate::FsDisk) is the real one; a simulator has its own that loses what was not synced. The contract is the weakest that file
+/// systems give. Written bytes are durable after [`sync_data`](Disk::sync_data) of their file. The creation, the new name or the removal of
+/// a file is durable after [`sync_dir`](Disk::sync_dir) of its directory. Until then a crash keeps any part of these changes, in any order.
+/// After an error of a write or a sync, nothing is known of the bytes that it covered.
 ///
 /// Files are opened when they are first used and stay open until [`close`](Disk::close), [`remove`](Disk::remove) or the
 /// drop of the disk.
@@ -16,10 +16,10 @@ pub trait Disk: Send + 'static {
     /// Makes this process the only owner of the place until the disk is dropped.
     ///
     /// # Errors
-    /// [`io::ErrorKind::WouldBlock`] inside the error if somebody else has it.
+    /// [`io::ErrorKind::WouldBlock`] inside the error if another process has it.
     fn lock(&mut self) -> Result<(), DiskError>;
-    /// Whether this process is still the only owner: somebody may have taken the lock itself away. A disk whose lock cannot be taken
-    /// away, and one that has no lock, answers `Ok`.
+    /// Whether this process is still the only owner: the lock itself may have been taken away. A disk with a lock that cannot be taken
+    /// away, and a disk without a lock, answer `Ok`.
     ///
     /// # Errors
     /// Another process may own the place by now.
@@ -57,7 +57,7 @@ pub trait Disk: Send + 'static {
     /// # Errors
     /// If it is absent, among others.
     fn open(&mut self, file: &str) -> Result<(), DiskError>;
-    /// Its length, bytes.
+    /// The length of a file (bytes).
     ///
     /// # Errors
     /// If it is absent, among others.
@@ -70,19 +70,19 @@ pub trait Disk: Send + 'static {
     /// Writes all of `bytes` at `offset`, growing the file if need be. Not durable before `sync_data`.
     ///
     /// # Errors
-    /// If anything of it may not have been written.
+    /// If any of the bytes may not have been written.
     fn write_at(&mut self, file: &str, offset: u64, bytes: &[u8]) -> Result<(), DiskError>;
     /// Makes the bytes and the length of a file durable (`fdatasync`).
     ///
     /// # Errors
-    /// If anything of it may be lost. A later sync that succeeds says nothing about this one.
+    /// If any of the bytes may be lost. A later sync that succeeds says nothing about this one.
     fn sync_data(&mut self, file: &str) -> Result<(), DiskError>;
     /// Cuts or grows a file. Not durable before `sync_data`.
     ///
     /// # Errors
     /// If the file is absent, among others.
     fn set_len(&mut self, file: &str, bytes: u64) -> Result<(), DiskError>;
-    /// Gives a file another name, replacing what had it. Not durable before `sync_dir`.
+    /// Gives a file another name. A file that had this name is replaced. Not durable before `sync_dir`.
     ///
     /// # Errors
     /// If the file is absent, among others.
@@ -95,11 +95,12 @@ pub trait Disk: Send + 'static {
     /// Makes the names in a directory durable; `""` is the place itself.
     ///
     /// # Errors
-    /// If anything of it may be lost.
+    /// If any of the names may be lost.
     fn sync_dir(&mut self, dir: &str) -> Result<(), DiskError>;
-    /// Lets go of an open file. Nothing happens to a file that is not open.
+    /// Closes an open file. Nothing happens to a file that is not open.
     fn close(&mut self, file: &str);
-    /// Another hand on the same place, for another thread: what one writes, the other reads. The lock stays with this one.
+    /// Another handle to the same place, for another thread: bytes that one handle writes, the other reads. The lock stays with this
+    /// handle.
     #[must_use]
     fn another(&self) -> Self
     where
@@ -108,7 +109,7 @@ pub trait Disk: Send + 'static {
     fn free_bytes(&mut self) -> u64;
 }
 
-/// What a disk was asked to do when it failed.
+/// The operation that a disk was asked for when it failed.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum DiskOp {
@@ -138,7 +139,7 @@ pub enum DiskOp {
     Remove,
     /// [`Disk::sync_dir`].
     SyncDir,
-    /// Nothing the disk was asked for: the thread that runs it ended.
+    /// No operation of the disk failed: the thread that runs the disk ended.
     Run,
 }
 
@@ -167,11 +168,11 @@ impl fmt::Display for DiskOp {
 #[derive(Debug, thiserror::Error)]
 #[error("{op} {file}: {source}")]
 pub struct DiskError {
-    /// What it was.
+    /// The operation.
     pub op: DiskOp,
-    /// The file or directory, as the disk's owner knows it.
+    /// The file or directory, under the name that the owner of the disk knows.
     pub file: String,
-    /// Why.
+    /// The cause.
     pub source: io::Error,
 }
 
@@ -182,7 +183,7 @@ impl DiskError {
         Self { op, file: file.into(), source }
     }
 
-    /// Whether there was no space: it may come back, and nothing is broken.
+    /// Whether there was no space. Space may come back, and nothing is broken.
     #[must_use]
     pub fn is_full(&self) -> bool {
         matches!(self.source.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)

@@ -10,42 +10,42 @@ use crate::options::ClockMode;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// Another process has it.
+    /// Another process has the directory.
     #[error("{place} belongs to another process; stop that one, or choose another data directory")]
     Locked {
         /// The lock file.
         place: String,
     },
-    /// It has something in it, and is no data directory.
+    /// The directory has other content, and is no data directory.
     #[error(
         "the directory has `{name}` in it and is no data directory; choose one that is empty or not there yet"
     )]
     Foreign {
-        /// One of the files.
+        /// A file of that content.
         name: String,
     },
-    /// To salvage it: no file has a right checksum.
+    /// For a salvage: no file has a right checksum.
     #[error(
         "no frame of the log and no other file fits the secret in `meta`; it may be of another directory: copy the directory, put the `meta` \
          of a backup of this one into the copy, and salvage that"
     )]
     OtherMeta,
-    /// A process that made it was killed before it was whole.
+    /// A process made the directory, and was killed before the directory was complete.
     #[error("{UNFINISHED}; {DELETE_IT}")]
     Unfinished,
-    /// A later version wrote it.
+    /// A later version wrote the directory.
     #[error(
         "{file} has format {found}, and this version reads up to {known}; use the version that wrote it, or a later one"
     )]
     NewerFormat {
         /// The file that says so.
         file: String,
-        /// Its format.
+        /// The format of the directory.
         found: u32,
         /// The highest format known here.
         known: u32,
     },
-    /// A version before the first release wrote it.
+    /// A version before the first release wrote the directory.
     #[error(
         "{file} has format {found} of a version before the first release, and this version reads from {oldest} on; \
          work it off with the version that wrote it, or begin with an empty directory"
@@ -53,31 +53,31 @@ pub enum OpenError {
     OlderFormat {
         /// The file that says so.
         file: String,
-        /// Its format.
+        /// The format of the directory.
         found: u32,
         /// The lowest format known here.
         oldest: u32,
     },
-    /// It was made for the other clock.
+    /// The directory was made for the other clock.
     #[error(
         "the directory lives by the {found} clock and was to be opened with the {wanted} one; choose another data directory"
     )]
     WrongClock {
-        /// What the directory says.
+        /// The clock that the directory has.
         found: ClockMode,
-        /// What was asked for.
+        /// The clock that the caller asked for.
         wanted: ClockMode,
     },
-    /// Data that had been synced is damaged or missing. Nothing is guessed.
+    /// Data that had been synced is damaged or missing. The store guesses nothing.
     #[error("{file} is damaged at byte {offset}: {what}; {hint}")]
     Corrupt {
-        /// Where.
+        /// The file.
         file: String,
-        /// From which byte on.
+        /// The byte from which on it is damaged.
         offset: u64,
-        /// What is wrong there.
+        /// The damage, in words.
         what: String,
-        /// What to do.
+        /// The advice to the user.
         hint: &'static str,
     },
     /// The disk failed.
@@ -85,22 +85,22 @@ pub enum OpenError {
     Io(#[from] DiskError),
 }
 
-/// What is said of a part of a file that had been synced and does not check out.
+/// The text for a part of a file that had been synced and does not check out.
 pub(crate) fn damage(file: &str, offset: u64, what: &str) -> String {
     format!("read {file}: damaged at byte {offset}: {what}")
 }
 
-/// What a directory with the mark is.
+/// The text for a directory with the mark of an unfinished one.
 pub(crate) const UNFINISHED: &str = "the directory has the file `unfinished`: a salvage, a restore or a backup that made it did not finish, and tasks may be missing in it";
-/// What to do about it.
+/// The advice for a directory with the mark.
 pub(crate) const DELETE_IT: &str = "delete the directory, and run that command again";
 
-/// What to do where `meta` is lost: every other file needs the secret in it.
+/// The advice where `meta` is lost: every other file needs the secret in it.
 pub(crate) const PUT_META: &str = "every backup of this directory has the same `meta`: copy the directory, put the `meta` of a backup into the copy \
                                    (`cp BACKUP/meta COPY/meta`), and start from the copy or `tickwheel salvage` it";
 
 impl OpenError {
-    /// `meta` is not there, and it was.
+    /// `meta` was there, and is missing now.
     pub(crate) fn no_meta() -> Self {
         let what = "it is missing, and the shard has data".to_owned();
         Self::Corrupt { file: META.to_owned(), offset: 0, what, hint: PUT_META }

@@ -12,9 +12,9 @@ use crate::layout::UNFINISHED_MARK;
 
 /// A directory of the file system. Files are readable by their owner only (0600, directories 0700).
 ///
-/// A symbolic link in the place of a file or folder in it is refused; the directory itself may be one.
+/// A symbolic link in the place of a file or folder in it is refused; the path of the directory itself may be a link.
 ///
-/// Plain `pwrite`, `fdatasync` and `fsync`, so that tools which trace or break system calls see every one of them.
+/// The calls are plain `pwrite`, `fdatasync` and `fsync`, so that tools which trace or break system calls see each one.
 ///
 /// Unix only, as it stands.
 #[derive(Debug)]
@@ -28,17 +28,17 @@ pub struct FsDisk {
     is_maker: bool,
 }
 
-/// What says that this process owns the directory.
+/// The locks that say that this process owns the directory.
 #[derive(Debug)]
 struct Lock {
-    /// The lock file. Its name can be taken away and given to another file, which another process may lock.
+    /// The lock file. A user can take its name away and give it to another file, which another process may lock.
     file: File,
-    /// The directory itself, for that case. `None` on a file system that locks no directories, such as NFS.
+    /// The directory itself, for that case. `None` on a file system that does not lock directories, such as NFS.
     _directory: Option<File>,
 }
 
-/// Files that are open at one time; the one that was used longest ago is closed for another. A store may have thousands, and a
-/// process not as many descriptors.
+/// How many files are open at one time. The file with the oldest last use is closed to open another one. A store may have thousands of
+/// files, and a process does not have that many descriptors.
 const OPEN_MAX: usize = 48;
 
 #[derive(Debug)]
@@ -48,8 +48,8 @@ struct Opened {
 }
 
 impl FsDisk {
-    /// The name of the file that says who owns the directory. Its content is of no meaning, and it has to stay while a process has the
-    /// directory.
+    /// The name of the file that says who owns the directory. The content of the file has no meaning. The file has to stay while a process
+    /// has the directory.
     pub const LOCK_FILE: &'static str = "lock";
 
     /// Takes the directory `root`, making it and its parents if they are absent.
@@ -66,7 +66,7 @@ impl FsDisk {
         Ok(Self { root, open: BTreeMap::new(), uses: 0, lock: None, is_maker: false })
     }
 
-    /// The same for the process that makes the directory: the mark of an unfinished one is not seen.
+    /// Takes the directory for the process that makes it: the mark of an unfinished directory is not seen.
     #[must_use]
     pub fn of_maker(self) -> Self {
         Self { is_maker: true, ..self }
@@ -107,7 +107,7 @@ impl FsDisk {
         self.open.insert(name.to_owned(), Opened { file, used: self.uses });
     }
 
-    /// Does something with an open file and gives its error a name.
+    /// Does something with an open file, and names the file in an error.
     fn on<R>(
         &mut self,
         op: DiskOp,
@@ -120,10 +120,10 @@ impl FsDisk {
 }
 
 impl FsDisk {
-    /// What has become of the lock file; `None`: it is there.
+    /// How the lock file was lost; `None`: it is there.
     ///
     /// # Errors
-    /// That cannot be told.
+    /// The state of the lock file cannot be told.
     fn lock_stands(&self) -> io::Result<Option<&'static str>> {
         let Some(lock) = &self.lock else { return Ok(None) };
         let ours = lock.file.metadata()?;
@@ -160,8 +160,8 @@ impl Disk for FsDisk {
     }
 
     fn check_lock(&mut self) -> Result<(), DiskError> {
-        // What cannot be told is no evidence that the lock is gone: a network file system may not answer for a moment, and the next look
-        // is soon.
+        // A look that fails is no evidence that the lock is gone: a network file system may not answer for a moment, and the next look is
+        // soon.
         let Ok(Some(what)) = self.lock_stands() else { return Ok(()) };
         let source = io::Error::other(format!(
             "{what}, so a second process may own the directory, or the directory was moved; stop this one, and leave the file `lock` and the \
@@ -173,12 +173,12 @@ impl Disk for FsDisk {
     fn list(&mut self, dir: &str) -> Result<Vec<String>, DiskError> {
         let read = || -> io::Result<Vec<String>> {
             let mut names = Vec::new();
-            // The directory itself may be reached through a link. What is in it is the store's own.
+            // The directory itself may be reached through a link. Everything inside is the store's own.
             if !dir.is_empty() {
                 check_no_link(&self.path(dir))?;
             }
             for entry in fs::read_dir(self.path(dir))? {
-                // Names that are no UTF-8 are none of ours.
+                // Names that are no UTF-8 are not names of the store.
                 names.extend(entry?.file_name().into_string());
             }
             names.retain(|name| !(self.is_maker && dir.is_empty() && name == UNFINISHED_MARK));
@@ -253,7 +253,7 @@ impl Disk for FsDisk {
     }
 
     fn free_bytes(&mut self) -> u64 {
-        // A file system that cannot tell does not run out as far as we know; a failing write will say so.
+        // A file system that cannot tell its free space is taken for one that never fills up. A write that fails will tell.
         rustix::fs::statvfs(&self.root).map_or(u64::MAX, |stat| stat.f_bavail.saturating_mul(stat.f_frsize))
     }
 }
@@ -359,7 +359,7 @@ mod tests {
             assert!(text.contains("data/") && text.contains("it is a symbolic link"), "{text}");
         }
         assert_eq!(disk.create("dangling").expect_err("a link").source.kind(), io::ErrorKind::AlreadyExists);
-        // What takes the place of a link leaves alone what it points to.
+        // A file that takes the place of a link does not change the file that the link points to.
         disk.create("new").expect("made");
         disk.rename("new", "meta").expect("renamed");
         disk.remove("lock").expect("removed");
@@ -386,7 +386,8 @@ mod tests {
         assert_eq!(disk.list("").expect("listed"), Vec::<String>::new());
     }
 
-    /// The story: tasks up to a hundred years ahead make more than a thousand segments, and a process has no thousand descriptors to spare.
+    /// The story: tasks up to a hundred years ahead make more than a thousand segments, and a process does not have a thousand free
+    /// descriptors.
     #[test]
     fn it_uses_more_files_than_it_keeps_open() {
         let dir = tempfile::tempdir().expect("a directory");

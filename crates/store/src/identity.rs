@@ -1,4 +1,4 @@
-//! [`identity`]: what tells one data directory from another.
+//! [`identity`]: tells one data directory from another.
 
 use std::hash::Hasher;
 use std::path::Path;
@@ -9,8 +9,9 @@ use crate::doctor::Directory;
 use crate::error::OpenError;
 use crate::meta::{self, Meta};
 
-/// The identity of the data directory at this path: 16 hex digits, the same for its whole life, in its backups and in what is restored from
-/// them; `None` if there is no data directory. It is a hash of the secret in `meta`, which it does not tell. Nothing is changed or locked.
+/// The identity of the data directory at this path: 16 hex digits. Its backups and the directories that are restored from them have the
+/// same one, and it never changes. `None` if there is no data directory. The identity is a hash of the secret in `meta`, and does not
+/// reveal the secret. The call changes nothing and locks nothing.
 ///
 /// # Errors
 /// `meta` is damaged, or the directory cannot be read.
@@ -21,7 +22,7 @@ pub fn identity(path: &Path) -> Result<Option<String>, OpenError> {
 
 fn of(meta: &Meta) -> String {
     let mut hasher = SipHasher13::new_with_key(&meta.secret);
-    // Apart from the hashes that the same secret keys elsewhere.
+    // The prefix keeps the identity apart from the hashes that the same secret keys elsewhere.
     hasher.write(b"identity of the directory");
     format!("{:016x}", hasher.finish())
 }
@@ -40,7 +41,7 @@ mod tests {
             let mut disk = FsDisk::new(&path).expect("made");
             let made = meta::create(&mut disk, &StoreOptions::new(secret)).expect("made");
             let first = identity(&path).expect("readable");
-            // Its first log file changes `meta`.
+            // The first log file of the directory changes `meta`.
             meta::write(&mut disk, Meta { has_log: true, ..made }).expect("written");
             assert_eq!(identity(&path).expect("readable"), first);
             first.expect("there is one")

@@ -1,4 +1,4 @@
-//! Who calls the disk: jobs go in, completions come out.
+//! The callers of the disk: jobs go in, completions come out.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -9,45 +9,45 @@ use std::thread::JoinHandle;
 
 use crate::disk::{Disk, DiskError, DiskOp};
 
-/// One call to a [`Disk`], with all it needs.
+/// A call to a [`Disk`], with all its arguments.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Call {
     /// [`Disk::create`].
     Create(Arc<str>),
     /// [`Disk::write_at`].
     Write {
-        /// Where to.
+        /// The file to write to.
         file: Arc<str>,
-        /// From which byte on.
+        /// The offset of the first byte.
         offset: u64,
-        /// What.
+        /// The bytes to write.
         bytes: Vec<u8>,
     },
     /// [`Disk::write_at`] of zeroes, at most [`ZEROES_MAX`] bytes.
     Zero {
-        /// Where to.
+        /// The file to write to.
         file: Arc<str>,
-        /// From which byte on.
+        /// The offset of the first byte.
         offset: u64,
-        /// How many.
+        /// How many zeroes.
         bytes: usize,
     },
     /// [`Disk::read`]. The bytes are in the completion; fewer than wanted if the file ends before.
     Read {
-        /// Where from.
+        /// The file to read from.
         file: Arc<str>,
-        /// From which byte on.
+        /// The offset of the first byte.
         offset: u64,
-        /// How many.
+        /// How many bytes.
         bytes: usize,
     },
     /// [`Disk::sync_data`].
     Sync(Arc<str>),
     /// [`Disk::set_len`].
     SetLen {
-        /// Which file.
+        /// The file.
         file: Arc<str>,
-        /// Its length from now on.
+        /// The length of the file from now on (bytes).
         bytes: u64,
     },
     /// [`Disk::rename`].
@@ -72,41 +72,41 @@ pub const ZEROES_MAX: usize = 1 << 20;
 
 static ZEROES: [u8; ZEROES_MAX] = [0; ZEROES_MAX];
 
-/// Names one job until its completion.
+/// Names a job until its completion.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct JobId(pub u64);
 
 /// Calls to be made in this order, up to the first that fails.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Job {
-    /// Its name, chosen by the owner.
+    /// The name of the job, chosen by the owner.
     pub id: JobId,
     /// The calls.
     pub calls: Vec<Call>,
 }
 
-/// What became of a job.
+/// The result of a job.
 #[derive(Debug)]
 pub struct Completion {
-    /// Which one.
+    /// The job.
     pub id: JobId,
-    /// `Err` is of the first call that failed; none was made after it.
+    /// The result. `Err` is of the first call that failed; no call was made after it.
     pub result: Result<(), DiskError>,
-    /// What its [`Call::Read`]s brought, in their order.
+    /// The bytes that the [`Call::Read`]s of the job read, in the order of the calls.
     pub reads: Vec<Vec<u8>>,
     /// [`Disk::free_bytes`] after the job.
     pub free_bytes: u64,
 }
 
-/// What a job is for. Jobs of one lane are done in their order; jobs of different lanes may be done at the same time, and
-/// never touch the same bytes of a file then.
+/// The purpose of a job. Jobs of one lane are done in their order. Jobs of different lanes may be done at the same time; then they never
+/// touch the same bytes of a file.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Lane {
-    /// A commit, and somebody waits for it.
+    /// A commit. A caller waits for it.
     Commit,
-    /// Somebody waits for what is read.
+    /// A read. A caller waits for its bytes.
     Read,
-    /// Nobody waits. Each job is short, for the disk does not do several things as fast as one.
+    /// Background work, for which no caller waits. Each job is short, because the disk is slower when it does several things at a time.
     Background,
 }
 
@@ -114,7 +114,7 @@ impl Lane {
     const ALL: [Self; 3] = [Self::Commit, Self::Read, Self::Background];
 }
 
-/// Carries jobs to a [`Disk`] and completions back. It decides nothing.
+/// Carries jobs to a [`Disk`] and completions back. An implementation decides nothing.
 pub trait Io<D: Disk> {
     /// Takes the disk over. Called once, before any job.
     fn start(&mut self, disk: D);
@@ -125,10 +125,10 @@ pub trait Io<D: Disk> {
 }
 
 impl Call {
-    /// Makes the call. What it reads is appended to `reads`.
+    /// Makes the call. The bytes of a read are appended to `reads`.
     ///
     /// # Errors
-    /// What the disk says.
+    /// The error of the disk.
     pub fn make<D: Disk>(&self, disk: &mut D, reads: &mut Vec<Vec<u8>>) -> Result<(), DiskError> {
         match self {
             Self::Create(file) => disk.create(file),
@@ -170,7 +170,7 @@ fn complete<D: Disk>(disk: &mut D, job: &Job) -> Completion {
     Completion { id: job.id, result, reads, free_bytes: disk.free_bytes() }
 }
 
-/// Makes the calls when it is polled, on the caller's thread: for tests and the simulator, where each crash has its place.
+/// Makes the calls when it is polled, on the caller's thread. For tests and the simulator, where each crash has its exact moment.
 ///
 /// One poll does all commits, then all reads, and then at most one job of the background.
 #[derive(Debug)]
@@ -218,19 +218,19 @@ impl<D: Disk> Io<D> for InlineIo<D> {
     }
 }
 
-/// Makes the calls on threads of its own, one for each lane, each with its own hand on the disk.
+/// Makes the calls on threads of its own, one for each lane, each with its own handle to the disk.
 ///
-/// Ground rules: the owner talks to each thread by two channels only, jobs in and completions out, and shares nothing with
-/// it. `notify` is called on those threads after each completion was sent; it must not block. If a call panics, its job
-/// and all later ones of its lane fail. The drop finishes what was handed over, ends the threads, waits for them, and with them
-/// the disk and its lock are gone.
+/// Ground rules: The owner talks to each thread by two channels only, jobs in and completions out, and shares nothing else with it.
+/// `notify` is called on those threads after each completion was sent; it must not block. If a call panics, its job and all later jobs of
+/// its lane fail. The drop finishes the jobs that were handed over, ends the threads, and waits for them. After that the disk and its lock
+/// are gone.
 #[derive(Debug)]
 pub struct ThreadIo {
     notify: Option<Notify>,
     lanes: Vec<Thread>,
 }
 
-/// One lane's thread, as its owner sees it.
+/// A lane's thread, as its owner sees it.
 #[derive(Debug)]
 struct Thread {
     lane: Lane,
@@ -238,7 +238,7 @@ struct Thread {
     jobs: Option<Sender<Job>>,
     completions: Receiver<Completion>,
     handle: Option<JoinHandle<()>>,
-    /// Handed over and not yet completed, oldest first: what fails if the thread ends.
+    /// Jobs that were handed over and are not completed yet, oldest first. These jobs fail if the thread ends.
     open: VecDeque<JobId>,
 }
 
@@ -328,7 +328,7 @@ impl Drop for ThreadIo {
         }
         for thread in &mut self.lanes {
             if let Some(handle) = thread.handle.take() {
-                // The worker catches what a disk throws; should it have died in spite of that, there is nobody to tell.
+                // The worker catches the panics of a disk. If the worker has died in spite of that, no thread is left to tell.
                 handle.join().ok();
             }
         }

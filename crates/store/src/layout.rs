@@ -1,4 +1,4 @@
-//! Names of files, and how the fixed parts of all of them begin.
+//! Names of files, and the fixed parts at their beginning.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ const NEWEST: &str = "newest-log";
 /// The mark of a directory that is being made: a file beside `meta`. It is removed when all of the directory is durable. No process opens a
 /// directory with the mark, whatever its name is.
 pub const UNFINISHED_MARK: &str = "unfinished";
-/// What the name of an unfinished file ends in.
+/// The end of the name of an unfinished file.
 pub(crate) const UNFINISHED: &str = ".tmp";
 
 /// A log file by its number.
@@ -55,7 +55,7 @@ pub(crate) fn unfinished(file: &str) -> Arc<str> {
     format!("{file}{UNFINISHED}").into()
 }
 
-/// What a file in the shard's folder is, by its name. Other names are left alone.
+/// The kind of a file in the shard's folder, by its name. Other names are left alone.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
     Log(u64),
@@ -67,7 +67,7 @@ pub(crate) enum Kind {
 
 pub(crate) fn kind_of(name: &str) -> Option<Kind> {
     let number = |text: &str| {
-        // Counted up from 1: nothing of ours ever has more digits, and no next number overflows.
+        // Numbers are counted up from 1: no number of the store ever has more digits, and no next number overflows.
         let plain = (8..=18).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit());
         if plain { text.parse::<u64>().ok() } else { None }
     };
@@ -89,27 +89,27 @@ pub(crate) fn kind_of(name: &str) -> Option<Kind> {
 
 /// Bytes of the header of every kind of file: magic (8), format (4), CRC-32C of the rest (4), 48 bytes of its own.
 ///
-/// This much stays as it is in all formats to come, so that a newer file can be told from a damaged one.
+/// The size and the order of these parts stay as they are in all later formats, so that a newer file can be told from a damaged one.
 pub(crate) const HEADER_BYTES: usize = 64;
 
 /// The part of a header that each kind of file has for itself, as six numbers.
 pub(crate) type Own = [u64; 6];
 
-/// Whether there is a number after each of these. They are counted up from 1, so files that were written by a store have no others.
+/// Whether there is a number after each of these. Numbers are counted up from 1, so files that were written by a store have no others.
 pub(crate) fn can_rise(numbers: &[u64]) -> bool {
     numbers.iter().all(|number| *number < u64::MAX >> 1)
 }
 
-/// What a header's bytes say.
+/// The result of reading the bytes of a header.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Header {
-    /// It checks out, in the format known here.
+    /// The header checks out, and has the format that is known here.
     Valid(Own),
     /// A later version wrote it.
     Newer(u32),
     /// A version before the first release wrote it, in a format that is not read any more.
     Older(u32),
-    /// It does not check out.
+    /// The header does not check out.
     Bad,
 }
 

@@ -10,7 +10,7 @@ use crate::table::Table;
 
 /// Keeps the tasks of one shard in memory. A commit is done at once, and **nothing survives** the process.
 ///
-/// For tests, for `--memory`, and as the plain reading of what a store has to do: it answers as `DiskStore` does.
+/// For tests, for `--memory`, and as the simplest statement of the duties of a store: it answers as `DiskStore` does.
 ///
 /// ```
 /// use tickwheel_engine::{Reply, Request, RequestId, ShardId, ShardStore, Timestamp};
@@ -28,7 +28,7 @@ pub struct MemoryStore {
     table: Table,
     secret: [u8; 16],
     room: u64,
-    /// Entries in a page of what a new owner has to know.
+    /// Entries in a page of the `Acquired` reply to a new owner.
     page: usize,
     epoch: Epoch,
     owned: bool,
@@ -38,7 +38,7 @@ pub struct MemoryStore {
 }
 
 impl MemoryStore {
-    /// An empty store. `secret` is what `Acquired` hands on; the caller makes it, for a store has no randomness.
+    /// An empty store. `secret` is the secret that `Acquired` hands on. The caller makes it, because a store has no randomness.
     #[must_use]
     pub fn new(secret: [u8; 16]) -> Self {
         Self {
@@ -62,7 +62,7 @@ impl MemoryStore {
         self
     }
 
-    /// Reports this `room`, bytes, with each commit, whatever is stored. Unset it is without bound.
+    /// Reports this `room` (bytes) with each commit, whatever is stored. Without this call the room is without bound.
     #[must_use]
     pub fn with_room(mut self, room: u64) -> Self {
         self.room = room;
@@ -76,14 +76,14 @@ impl MemoryStore {
         self
     }
 
-    /// Remembers so many ended tasks of each queue instead of what [`HistoryLimits`] says. For an empty store only.
+    /// Remembers this many ended tasks of each queue instead of the number of [`HistoryLimits`]. For an empty store only.
     #[must_use]
     pub fn with_history(mut self, history_per_queue: usize) -> Self {
         self.table = Table::new(self.secret, history_per_queue);
         self
     }
 
-    /// What is stored.
+    /// The stored state.
     #[must_use]
     pub fn table(&self) -> &Table {
         &self.table

@@ -9,27 +9,27 @@ use crate::layout::{
 use crate::options::{ClockMode, StoreOptions};
 
 const MAGIC: [u8; 8] = *b"TICKWHEL";
-/// The format of the directory: it rises whenever that of any of its files does, and with each new kind of record, so that an older release
-/// refuses the directory by its format.
+/// The format of the directory. It rises whenever the format of any of its files does, and with each new kind of record. So an older
+/// release refuses the directory by its format.
 pub const FORMAT: u32 = 6;
 /// The oldest format that is read. A directory of format 3 has no note of its newest log file; it gets one when it is opened. One of format 4
 /// has no jobs among its rules, and one of format 5 has the state of the engine as two numbers.
 pub(crate) const FORMAT_OLDEST: u32 = 3;
-/// Where the clock and the secret stand in the file, 8 and 16 bytes.
+/// The offsets of the clock (8 bytes) and of the secret (16 bytes) in the file.
 pub(crate) const CLOCK_AT: usize = 24;
 pub(crate) const SECRET_AT: usize = 32;
 const SHARDS: u64 = 1;
-/// Not secret, and the secret stands in the file itself, so its checksum has a seed of its own.
+/// The seed of the checksum of this file. It is not secret, because the secret stands in the file itself.
 const SEED: u32 = 0;
 
-/// What the directory is.
+/// The content of `meta`: the properties of the directory.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Meta {
     pub(crate) clock: ClockMode,
     pub(crate) secret: [u8; 16],
-    /// Whether a log file has been made durable. Nothing is acknowledged before; from then on there is always one.
+    /// Whether a log file has been made durable. No call is acknowledged before; from then on there is always such a file.
     pub(crate) has_log: bool,
-    /// The format that it was read in.
+    /// The format of the file that was read.
     pub(crate) format: u32,
 }
 
@@ -39,7 +39,7 @@ impl Meta {
         self.has_log && self.format > FORMAT_OLDEST
     }
 
-    /// Whether it says all that this version has to say.
+    /// Whether the file has every part that this version writes.
     pub(crate) fn is_current(&self) -> bool {
         self.has_log && self.format == FORMAT
     }
@@ -53,10 +53,10 @@ impl Meta {
         header(MAGIC, FORMAT, SEED, [SHARDS, clock, secret[0], secret[1], u64::from(self.has_log), 0])
     }
 
-    /// What these bytes say.
+    /// Decodes the bytes of the file.
     ///
     /// # Errors
-    /// They do not check out, or are of a format that is not read.
+    /// The bytes do not check out, or are of a format that is not read.
     pub(crate) fn from_bytes(bytes: &[u8]) -> Result<Self, OpenError> {
         let read = |format| read_header(bytes, MAGIC, format, SEED);
         let (format, header) = match read(FORMAT) {
@@ -95,7 +95,7 @@ impl Meta {
     }
 }
 
-/// Reads what the directory is; `None` if it is none yet. Changes nothing.
+/// Reads the properties of the directory; `None` if it is no data directory yet. Changes nothing.
 ///
 /// # Errors
 /// As [`find`], and if it is of the other clock.
@@ -109,7 +109,7 @@ pub(crate) fn read<D: Disk>(disk: &mut D, options: &StoreOptions) -> Result<Opti
     }
 }
 
-/// The same, whichever clock it is of.
+/// Reads the properties of the directory, whichever clock it is of.
 ///
 /// The shard's folder is made before this file, so a directory with the file and without the folder has lost data, and so has
 /// one with data and without the file.
@@ -140,7 +140,8 @@ pub(crate) fn find<D: Disk>(disk: &mut D) -> Result<Option<Meta>, OpenError> {
     }
 }
 
-/// Whether the place may become a data directory, if it is none: what has other files is somebody else's, or was given by mistake.
+/// Whether the place may become a data directory, if it is none. A place with other files belongs to another program, or was given by
+/// mistake.
 ///
 /// # Errors
 /// [`OpenError::Foreign`], [`OpenError::Unfinished`]; or the disk failed.
@@ -153,7 +154,7 @@ pub(crate) fn check_place<D: Disk>(disk: &mut D) -> Result<(), OpenError> {
     if names.iter().any(|name| name == META || name == SHARD) {
         return Ok(());
     }
-    // A file system has a folder of its own at its root, an account has files with a dot, and a process that ended early leaves its lock
+    // The root of a file system has a folder of its own, an account has files with a dot, and a process that ended early leaves its lock
     // and its part of `meta`.
     let welcome = [FsDisk::LOCK_FILE, &*unfinished, "lost+found"];
     let is_welcome = |name: &String| welcome.contains(&name.as_str()) || name.starts_with('.');
@@ -163,7 +164,7 @@ pub(crate) fn check_place<D: Disk>(disk: &mut D) -> Result<(), OpenError> {
     }
 }
 
-/// Makes the directory what the options say. Durable when it returns.
+/// Makes a data directory as the options say. Durable when it returns.
 ///
 /// # Errors
 /// As [`write`].
@@ -175,10 +176,10 @@ pub(crate) fn create<D: Disk>(disk: &mut D, options: &StoreOptions) -> Result<Me
     write(disk, Meta { clock: options.clock, secret: options.secret, has_log: false, format: FORMAT })
 }
 
-/// Puts this file in the place of the one there may be. Durable when it returns.
+/// Writes this file in the place of an earlier one, if there is one. Durable when it returns.
 ///
 /// # Errors
-/// If the disk failed; then one of the two is there, whole.
+/// If the disk failed. Then either the earlier file or the new one is there, whole.
 pub(crate) fn write<D: Disk>(disk: &mut D, meta: Meta) -> Result<Meta, DiskError> {
     let written_as = unfinished(META);
     if disk.list("")?.iter().any(|name| **name == *written_as) {

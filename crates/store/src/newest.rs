@@ -24,11 +24,12 @@
 //!   one again.
 //! - *A full disk before the rename.* The new file is given up, and the old note stands. Another file is prepared later.
 //! - *A full disk at the rename.* Either note may stand, so neither file is given up or used again. The note is written again later.
-//! - *A failed sync of the folder after the rename.* Nobody knows which note is durable. The store fails, and the next opening reads either.
+//! - *A failed sync of the folder after the rename.* It is unknown which note is durable. The store fails, and the next opening reads
+//!   either.
 //! - *A used file that lost all its frames in a power cut, because they were never synced.* The file stays while the chain leads to it.
 //! - *A file that was too small for a frame.* It stays until the note names the larger one. Both headers name the same file before them.
-//! - *A file of a version that named no file before it.* The chain ends there. The opening that brings this version notes a file whose header
-//!   names the last one with frames.
+//! - *A file of a version that named no file before it.* The chain ends there. The opening by the first version with a chain notes a file
+//!   with a header that names the last one with frames.
 
 use std::sync::Arc;
 
@@ -45,8 +46,8 @@ use crate::meta::Meta;
 const MAGIC: [u8; 8] = *b"TWNEWEST";
 const FORMAT: u32 = 1;
 
-/// The generations of this file and of the files before it, by the chain of the headers. `before` tells of a generation which file its header
-/// names; `None`: the file is not there, and the walk ends before it.
+/// The generations of this file and of the files before it, by the chain of the headers. `before` returns, for a generation, the file that
+/// its header names; `None`: the file is not there, and the walk ends before it.
 pub(crate) fn back_from(
     file: Option<LogUse>,
     before: impl Fn(u64) -> Option<Option<LogUse>>,
@@ -65,7 +66,7 @@ pub(crate) fn back_from(
 /// before the note names a later one, so a directory without the file has lost data.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Newest {
-    /// `None`: no file has to be there.
+    /// `None`: the note requires no file.
     pub(crate) file: Option<LogUse>,
     /// The last frame that was known to be synced. The log has to reach it.
     pub(crate) frame: u64,
@@ -127,7 +128,7 @@ pub(crate) fn read<D: Disk>(disk: &mut D, meta: &Meta, seeds: &Seeds) -> Result<
     }
 }
 
-/// What these bytes say; `None` if they do not check out.
+/// Decodes the bytes of the note; `None` if they do not check out.
 pub(crate) fn of_bytes(bytes: &[u8], seeds: &Seeds) -> Option<Newest> {
     match read_header(bytes, MAGIC, FORMAT, seeds.of(Use::Newest)) {
         Header::Valid([generation, number, frame, ..]) if can_rise(&[generation, number, frame]) => {

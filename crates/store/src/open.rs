@@ -1,4 +1,4 @@
-//! How a queue gets its store, and what it needs of it beside the tasks.
+//! How a queue gets its store, and which parts it needs beside the tasks.
 
 use std::path::PathBuf;
 
@@ -14,45 +14,46 @@ use crate::report::RecoveryReport;
 /// Tells the thread that polls a store that another poll will bring something. It must not block.
 pub type Wake = Box<dyn Fn() + Send + Sync>;
 
-/// A way to open a store. A queue is opened over whatever implements it: a directory, memory, a database.
+/// A way to open a store. A queue can be opened over every implementation: a directory, memory, a database.
 pub trait OpenStore {
     /// The store.
     type Store: QueueStore + Send + 'static;
-    /// Why it cannot be opened.
+    /// The error of an opening.
     type Error;
 
-    /// Opens the store. It calls `wake` whenever a poll will bring something.
+    /// Opens the store. The store calls `wake` whenever a poll will bring something.
     ///
     /// # Errors
     /// The store cannot be opened.
     fn open(self, wake: Wake) -> Result<OpenedStore<Self::Store>, Self::Error>;
 }
 
-/// A store that was opened, and what it says of itself.
+/// A store that was opened, and its properties.
 #[derive(Debug)]
 pub struct OpenedStore<S> {
     /// The store.
     pub store: S,
     /// The latest wall instant in its records; [`Timestamp::EPOCH`] in a new one.
     pub last_wall: Timestamp,
-    /// Tells its data from other data: 16 hexadecimal digits, the same for as long as the data lives.
+    /// Tells its data from other data: 16 hexadecimal digits. They never change.
     pub identity: String,
-    /// What an acknowledged call survives.
+    /// The crashes that an acknowledged call survives.
     pub durability: Durability,
-    /// What was found at the opening, if the store recovers from files.
+    /// The report of the recovery, if the store recovers from files.
     pub recovery: Option<RecoveryReport>,
-    /// The directory that a backup copies; `None`: this store has no files, and its backup is not the queue's to make.
+    /// The directory that a backup copies; `None`: this store has no files, and the queue does not make its backup.
     pub directory: Option<PathBuf>,
 }
 
-/// What an acknowledgement means.
+/// The crashes that an acknowledged call survives.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum Durability {
-    /// It survives a crash of the process, of the system, and a power cut: it follows the sync that covers it.
+    /// The call survives a crash of the process, a crash of the system, and a power cut. The acknowledgement follows the sync that covers
+    /// the call.
     Fsync,
-    /// It survives a crash of the process; a crash of the system or a power cut may take the last moments.
+    /// The call survives a crash of the process. A crash of the system or a power cut may take the calls of the last moments.
     Os,
-    /// It survives no crash: tasks are in memory alone, or are written soon after.
+    /// The call survives no crash: tasks are in memory alone, or are written soon after.
     Memory,
 }
 
@@ -66,18 +67,18 @@ impl From<AckLevel> for Durability {
     }
 }
 
-/// The store of a queue: it keeps the tasks, and is looked after by the thread that owns it. A store without files or background work
-/// leaves all methods as they are.
+/// The store of a queue. It keeps the tasks, and the thread that owns it looks after it. A store without files or background work keeps the
+/// default of every method.
 pub trait QueueStore: ShardStore {
-    /// Begins to look whether the data is still this process's. Called about once a second.
+    /// Begins to check whether the data still belongs to this process. Called about once a second.
     fn check_ownership(&mut self) {}
 
-    /// Bytes of log that wait for a checkpoint which is late; `None`: none is late.
+    /// Bytes of log that wait for a late checkpoint; `None`: no checkpoint is late.
     fn checkpoint_late(&self) -> Option<u64> {
         None
     }
 
-    /// The files, to be pinned for a backup; `None`: there are none.
+    /// The files, for the pin of a backup; `None`: there are none.
     fn backup(&mut self) -> Option<&mut dyn BackupPin> {
         None
     }
@@ -85,10 +86,10 @@ pub trait QueueStore: ShardStore {
 
 /// Files that can be pinned while a backup copies them.
 pub trait BackupPin {
-    /// Pins all that a copy needs, and says what that is.
+    /// Pins all files that a copy needs, and returns the list of them.
     fn pin(&mut self) -> PinnedFiles;
 
-    /// What was pinned may change again.
+    /// Releases the pin: the files may change again.
     fn unpin(&mut self);
 }
 

@@ -1,21 +1,21 @@
-//! What a user of [`DiskStore`](crate::DiskStore) may choose.
+//! The options of [`DiskStore`](crate::DiskStore).
 
 use core::fmt;
 
 use crate::bounds::Bounds;
 use crate::history::HistoryLimits;
 
-/// A log file has so many bytes unless somebody says otherwise: 16 MiB.
+/// The default size of a log file: 16 MiB.
 pub const LOG_FILE_BYTES_DEFAULT: u64 = 16 << 20;
 
-/// Which clock the tasks of a directory live by. It is written down when the directory is made, and a store that is opened
-/// with the other one is refused: a virtual clock runs ahead, and what it did would be early by the real one.
+/// The clock that the tasks of a directory live by. It is written down when the directory is made, and an opening with the other clock is
+/// refused. A virtual clock runs ahead, so its changes would be early by the real clock.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub enum ClockMode {
     /// The wall clock.
     #[default]
     Real,
-    /// A clock that stands still until it is moved by hand.
+    /// A clock that stands still until the user moves it.
     Virtual,
 }
 
@@ -28,19 +28,19 @@ impl fmt::Display for ClockMode {
     }
 }
 
-/// When a commit is answered with `Done`, and so what it survives then.
+/// When the store answers a commit with `Done`, and so which crashes the commit survives then.
 ///
-/// Whatever the level, an opening finds a state that was: nothing of a commit without all before it, and nothing that had been
-/// synced is lost. Taking and releasing the shard are always synced.
+/// At each level an opening finds a consistent earlier state. It has no part of a commit without all commits before it, and every commit
+/// that had been synced is in it. The acquisition and the release of the shard are always synced.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub enum AckLevel {
-    /// When it is synced. It survives a crash of the process, a crash of the system, and a power cut.
+    /// When the commit is synced. It survives a crash of the process, a crash of the system, and a power cut.
     #[default]
     Fsync,
-    /// When it is written, and it is synced soon. It survives a crash of the process. A crash of the system or a power cut may take the
-    /// commits of the last moments, as long as one sync takes.
+    /// When the commit is written; the sync follows soon. The commit survives a crash of the process. A crash of the system or a power cut
+    /// may take the commits of the last moments, as long as one sync takes.
     Os,
-    /// At once; it is written and synced soon. Any crash, that of the process too, may take the commits of the last moments.
+    /// At once; the write and the sync follow soon. Any crash, also of the process, may take the commits of the last moments.
     Memory,
 }
 
@@ -54,7 +54,7 @@ impl fmt::Display for AckLevel {
     }
 }
 
-/// How a [`DiskStore`](crate::DiskStore) is set up. Start from [`StoreOptions::new`] and change what you need.
+/// The options of a [`DiskStore`](crate::DiskStore). Start from [`StoreOptions::new`] and change the fields that you need.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct StoreOptions {
     /// 16 random bytes, used only if the directory is made now; an existing one has its own.
@@ -66,17 +66,18 @@ pub struct StoreOptions {
     /// Bytes of one log file, rounded up to a multiple of 4,096; at least 8,192. Default: 16 MiB. A commit that does not
     /// fit gets a file of its own size. May change from one opening to the next.
     pub log_file_bytes: u64,
-    /// A checkpoint starts when the log since the last one has more bytes than this. Default: 32 MiB. Larger: what ends soon is written
-    /// once only, but recovery takes longer, and the tasks of twice as much log may be in memory, at some 700 bytes for one of 200.
+    /// A checkpoint starts when the log since the last one has more bytes than this. Default: 32 MiB. With a larger number, tasks that end
+    /// soon are written once only. But recovery takes longer, and the tasks of twice as much log may be in memory (about 700 bytes for a
+    /// task of 200 bytes).
     pub checkpoint_after_bytes: u64,
-    /// Bytes that one step of background work writes and syncs; a commit that comes meanwhile waits for one such step.
-    /// 4,096 to 1 MiB. Default: 512 KiB.
+    /// Bytes that one step of background work writes and syncs. A commit that comes meanwhile waits for at most one such step. 4,096 to 1
+    /// MiB. Default: 512 KiB.
     pub background_step_bytes: usize,
-    /// Bytes after which a segment takes no more tasks and its stretch of time gets another one. 1 KiB to 1 GiB. Default: 64 MiB.
+    /// Bytes after which a segment takes no more tasks. Then its stretch of time gets another segment. 1 KiB to 1 GiB. Default: 64 MiB.
     pub segment_bytes: u64,
-    /// Bytes of records that are read as a whole, and of which memory has an entry. 256 to 1 MiB. Default: 16 KiB.
+    /// Bytes of a block: its records are read as a whole, and memory has one entry for it. 256 to 1 MiB. Default: 16 KiB.
     pub block_bytes: u64,
-    /// How much is remembered of tasks that ended.
+    /// How many ended tasks are remembered, and how long.
     pub history: HistoryLimits,
     /// How much is done at once. Only the simulator and tests change it.
     #[doc(hidden)]
@@ -101,7 +102,7 @@ impl StoreOptions {
         }
     }
 
-    /// The same with every number brought into its range.
+    /// Returns the options, with every number brought into its range.
     pub(crate) fn in_range(mut self) -> Self {
         self.log_file_bytes = self.log_file_bytes.clamp(8_192, 1 << 30).next_multiple_of(4_096);
         self.segment_bytes = self.segment_bytes.clamp(1 << 10, 1 << 30);

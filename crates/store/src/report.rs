@@ -1,6 +1,6 @@
-//! What recovery found.
+//! The report of a recovery.
 
-/// What [`DiskStore::open`](crate::DiskStore::open) read, and what it left out.
+/// The report of [`DiskStore::open`](crate::DiskStore::open): the parts that it read, and the parts that it left out.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct RecoveryReport {
@@ -10,24 +10,24 @@ pub struct RecoveryReport {
     pub upgraded_from: Option<u32>,
     /// Live tasks.
     pub tasks: u64,
-    /// The checkpoint it started from; `None` if it had the log alone.
+    /// The checkpoint that the recovery started from; `None` if it had the log alone.
     pub checkpoint: Option<String>,
-    /// Frames of the log that were read on top of it.
+    /// Frames of the log that were read on top of the checkpoint.
     pub frames: u64,
-    /// The unfinished write at the end of the log, if there was one: what a crash does to a commit that nobody was told of.
+    /// The unfinished write at the end of the log, if there was one. A crash leaves such a write of a commit that was never acknowledged.
     pub torn: Option<Torn>,
-    /// A checkpoint that was damaged and not needed: an older one and the log made up for it.
+    /// A checkpoint that was damaged and not needed: an older one and the log replaced it.
     pub damaged_checkpoint: Option<String>,
 }
 
-/// A frame that a crash left unfinished. It is not part of the state, and was never acknowledged; unless it was whole once and the
-/// medium has damaged it since, for the very last frame looks the same then.
+/// A frame that a crash left unfinished. It is not part of the state, and was never acknowledged. There is one exception: the very last
+/// frame may have been whole once, and the medium has damaged it since. Both look the same.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Torn {
     /// The log file.
     pub file: String,
-    /// Where the frame begins.
+    /// The offset of the frame.
     pub offset: u64,
-    /// How many bytes of it were found, as far as can be told.
+    /// How many bytes of the frame were found, as far as can be told.
     pub bytes: u64,
 }

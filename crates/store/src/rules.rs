@@ -1,4 +1,4 @@
-//! Rules: what owners laid down, and the jobs that are kept.
+//! Rules: the settings and schedules that owners configured, and the jobs that are kept.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,17 +7,17 @@ use tickwheel_engine::{Rule, RuleEffect, RuleName};
 
 use crate::history::Histories;
 
-/// The rules that stand, by name.
+/// The rules that exist, by name.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(crate) struct Rules {
     by_name: BTreeMap<RuleName, Arc<Rule>>,
-    /// What they take in a checkpoint, at most.
+    /// The bytes that each rule takes in a checkpoint, at most.
     bytes: u64,
 }
 
 impl Rules {
-    /// Takes in what became of a rule, and what it says of the history of its queue. The last that comes is right, so they come in the
-    /// order of the commits.
+    /// Takes in the change of a rule, and its limits for the history of the queue. The last change counts, so changes come in the order of
+    /// the commits.
     pub(crate) fn lay_down(&mut self, (name, rule): RuleEffect, histories: &mut Histories) {
         if let RuleName::Queue(queue) = &name {
             let limit = match rule.as_deref() {
@@ -34,7 +34,7 @@ impl Rules {
         self.bytes = self.bytes + added - before.as_deref().map_or(0, bytes_of);
     }
 
-    /// What all of them take in a checkpoint, at most.
+    /// The bytes that all rules take in a checkpoint, at most.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -45,8 +45,8 @@ impl Rules {
     }
 }
 
-/// What a rule takes in a checkpoint, at most: names of 200 bytes each and some numbers; of a schedule its texts, and the instants that wait;
-/// of a job its value.
+/// The bytes that a rule takes in a checkpoint, at most: names of 200 bytes each and some numbers; for a schedule also its texts and the
+/// instants that wait; for a job also its value.
 fn bytes_of(rule: &Rule) -> u64 {
     let rest = match rule {
         Rule::Queue(_) => 0,

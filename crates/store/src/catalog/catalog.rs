@@ -17,18 +17,20 @@ use crate::index::{Ids, KeyHash, Keys, Naming, Spot, Whereabouts, id_of};
 use crate::rules::Rules;
 use crate::segment::Footer;
 
-/// Ended tasks that are forgotten with one commit: more than it can bring, on average.
+/// How many ended tasks are forgotten with one commit: more than a commit brings on average.
 const FORGOTTEN_AT_ONCE: usize = 1_024;
 
-/// The committed state of one shard: which tasks are live and where the record of each is, the last ones that ended, the state of the engine.
+/// The committed state of one shard: which tasks are live and where the record of each is, the last ones that ended, the state of the
+/// engine.
 ///
-/// A live task's record is either *fresh*, in memory and in the log, or *far*, in a segment. Memory has two small indexes of
-/// all live tasks, by id and by key; everything else of a far task is read when it is wanted. A record in a segment is live if and only if
-/// the index by id says that the task is there: what segments say of deaths matters to an opening alone.
+/// A live task's record is either *fresh*, in memory and in the log, or *far*, in a segment. Memory has two small indexes of all live
+/// tasks, by id and by key; everything else of a far task is read when it is wanted. A record in a segment is live if and only if the index
+/// by id says that the task is there: the tombstones of segments matter to an opening only.
 ///
-/// It makes no call to a disk. Its owner reads for it and tells it what was done.
+/// The catalog makes no call to a disk. Its owner reads for it and tells it what was done.
 ///
-/// Costs: a change O(log n) of the fresh tasks on average, and no reading; a far task some 23 bytes, and 17 more if its key is not made of its id.
+/// Costs: a change O(log n) of the fresh tasks on average, and no reading; a far task some 23 bytes, and 17 more if its key is not made of
+/// its id.
 #[derive(Clone, Debug)]
 pub(crate) struct Catalog {
     naming: Naming,
@@ -39,21 +41,21 @@ pub(crate) struct Catalog {
     queues: BTreeMap<QueueName, Population>,
     /// Tasks that were given up.
     dead: BTreeSet<u64>,
-    /// Tasks whose record has a lease that a stop wrote down.
+    /// Tasks with a lease in their record: a stop wrote the lease down.
     leased: BTreeSet<u64>,
     histories: Histories,
     state: EngineState,
     rules: Rules,
-    /// Tasks whose places in memory are fetched together.
+    /// How many tasks are fetched from memory together.
     ahead: usize,
 }
 
-/// What memory knows of a task that is looked for.
+/// The knowledge in memory of a task that is looked for.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Sought {
-    /// All of it.
+    /// Memory knows the whole answer.
     Known(Found),
-    /// It is one of these tasks, whose records are there, or else what is given.
+    /// The task is one of these, with the spots of their records. If it is none of them, the answer is this `Found`.
     Far(Vec<(u64, Spot)>, Found),
 }
 
@@ -93,17 +95,17 @@ impl Catalog {
         self.state.join(state);
     }
 
-    /// What owners laid down.
+    /// The rules that owners configured.
     pub(crate) fn rules(&self) -> &Rules {
         &self.rules
     }
 
-    /// Takes in what became of a rule.
+    /// Takes in a change of a rule.
     pub(crate) fn lay_down(&mut self, effect: RuleEffect) {
         self.rules.lay_down(effect, &mut self.histories);
     }
 
-    /// Time has come to this: ended tasks are forgotten that are too old, some at a time.
+    /// Takes in that the time is `now`: ended tasks that are too old are forgotten, some at a time.
     pub(crate) fn forget_until(&mut self, now: Timestamp) {
         self.histories.forget_until(now, FORGOTTEN_AT_ONCE);
     }
@@ -140,7 +142,7 @@ impl Catalog {
         self.naming.of(task)
     }
 
-    /// Fetches what it will take to say whether a record of this task is live.
+    /// Fetches the memory that tells whether a record of this task is live.
     pub(crate) fn touch_id(&self, id: u64) {
         self.ids.touch(id);
     }
@@ -163,8 +165,8 @@ impl Catalog {
         }
     }
 
-    /// Takes in a task's record. `body_known`: the log has its body in an earlier record, which is fresh. One that is not newer than
-    /// what is known of its task changes nothing.
+    /// Takes in a task's record. `body_known`: the log has its body in an earlier record, which is fresh. A record that is not newer than
+    /// the known record of its task changes nothing.
     pub(crate) fn store(&mut self, task: &Arc<Task>, body_known: bool) {
         self.store_as(task, body_known, self.naming.of(task));
     }
@@ -218,8 +220,8 @@ impl Catalog {
             }
             None => {}
         }
-        // A checkpoint may have it already, though the task was still live in it.
-        // What was dead for so long must not push out what people still ask for.
+        // A checkpoint may have the end already, though the task was still live in it. A task that was dead until it was forgotten must not
+        // push out of the history the ended tasks that clients still ask for.
         if ended.outcome != Outcome::Forgotten {
             self.histories.add_as(ended, key);
         }
@@ -244,7 +246,7 @@ impl Catalog {
         }
     }
 
-    /// Whether it is dead may have changed, and with that whether its key leads to it.
+    /// Takes in that a task may have become dead, or is dead no more. With that, its key may lead to it or not.
     fn note_death(&mut self, task: &Task) {
         let is_dead = task.dead().is_some();
         let was_dead = self.dead.contains(&task.id);
@@ -272,7 +274,7 @@ impl Catalog {
         }
     }
 
-    /// A task is live that was not.
+    /// Takes in that a task is live that was not.
     fn welcome(&mut self, id: u64, key: KeyHash, queue: &QueueName) {
         if key != KeyHash::MADE {
             self.keys.insert(key, id);
@@ -284,7 +286,7 @@ impl Catalog {
         }
     }
 
-    /// A task is live no more.
+    /// Takes in that a task is live no more.
     fn part(&mut self, id: u64, queue: &QueueName, key: KeyHash) {
         if key != KeyHash::MADE {
             self.keys.remove(key, id);
@@ -299,7 +301,7 @@ impl Catalog {
         }
     }
 
-    /// What memory knows of a task that is looked for.
+    /// The knowledge in memory of a task that is looked for.
     pub(crate) fn seek(&self, wanted: &Wanted) -> Sought {
         match wanted {
             Wanted::Id(id) => match self.ids.get(*id) {
@@ -332,8 +334,8 @@ impl Catalog {
         if spots.is_empty() { Sought::Known(ended) } else { Sought::Far(spots, ended) }
     }
 
-    /// An opening found a run. Its tasks are live and far but for those in `dead`, offsets in rising order, of which none of this run
-    /// stays. `Err` says what cannot be.
+    /// Takes in a run that an opening found. Its tasks are live and far, except the records at the offsets in `dead`. The offsets are in
+    /// rising order, and all of them are in this run. `Err` says which contradiction was found.
     pub(crate) fn load_run(
         &mut self,
         segment: u32,
@@ -380,13 +382,13 @@ impl Catalog {
         Ok(())
     }
 
-    /// Makes space for so many tasks, that an opening is about to bring.
+    /// Makes space for this many tasks, which an opening is about to bring.
     pub(crate) fn expect_tasks(&mut self, tasks: u64) {
         self.ids.reserve(tasks);
         self.keys.reserve(tasks);
     }
 
-    /// Fetches what settling these tasks will read: the places in memory of several are waited for together.
+    /// Fetches the memory that settling these tasks will read. Several tasks wait for memory together.
     pub(crate) fn touch(&self, ids: impl Iterator<Item = u64> + Clone) {
         ids.clone().for_each(|id| self.ids.touch(id));
         for id in ids {
@@ -396,7 +398,7 @@ impl Catalog {
         }
     }
 
-    /// A checkpoint wrote a fresh record to a segment and is durable. If nothing was changed since, the task is far from now on.
+    /// Takes in that a durable checkpoint wrote a fresh record to a segment. If the task was not changed since, it is far from now on.
     pub(crate) fn settle(&mut self, id: u64, cut: Seq, spot: Spot) {
         let Self { ids, fresh, segments, .. } = self;
         let is_far = ids.change(id, |at| match at {
@@ -411,7 +413,7 @@ impl Catalog {
         }
     }
 
-    /// A record was copied from one segment to another. If nothing was changed since, the task is there from now on.
+    /// Takes in that a record was copied from one segment to another. If the task was not changed since, its record is there from now on.
     pub(crate) fn move_record(&mut self, id: u64, from: u32, to: Spot) {
         match self.ids.get(id) {
             Some(Whereabouts::Far(spot)) if spot.segment == from => {
@@ -423,7 +425,7 @@ impl Catalog {
     }
 }
 
-/// What is found of a task that is not live.
+/// The answer for a task that is not live.
 fn not_live(ended: Option<&Ended>) -> Found {
     ended.map_or(Found::Absent, |ended| Found::Ended(ended.clone()))
 }

@@ -9,24 +9,24 @@ use crate::table::record_bytes;
 
 /// The fresh tasks, by slot and in the order of their places.
 ///
-/// The next checkpoint writes them into segments, so there are never more than the log has commits since the last one. The
-/// record itself is shared with the engine while that has the task too.
+/// The next checkpoint writes the fresh tasks into segments, so there are never more of them than the log has changes since the last
+/// checkpoint. The record itself is shared with the engine while the engine has the task too.
 #[derive(Clone, Debug)]
 pub(crate) struct Fresh {
     slots: Vec<Option<Held>>,
     free: Vec<u32>,
     order: Order,
-    /// Bytes of all records, about and not below.
+    /// Bytes of all records: an estimate that is not too low.
     bytes: u64,
 }
 
-/// A task, and what is asked of it so often that its record should not have to be fetched from memory for it.
+/// A task, with the facts that are asked so often that its record should not have to be fetched from memory for them.
 #[derive(Clone, Debug)]
 struct Held {
     task: Arc<Task>,
     place: Place,
     seq: Seq,
-    /// The change whose record in the log has the body.
+    /// The change whose log record has the body.
     body_seq: Seq,
     bytes: u64,
 }
@@ -38,7 +38,7 @@ impl Held {
 }
 
 impl Fresh {
-    /// None yet, of which the newest `tail_max` are in no order.
+    /// No tasks yet. The newest `tail_max` entries will be in no order.
     pub(crate) fn new(tail_max: usize) -> Self {
         Self { slots: Vec::new(), free: Vec::new(), order: Order::new(tail_max), bytes: 0 }
     }
@@ -57,7 +57,7 @@ impl Fresh {
         self.held(slot).seq
     }
 
-    /// The change whose record in the log has the body of the task in this slot.
+    /// The change whose log record has the body of the task in this slot.
     pub(crate) fn body_seq(&self, slot: u32) -> Seq {
         self.held(slot).body_seq
     }
@@ -107,7 +107,7 @@ impl Fresh {
         held.task
     }
 
-    /// Those behind `after`, in order.
+    /// The tasks behind `after`, in order.
     pub(crate) fn behind(&self, after: Place) -> impl Iterator<Item = (Place, &Arc<Task>)> {
         let mut last = after;
         self.order.behind(after).filter_map(move |entry| {
@@ -121,17 +121,17 @@ impl Fresh {
         })
     }
 
-    /// Fetches what is about to be read of the task in this slot, see [`Ids::touch`](crate::index::Ids::touch).
+    /// Fetches the memory that is about to be read of the task in this slot, see [`Ids::touch`](crate::index::Ids::touch).
     pub(crate) fn touch(&self, slot: u32) {
         if let Some(held) = &self.slots[slot as usize] {
             core::hint::black_box(held.task.id);
         }
     }
 
-    /// The same for all that a record is made of.
+    /// Fetches all memory that the records of these tasks are made of.
     pub(crate) fn touch_records(&self, entries: &[(Place, u32)]) {
         let tasks = || entries.iter().filter_map(|(_, slot)| self.slots[*slot as usize].as_ref());
-        // One round for each step of the way: the task, its body, the bytes.
+        // One round for each step on the way: the task, its body, the bytes.
         tasks().for_each(|held| _ = core::hint::black_box(held.task.id));
         tasks().for_each(|held| _ = core::hint::black_box(held.task.body.payload.len()));
         for held in tasks() {
@@ -143,7 +143,7 @@ impl Fresh {
         }
     }
 
-    /// All there are, in order. It stays what it is, whatever becomes of them; see [`at`](Self::at).
+    /// All fresh tasks, in order. The snapshot does not change when the tasks do; see [`at`](Self::at).
     pub(crate) fn snapshot(&self) -> Vec<(Place, u32)> {
         self.order.sorted(|entry| is_live(&self.slots, entry))
     }
@@ -177,7 +177,7 @@ mod tests {
         for seq in 1..=30_000_u64 {
             let due_ms = random(5_000) as i64;
             let mut task = crate::conformance::sample_task(seq, seq, "q", &format!("k{seq}"), due_ms);
-            // It grows and shrinks in turns.
+            // The set of tasks grows and shrinks in turns.
             let grows = random(10) < if (seq / 6_000) % 2 == 0 { 7 } else { 2 };
             let chosen = (!slots.is_empty()).then(|| random(slots.len() as u64) as usize);
             match chosen {

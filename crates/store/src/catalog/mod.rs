@@ -1,4 +1,4 @@
-//! What a shard has and where it is, as memory knows it.
+//! The tasks that a shard has and where they are, as memory knows them.
 
 #[expect(
     clippy::module_inception,

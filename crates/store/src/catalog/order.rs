@@ -5,16 +5,17 @@ use tickwheel_engine::Place;
 /// A place, and the slot of the task that has it, or had it once.
 pub(super) type Entry = (Place, u32);
 
-/// Places that were entered and not taken out for certain, in sorted runs of which each is about twice as long as the next (the
-/// logarithmic method: Bentley and Saxe, 1980).
+/// Places that were entered. Some may be dead. They are in sorted runs, each about twice as long as the next (the logarithmic method:
+/// Bentley and Saxe, 1980).
 ///
-/// An entry costs O(log n) comparisons of neighbours in memory on average, where a tree would go to another corner of it for each; at
-/// worst, when the largest runs are merged, O(n): 10 ms for 300,000. Nothing is taken out: whoever reads skips what is dead, and once a
-/// quarter of it is, all is swept, in as long. A dead entry comes back to life if its task comes back to its slot, and then stands twice.
+/// An entry costs O(log n) comparisons of neighbours in memory on average, where each comparison of a tree would go to a different part of
+/// memory. At worst, when the largest runs are merged, an entry costs O(n): 10 ms for 300,000. Nothing is taken out: a reader skips the
+/// dead entries, and once a quarter of the entries is dead, all dead ones are swept, also in O(n). A dead entry comes back to life if its
+/// task comes back to its slot, and then stands twice.
 #[derive(Clone, Debug)]
 pub(super) struct Order {
     runs: Vec<Vec<Entry>>,
-    /// The newest, in no order yet.
+    /// The newest entries, in no order yet.
     tail: Vec<Entry>,
     tail_max: usize,
     dead: usize,
@@ -43,7 +44,7 @@ impl Order {
         }
     }
 
-    /// One of the entries is dead. `is_live` says of which the task is there.
+    /// Takes in that an entry is dead. `is_live` says whether the task of an entry is there.
     pub(super) fn died(&mut self, is_live: impl Fn(Entry) -> bool) {
         self.dead += 1;
         let len = self.tail.len() + self.runs.iter().map(Vec::len).sum::<usize>();
@@ -52,7 +53,7 @@ impl Order {
         }
     }
 
-    /// All that are live, in order.
+    /// All live entries, in order.
     pub(super) fn sorted(&self, is_live: impl Fn(Entry) -> bool) -> Vec<Entry> {
         let all = self.runs.iter().flatten().chain(&self.tail).copied();
         let mut live: Vec<Entry> = all.filter(|entry| is_live(*entry)).collect();
@@ -61,7 +62,7 @@ impl Order {
         live
     }
 
-    /// All behind `after` in order, the dead ones among them, and some twice.
+    /// All entries behind `after` in order, the dead ones among them, and some twice.
     pub(super) fn behind(&self, after: Place) -> Behind<'_> {
         let from = |run: &Vec<Entry>| run.partition_point(|(place, _)| *place <= after);
         let mut tail: Vec<Entry> = self.tail.iter().copied().filter(|(place, _)| *place > after).collect();
@@ -70,11 +71,11 @@ impl Order {
     }
 }
 
-/// What stands behind a place.
+/// The entries behind a place.
 #[derive(Debug)]
 pub(super) struct Behind<'a> {
     runs: Vec<&'a [Entry]>,
-    /// The last one first.
+    /// The last entry comes first.
     tail: Vec<Entry>,
 }
 

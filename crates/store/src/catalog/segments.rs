@@ -8,25 +8,25 @@ use crate::index::Spot;
 use crate::layout::segment_file;
 use crate::segment::{Bucket, Run};
 
-/// One segment, as memory knows it.
+/// A segment, as memory knows it.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Segment {
     pub(crate) generation: u64,
     pub(crate) name: Arc<str>,
     pub(crate) bucket: Bucket,
-    /// Its records were in another segment before. They are not moved again but to let go of the dead among them.
+    /// Whether the segment's records were in another segment before. They are moved again only to get rid of the dead records among them.
     pub(crate) moved: bool,
-    /// Bytes that count: what lies behind was never finished. 0 before its first run is.
+    /// Bytes of the file that count. Bytes behind them were never finished. 0 until the first run is finished.
     pub(crate) len: u64,
-    /// In the order in which they stand in the file.
+    /// The runs, in the order in which they stand in the file.
     pub(crate) runs: Vec<Run>,
     /// Live records.
     pub(crate) live: u64,
     /// Records in all.
     pub(crate) records: u64,
-    /// Offsets of dead records of which no section of the file says so yet.
+    /// Offsets of dead records that no section of the file names as dead yet.
     pub(crate) tombstones: Vec<u64>,
-    /// No checkpoint has it any more, and its file goes as soon as nobody reads it.
+    /// Whether no checkpoint has the segment any more. Its file goes as soon as no read needs it.
     pub(crate) leaving: bool,
 }
 
@@ -53,20 +53,20 @@ impl Segment {
         self.runs.push(run);
     }
 
-    /// A record is live no more, and the file has to say so.
+    /// Takes in that a record is live no more, and that the file has to say so.
     pub(crate) fn bury(&mut self, offset: u64) {
         self.bury_silently(offset);
         self.tombstones.push(offset);
     }
 
-    /// A record is live no more, and the file says so already.
+    /// Takes in that a record is live no more, and that the file says so already.
     pub(crate) fn bury_silently(&mut self, offset: u64) {
         let index = self.runs.partition_point(|run| run.start <= offset) - 1;
         self.runs[index].bury(offset);
         self.live = self.live.checked_sub(1).expect("a segment has no more dead than it has records");
     }
 
-    /// No live record of it behind `after` stands before this place; `None`: there is none behind.
+    /// A place that no live record of the segment behind `after` stands before; `None`: there is no live record behind `after`.
     pub(crate) fn first_behind(&self, after: Place) -> Option<Place> {
         if self.live == 0 {
             return None;
@@ -85,7 +85,7 @@ pub(crate) struct Segments {
 }
 
 impl Segments {
-    /// Counts the changes after which a merge that began before does not know all runs any more, or knows one that is gone.
+    /// Counts changes of the runs. After such a change, a merge that began before does not know all runs, or knows a run that is gone.
     pub(crate) fn layout(&self) -> u64 {
         self.layout
     }
@@ -128,12 +128,12 @@ impl Segments {
         self.slots[slot as usize].as_mut().expect("a segment is known for as long as it is there")
     }
 
-    /// Runs came, moved or are about to go.
+    /// Takes in that runs came, moved or are about to go.
     pub(crate) fn rearranged(&mut self) {
         self.layout += 1;
     }
 
-    /// Those that stay.
+    /// The segments that stay.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &Segment)> {
         let known = self.slots.iter().enumerate();
         let known = known.filter_map(|(slot, segment)| Some((slot as u32, segment.as_ref()?)));

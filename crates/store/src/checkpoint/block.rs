@@ -14,18 +14,18 @@ pub(crate) const FORMAT: u32 = 2;
 /// Bytes before a block's content: length (4), CRC-32C of all else (4), kind (4), zero (4), place in the file from 0 (8).
 pub(super) const BLOCK_HEAD_BYTES: usize = 24;
 
-/// What a block has.
+/// The content of a block.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum BlockKind {
     /// Segments.
     Segments,
-    /// Rules that stand.
+    /// Rules in force.
     Rules,
     /// Tasks that ended.
     Ended,
     /// The end of the checkpoint.
     End,
-    /// The same before format 6 of the directory.
+    /// The end of the checkpoint, as it was before format 6 of the directory.
     EndBefore,
 }
 
@@ -44,13 +44,13 @@ impl BlockKind {
 /// Where a checkpoint stands in the log: the frames after `frame` are to be read on top of it.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Start {
-    /// The last change of the last frame that is in it, whole.
+    /// The last change of the last frame that is in the checkpoint as a whole.
     pub(crate) seq: Seq,
-    /// The last frame that is in it, whole. Later ones may be, in part.
+    /// The last frame that is in the checkpoint as a whole. Later frames may be in it in part.
     pub(crate) frame: u64,
     /// Frames after it are in files of this use or of later ones.
     pub(crate) generation: u64,
-    /// Who wrote it.
+    /// The owner that wrote the checkpoint.
     pub(crate) epoch: Epoch,
 }
 
@@ -100,7 +100,7 @@ pub(super) fn block_length(head: &[u8; BLOCK_HEAD_BYTES]) -> u64 {
     u64::from(le_u32(head, 0))
 }
 
-/// Which kind a whole block is, and its checksum; `None` if it is damaged or not the one that stands at this place.
+/// The kind of a whole block, and its checksum; `None` if it is damaged or not the one that stands at this place.
 pub(super) fn check_block(bytes: &[u8], index: u64, seed: u32) -> Option<(BlockKind, u32)> {
     let sum = block_sum(bytes, seed);
     if le_u32(bytes, 4) != sum || le_u64(bytes, 16) != index {
@@ -117,11 +117,11 @@ pub(super) fn check_block(bytes: &[u8], index: u64, seed: u32) -> Option<(BlockK
 pub(crate) struct Listed {
     pub(crate) generation: u64,
     pub(crate) bucket: Bucket,
-    /// Its records were in another segment before.
+    /// Whether the segment's records were in another segment before.
     pub(crate) moved: bool,
     /// Bytes of the file that count.
     pub(crate) len: u64,
-    /// Its records, the dead among them too.
+    /// The segment's records, the dead among them too.
     pub(crate) records: u64,
 }
 
@@ -148,7 +148,7 @@ impl Listed {
     }
 }
 
-/// What the end of a checkpoint says of the whole.
+/// The facts about the whole checkpoint in its last block.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) struct End {
     /// Segments.

@@ -1,4 +1,4 @@
-//! Checkpoints: what recovery starts from, so that the log does not grow for ever.
+//! Checkpoints: a recovery starts from one, so that the log does not grow for ever.
 
 mod block;
 mod pieces;

@@ -1,4 +1,4 @@
-//! What can still be read of a damaged checkpoint.
+//! The parts of a damaged checkpoint that can still be read.
 
 use tickwheel_engine::{Ended, EngineState, RuleEffect, Timestamp};
 
@@ -17,19 +17,19 @@ pub(crate) struct Pieces {
     pub(crate) rules: Vec<RuleEffect>,
     pub(crate) ended: Vec<Ended>,
     pub(crate) end: Option<PiecesEnd>,
-    /// Records in them.
+    /// Records in these blocks.
     pub(crate) records: u64,
-    /// What did not check out.
+    /// The bytes that did not check out.
     pub(crate) holes: Vec<Hole>,
 }
 
-/// What the end of a checkpoint says of the whole.
+/// The facts about the whole checkpoint in its last block.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct PiecesEnd {
     pub(crate) last_frame: u64,
     pub(crate) wall: Timestamp,
     pub(crate) state: EngineState,
-    /// Ended tasks that it had.
+    /// Ended tasks that the checkpoint had.
     pub(crate) ended: u64,
 }
 
@@ -38,7 +38,7 @@ pub(crate) struct PiecesEnd {
 pub(crate) struct Hole {
     pub(crate) from: u64,
     pub(crate) to: u64,
-    /// What may have been in it, as a sentence fragment.
+    /// The content that may have been in the hole, as a sentence fragment.
     pub(crate) held: &'static str,
 }
 
@@ -47,7 +47,7 @@ pub(crate) fn read_start(bytes: &[u8; HEADER_BYTES], number: u64, seeds: &Seeds)
     read_header_bytes(bytes, number, seeds).ok().flatten()
 }
 
-/// Reads every block that checks out. Behind one that does not, the next is looked for byte by byte.
+/// Reads every block that checks out. Behind a damaged block, the next good one is looked for byte by byte.
 pub(crate) fn read_pieces(file: &[u8], number: u64, seeds: &Seeds) -> Pieces {
     let seed = seeds.of(Use::Checkpoint(number));
     let mut pieces = Pieces::default();
@@ -76,7 +76,7 @@ pub(crate) fn read_pieces(file: &[u8], number: u64, seeds: &Seeds) -> Pieces {
 }
 
 impl Pieces {
-    /// Whether all of it was read.
+    /// Whether the whole checkpoint was read.
     pub(crate) fn is_whole(&self) -> bool {
         self.holes.is_empty() && self.segments.is_some() && self.end.is_some()
     }
@@ -117,7 +117,7 @@ impl Pieces {
     }
 }
 
-/// The first block from `at` on whose index is not below `index`: where it begins, its index, what it is, and how long it is.
+/// The first block from `at` on whose index is not below `index`: where it begins, its index, its kind, and how many bytes it has.
 fn find_block(file: &[u8], at: usize, index: u64, seed: u32) -> Option<(usize, u64, BlockKind, usize)> {
     (at..file.len()).find_map(|at| {
         let head = file[at..].first_chunk::<BLOCK_HEAD_BYTES>()?;
@@ -133,12 +133,12 @@ fn find_block(file: &[u8], at: usize, index: u64, seed: u32) -> Option<(usize, u
     })
 }
 
-/// What a hole had if it had ended tasks and nothing else.
+/// The content of a hole that had ended tasks and nothing else.
 pub(crate) const ENDED_TASKS: &str = "ended tasks";
-/// What a hole had if it may have had all blocks.
+/// The content of a hole that may have had all blocks.
 pub(crate) const ALL_BLOCKS: &str = "the list of segments and what follows it";
 
-/// What blocks between these two may have had. The list of segments is the first, then come rules, then ended tasks.
+/// The content that blocks between these two may have had. The list of segments comes first, then rules, then ended tasks.
 fn held(before: Option<BlockKind>, behind: Option<BlockKind>) -> &'static str {
     match (before, behind) {
         (None, Some(BlockKind::Rules)) => "the list of segments",

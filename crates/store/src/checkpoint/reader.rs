@@ -11,7 +11,7 @@ use crate::disk::{Disk, DiskError};
 use crate::error::OpenError;
 use crate::layout::{HEADER_BYTES, checkpoint_file};
 
-/// What a checkpoint had.
+/// The content of a checkpoint.
 #[derive(Debug)]
 pub(crate) struct Loaded {
     pub(crate) segments: Vec<Listed>,

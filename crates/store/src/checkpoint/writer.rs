@@ -15,9 +15,9 @@ use crate::layout::{SHARD, checkpoint_file, unfinished};
 
 /// A checkpoint that is being written.
 ///
-/// All that was live at its start is in segments by now, and those are listed in it; then it walks, a step at a time, what is
-/// remembered of ended tasks. Commits go on meanwhile, so it knows of some ends and tombstones of a later time (it is *fuzzy*). That
-/// is well, because the log from its start on is read on top of it.
+/// All tasks that were live at the checkpoint's start are in segments by now, and the checkpoint lists these segments. Then it walks, a
+/// step at a time, through the ended tasks that are remembered. Commits go on meanwhile, so the checkpoint has some ends and tombstones of
+/// a later time (it is *fuzzy*). This is correct, because the log from the checkpoint's start on is read on top of it.
 #[derive(Debug)]
 pub(crate) struct Writer {
     start: Start,
@@ -43,13 +43,13 @@ enum Position {
     Ended(Option<(QueueName, Seq)>),
     /// Next comes the end.
     End,
-    /// Next it gets its name.
+    /// Next the checkpoint gets its name.
     Name,
     /// Nothing comes.
     Done,
 }
 
-/// What a checkpoint is written from.
+/// The data that a checkpoint is written from.
 #[derive(Copy, Clone, Debug)]
 pub(crate) struct Source<'a> {
     pub(crate) histories: &'a Histories,
@@ -58,7 +58,7 @@ pub(crate) struct Source<'a> {
     pub(crate) log: LogEnd,
 }
 
-/// What the log has come to while a checkpoint is written.
+/// The end of the log while a checkpoint is written.
 #[derive(Copy, Clone, Debug)]
 pub(crate) struct LogEnd {
     pub(crate) frame: u64,
@@ -83,12 +83,12 @@ impl Writer {
         }
     }
 
-    /// Its name once it is done.
+    /// The checkpoint's name once it is done.
     pub(crate) fn name(&self) -> &Arc<str> {
         &self.name
     }
 
-    /// Its name until then.
+    /// The checkpoint's name until it is done.
     pub(crate) fn written_as(&self) -> &Arc<str> {
         &self.written_as
     }
@@ -98,7 +98,7 @@ impl Writer {
         matches!(self.at, Position::Done)
     }
 
-    /// The next calls: about `step_bytes` bytes, synced; at the end the name. Each is to be made after those before it.
+    /// The next calls: about `step_bytes` bytes, synced; at the end the name. Each call is to be made after the calls before it.
     pub(crate) fn step(&mut self, source: Source<'_>, seeds: &Seeds, step_bytes: usize) -> Vec<Call> {
         if matches!(self.at, Position::Name) {
             self.at = Position::Done;

@@ -1,4 +1,4 @@
-//! Records as bytes. The tables are in `docs/explanation/format.md`; what they say and this folder does is one thing.
+//! Records as bytes. The tables are in `docs/explanation/format.md`. The tables and the code in this folder must agree.
 
 mod names;
 mod ops;

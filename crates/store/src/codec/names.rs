@@ -7,7 +7,7 @@ use tickwheel_engine::{Body, QueueName};
 
 use super::wire::DecodeError;
 
-/// Queue names that are known at one time.
+/// How many queue names are known at one time.
 const QUEUES_MAX: usize = 1_024;
 
 /// Gives equal queue names and content types one allocation while records are read.
@@ -28,7 +28,7 @@ impl Names {
             return Ok(known.clone());
         }
         if self.queues.len() >= QUEUES_MAX {
-            // Names that come once only would gather for ever.
+            // Without a limit, names that come only once would collect for ever.
             self.queues.clear();
         }
         let queue = QueueName::new(name).map_err(|_| DecodeError { what: "no queue name", at })?;
@@ -36,7 +36,7 @@ impl Names {
         Ok(queue)
     }
 
-    /// Neighbours mostly have the same one, so the last is remembered, no more.
+    /// Neighbours mostly have the same content type, so only the last one is remembered.
     pub(crate) fn content_type(&mut self, text: &str) -> Arc<str> {
         if *self.content_type != *text {
             self.content_type = text.into();

@@ -1,4 +1,4 @@
-//! What one frame of the log, or one block of a checkpoint, carries.
+//! The records in one frame of the log, or in one block of a checkpoint.
 
 use tickwheel_engine::{
     Batch, Ended, EngineState, LeaseNo, Outcome, Rule, RuleEffect, RuleName, Seq, Task, TaskEffect,
@@ -28,22 +28,22 @@ mod outcome {
     pub(super) const DONE_UNDER: u8 = 4;
 }
 
-/// One record as it stands in a file.
+/// A record as it stands in a file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Op {
     /// A task, whole.
     Stored(Task),
-    /// A task whose body stands in an earlier record; here it is empty.
+    /// A task with its body in an earlier record; here the body is empty.
     StoredBodyKnown(Task),
     /// A task that ended.
     Ended(Ended),
     /// The state of the engine.
     State(EngineState),
-    /// What became of a rule.
+    /// A change of a rule.
     Rule(RuleEffect),
 }
 
-/// Appends all that a commit carries.
+/// Appends every record of a commit.
 pub(crate) fn put_batch(out: &mut Vec<u8>, batch: &Batch) {
     let Batch { effects, state, rules } = batch;
     for effect in effects {
@@ -67,8 +67,8 @@ pub(crate) fn batch_bytes(batch: &Batch) -> usize {
     batch.effects.iter().map(of).sum()
 }
 
-/// The rest of a state of the engine before format 6, behind the ids: numbers that owners may have used as keys. A record that ends before
-/// them is older still; then any number may be one.
+/// Reads the rest of a state of the engine before format 6, behind the ids: numbers that owners may have used as keys. A record that ends
+/// before them is even older; then any number may be such a key.
 pub(crate) fn state_before_format_6(
     ids_reserved: u64,
     rest: &mut Reader<'_>,
@@ -77,13 +77,13 @@ pub(crate) fn state_before_format_6(
     Ok(EngineState::from_parts(ids_reserved, numbers))
 }
 
-/// A state of the engine that fills the rest.
+/// Reads a state of the engine that fills the rest of the record.
 pub(crate) fn state(rest: &mut Reader<'_>) -> Result<EngineState, DecodeError> {
     let error = rest.error("the state of a later engine");
     EngineState::from_bytes(rest.rest()).map_err(|_| error)
 }
 
-/// Appends what became of a rule.
+/// Appends the change of a rule.
 pub(crate) fn put_rule(out: &mut Vec<u8>, name: &RuleName, rule: Option<&Rule>) {
     put_op(out, tag::RULE, |out| rule::put_rule(out, name, rule));
 }
@@ -119,7 +119,7 @@ pub(crate) fn put_ended(out: &mut Vec<u8>, ended: &Ended) {
     });
 }
 
-/// A tag, the length in four bytes, the record.
+/// Appends a tag, the length in four bytes, and the record.
 fn put_op(out: &mut Vec<u8>, tag: u8, record: impl FnOnce(&mut Vec<u8>)) {
     out.push(tag);
     let at = out.len();
@@ -133,7 +133,7 @@ fn put_op(out: &mut Vec<u8>, tag: u8, record: impl FnOnce(&mut Vec<u8>)) {
 /// Reads all records of a frame or a block and hands them to `take`, in order.
 ///
 /// # Errors
-/// At the first that is none; those before it were handed over.
+/// At the first bytes that are no record. The records before them were handed over.
 pub(crate) fn read_ops<E: From<DecodeError>>(
     bytes: &[u8],
     names: &mut Names,
@@ -152,7 +152,7 @@ pub(crate) fn read_ops<E: From<DecodeError>>(
     Ok(())
 }
 
-/// The head of the stored task whose record these bytes are. `None`: they are no stored task.
+/// Reads the head of a stored task. `None`: these bytes are no stored task.
 pub(crate) fn stored_head(bytes: &[u8]) -> Option<TaskHead<'_>> {
     let (head, content) = bytes.split_first_chunk::<OP_HEAD_BYTES>()?;
     (head[0] == tag::STORED).then(|| read_head(&mut Reader::new(content)).ok()).flatten()
@@ -161,17 +161,17 @@ pub(crate) fn stored_head(bytes: &[u8]) -> Option<TaskHead<'_>> {
 /// Bytes before a record's content: its tag (1), its length (4).
 pub(crate) const OP_HEAD_BYTES: usize = 5;
 
-/// A record as it stands among others.
+/// A record at its place among others.
 pub(crate) struct OpAt {
-    /// Its first byte.
+    /// The offset of its first byte.
     pub(crate) at: usize,
-    /// How long it is.
+    /// The length of the record (bytes).
     pub(crate) bytes: usize,
-    /// What it says.
+    /// The content of the record.
     pub(crate) op: Result<Op, DecodeError>,
 }
 
-/// Takes records apart one by one, those behind one that does not decode too. It ends where no record begins.
+/// Takes records apart one by one. It goes on after a record that does not decode, and ends where no record begins.
 pub(crate) fn split_ops<'a>(bytes: &'a [u8], names: &'a mut Names) -> impl Iterator<Item = OpAt> + 'a {
     let mut at = 0;
     std::iter::from_fn(move || {
@@ -327,7 +327,7 @@ mod tests {
         rules
     }
 
-    /// One that says all that can be said, two that say little, and the end of one.
+    /// A schedule with every member, two with few members, and the end of one.
     fn schedules() -> [Option<ScheduleRecord>; 4] {
         let retry = Retry { max_attempts: Some(3), backoff: None };
         let full = Schedule {
@@ -444,7 +444,7 @@ mod tests {
             for flip in [1, 0x40, 0x80, 0xff] {
                 let mut damaged = bytes.clone();
                 damaged[at] ^= flip;
-                // A value or an error, both are well: the checksum around it is what tells damage.
+                // The result may be a value or an error: only the checksum around the record detects damage.
                 drop(read_all(&damaged));
             }
         }

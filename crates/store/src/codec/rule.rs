@@ -1,4 +1,4 @@
-//! One rule's record.
+//! The record of a rule.
 
 use std::sync::Arc;
 
@@ -11,14 +11,14 @@ use super::schedule::{put_schedule, read_schedule};
 use super::task::{put_retry, put_timestamp, retry, timestamp};
 use super::wire::{DecodeError, Reader, put_bytes, put_varint};
 
-/// What a rule is of. Numbers are for ever.
+/// The kinds of rules. The numbers never change.
 mod kind {
     pub(super) const QUEUE: u8 = 1;
     pub(super) const SCHEDULE: u8 = 2;
     pub(super) const JOB: u8 = 3;
 }
 
-/// The tags of a queue's members, in the order in which they stand; one that is absent says nothing.
+/// The tags of a queue's members, in the order in which they stand. A member without its tag is not set.
 mod tag {
     pub(super) const MAX_IN_FLIGHT: u8 = 1;
     pub(super) const MAX_IN_FLIGHT_PER_GROUP: u8 = 2;
@@ -31,7 +31,7 @@ mod tag {
     pub(super) const DRAINING: u8 = 9;
 }
 
-/// Appends what became of a rule: its kind, whether it stands, its name, its members.
+/// Appends the change of a rule: its kind, whether it exists, its name, its members.
 pub(super) fn put_rule(out: &mut Vec<u8>, name: &RuleName, rule: Option<&Rule>) {
     let stands = u8::from(rule.is_some());
     match name {

@@ -1,4 +1,4 @@
-//! One schedule's record.
+//! The record of a schedule.
 
 use std::sync::Arc;
 
@@ -10,7 +10,8 @@ use super::names::Names;
 use super::task::{group, put_retry, put_timestamp, retry, timestamp, word};
 use super::wire::{DecodeError, Reader, put_bytes, put_varint};
 
-/// The tags of the members that a record may have, in the order in which they stand; one that is absent says nothing, or what most say.
+/// The tags of the members that a record may have, in the order in which they stand. A member without its tag is not set, or has the value
+/// that most schedules have.
 mod tag {
     pub(super) const START: u8 = 1;
     pub(super) const END: u8 = 2;
@@ -188,7 +189,7 @@ pub(super) fn read_schedule(
     Ok(record)
 }
 
-/// A length of time of which some has to pass.
+/// A duration (ms) that has to be greater than 0.
 fn milliseconds(reader: &mut Reader<'_>) -> Result<u64, DecodeError> {
     match reader.varint()? {
         0 => Err(reader.error("a cadence without time between")),

@@ -1,4 +1,4 @@
-//! One task's record.
+//! The record of a task.
 
 use std::sync::Arc;
 
@@ -10,8 +10,8 @@ use tickwheel_engine::{
 use super::names::Names;
 use super::wire::{DecodeError, Reader, put_bytes, put_varint};
 
-/// The tags of the members that a record may have, in the order in which they stand. A member that is absent has the value
-/// that most tasks have, so a plain task costs no byte for it. Numbers are for ever.
+/// The tags of the members that a record may have, in the order in which they stand. A member that is absent has the value that most tasks
+/// have, so a plain task needs no byte for it. The numbers never change.
 mod tag {
     pub(super) const PRIORITY: u8 = 1;
     pub(super) const ATTEMPTS: u8 = 2;
@@ -36,7 +36,7 @@ mod tag {
 }
 
 pub(super) fn put_timestamp(out: &mut Vec<u8>, at: Timestamp) {
-    // The same bits: a timestamp is never negative.
+    // The bits do not change, because a timestamp is never negative.
     put_varint(out, at.as_tick());
 }
 
@@ -177,7 +177,7 @@ fn put_extra(out: &mut Vec<u8>, extra: &Extra) {
     }
 }
 
-/// The delay is one more than it says, and 0 if there is none.
+/// The stored delay is the delay plus one, and 0 if there is none.
 fn put_tally(out: &mut Vec<u8>, tally: Tally) {
     let Tally { leases, expiries, nacks, burials, redrives, delay_ms } = tally;
     for count in [leases, expiries, nacks, burials, redrives] {
@@ -197,7 +197,7 @@ fn tally(reader: &mut Reader<'_>) -> Result<Tally, DecodeError> {
     })
 }
 
-/// 0 is no limit: no task may fail 0 times.
+/// 0 means no limit, because no task may fail 0 times.
 pub(super) fn put_retry(out: &mut Vec<u8>, retry: Retry) {
     let Retry { max_attempts, backoff } = retry;
     put_varint(out, u64::from(max_attempts.unwrap_or(0)));
@@ -249,7 +249,7 @@ fn dead(reader: &mut Reader<'_>) -> Result<Dead, DecodeError> {
     Ok(Dead { at, due_at, why, keyless })
 }
 
-/// A byte of which the lowest bit says something of its own.
+/// Reads a byte with a lowest bit that has its own meaning.
 fn flagged(reader: &mut Reader<'_>) -> Result<(u8, bool), DecodeError> {
     let byte = reader.u8()?;
     Ok((byte >> 1, byte & 1 == 1))
@@ -291,7 +291,7 @@ pub(super) fn read_head<'a>(reader: &mut Reader<'a>) -> Result<TaskHead<'a>, Dec
     Ok(TaskHead { id, place: Place { due_at, put_seq: Seq(put_seq) }, queue: reader.str()? })
 }
 
-/// Reads a record to its end. One without a body gets an empty one.
+/// Reads a record to its end. A record without a body gets an empty one.
 pub(super) fn read_task(
     reader: &mut Reader<'_>,
     names: &mut Names,
@@ -325,7 +325,7 @@ pub(super) fn read_task(
     let mut last = 0;
     while !reader.is_empty() {
         let tag = reader.u8()?;
-        // Each member once, in order; only lists repeat. So one task has one record, bit by bit.
+        // Each member comes once, and in order; only lists repeat. So a task has exactly one record, bit by bit.
         let repeats = matches!(tag, tag::TAG | tag::FAILURE | tag::MOMENT);
         if tag < last || (tag == last && !repeats) {
             return Err(reader.error("members out of order"));

@@ -4,13 +4,13 @@
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{what} at byte {at} of the record")]
 pub(crate) struct DecodeError {
-    /// What is wrong.
+    /// The damage, in words.
     pub(crate) what: &'static str,
-    /// Where, from the start of what was to be decoded.
+    /// The offset of the damage, from the start of the decoded bytes.
     pub(crate) at: usize,
 }
 
-/// Appends a number, seven bits a byte, the lowest first; the high bit says that more follow. 1 to 10 bytes.
+/// Appends a number, seven bits in each byte, the lowest first. The high bit says that more bytes follow. 1 to 10 bytes.
 pub(crate) fn put_varint(out: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         out.push(number as u8 | 0x80);
@@ -25,8 +25,8 @@ pub(crate) fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(bytes);
 }
 
-/// Takes bytes apart, front to back. Whatever they are, it ends in a value or in a [`DecodeError`], never in a panic, and
-/// never asks for more memory than there are bytes.
+/// Takes bytes apart, front to back. Any bytes end in a value or in a [`DecodeError`], never in a panic. The reader never asks for more
+/// memory than there are bytes.
 #[derive(Debug)]
 pub(crate) struct Reader<'a> {
     bytes: &'a [u8],

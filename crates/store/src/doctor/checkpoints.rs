@@ -13,7 +13,7 @@ pub(super) struct Found {
     pub(super) loaded: Option<Loaded>,
 }
 
-/// Looks for the latest of these that checks out. `opens`: an opening gets along with what there is.
+/// Looks for the latest of these that checks out. `opens`: whether an opening succeeds with the files that are there.
 pub(super) fn find_checkpoint<D: Disk>(
     disk: &mut D,
     numbers: &[u64],

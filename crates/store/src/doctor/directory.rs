@@ -1,4 +1,4 @@
-//! A directory of the file system, to be read and nothing else.
+//! A directory of the file system, only for reading.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -12,8 +12,8 @@ use crate::fs_disk::FsDisk;
 use crate::fs_disk::read_all_at;
 use crate::layout::{SHARD, UNFINISHED_MARK};
 
-/// A directory that is looked at: whatever would change it is refused with [`io::ErrorKind::ReadOnlyFilesystem`]. Files are opened for
-/// reading, so it takes no more than the right to read them.
+/// A directory that is looked at. Every operation that would change it is refused with [`io::ErrorKind::ReadOnlyFilesystem`]. Files are
+/// opened for reading, so the right to read them is enough.
 #[derive(Debug)]
 pub struct Directory {
     root: PathBuf,
@@ -22,7 +22,7 @@ pub struct Directory {
     is_maker: bool,
 }
 
-/// A directory that no process takes. See [`Directory::pin`].
+/// A directory that no process can take. See [`Directory::pin`].
 #[derive(Debug)]
 pub struct DirectoryPin {
     _files: Vec<File>,
@@ -42,7 +42,7 @@ impl Directory {
         Ok(Self { root, open: BTreeMap::new(), is_maker: false })
     }
 
-    /// The same for the process that makes the directory: the mark of an unfinished one is not seen.
+    /// Looks at the directory for the process that makes it: the mark of an unfinished directory is not seen.
     #[must_use]
     pub fn of_maker(self) -> Self {
         Self { is_maker: true, ..self }
@@ -54,7 +54,7 @@ impl Directory {
         &self.root
     }
 
-    /// Whether a running process has it. The lock is asked for and let go of at once.
+    /// Whether a running process has the directory. The call asks for the lock and releases it at once.
     #[must_use]
     pub fn is_in_use(&self) -> bool {
         self.pin().is_none()
@@ -77,7 +77,7 @@ impl Directory {
         Some(DirectoryPin { _files: held })
     }
 
-    /// The size and the time of the last change of each file, to tell whether something was changed meanwhile.
+    /// The size and the time of the last change of each file, to tell whether a file was changed meanwhile.
     ///
     /// # Errors
     /// If the place cannot be read.
@@ -126,7 +126,7 @@ impl Directory {
     }
 }
 
-/// Whoever opens a pipe may wait for ever.
+/// Opens a plain file. Everything else is refused: the opening of a pipe may wait for ever.
 fn open_file(path: &Path) -> io::Result<File> {
     check_no_link(path)?;
     if fs::metadata(path)?.is_file() {
@@ -151,7 +151,7 @@ impl Disk for Directory {
                 check_no_link(&self.root.join(dir))?;
             }
             let entries = fs::read_dir(self.root.join(dir))?;
-            // A name that is no UTF-8 is none of ours, and is to be seen.
+            // A name that is no UTF-8 is not one of the store's, and the list has to show it.
             let names = entries.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()));
             let mut names: Vec<String> = names.collect::<io::Result<_>>()?;
             names.retain(|name| !(self.is_maker && dir.is_empty() && name == UNFINISHED_MARK));

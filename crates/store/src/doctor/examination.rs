@@ -1,4 +1,4 @@
-//! What was found in a directory.
+//! The findings in a directory.
 
 use std::collections::BTreeMap;
 
@@ -8,58 +8,58 @@ use super::problem::Problem;
 use crate::options::ClockMode;
 use crate::report::Torn;
 
-/// How much is read.
+/// How much an examination reads.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum Depth {
-    /// What an opening reads: what each file says of itself, and the log.
+    /// The parts that an opening reads: the headers and the indexes of the files, and the log.
     Opening,
-    /// Every record too.
+    /// Every record as well.
     Records,
 }
 
-/// What a data directory is and has, and all that was found to be wrong with it.
+/// The properties and the content of a data directory, and every problem that was found.
 ///
-/// What cannot be told because something else is damaged is `None` or absent; `problems` says why then.
+/// A value that cannot be told because of other damage is `None` or absent. Then `problems` names the cause.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct Examination {
-    /// Whether it is a data directory at all, whole or not.
+    /// Whether the place is a data directory at all, whole or not.
     pub is_ours: bool,
-    /// A running process has it: the figures may be in motion, and the log may end in what is just being written.
+    /// Whether a running process has it. Then the figures may be in motion, and the log may end in a frame that is just being written.
     pub in_use: bool,
     /// The format of the directory.
     pub format: Option<u32>,
-    /// Which clock its tasks live by.
+    /// The clock that its tasks live by.
     pub clock: Option<ClockMode>,
-    /// The wall clock of the last thing that was written; `None` if nothing was, or it cannot be told.
+    /// The wall clock of the last write; `None` if there was none, or it cannot be told.
     pub last_written: Option<Timestamp>,
     /// The checkpoint that an opening starts from.
     pub checkpoint: Option<CheckpointFile>,
     /// The files of the log, by their names.
     pub logs: Vec<LogFile>,
-    /// The unfinished write at the end of the log, if there is one: nobody was told that it was done, and an opening leaves it out.
+    /// The unfinished write at the end of the log, if there is one. It was never acknowledged, and an opening leaves it out.
     pub torn: Option<Torn>,
     /// The segments that the checkpoint lists, by their names.
     pub segments: Vec<SegmentFile>,
     /// Live tasks.
     pub tasks: Option<u64>,
-    /// Those of them that were given up and are kept.
+    /// Live tasks that were given up and are kept (dead tasks).
     pub dead: Option<u64>,
     /// Live tasks of each queue that has any.
     pub queues: BTreeMap<QueueName, u64>,
     /// Ended tasks that are remembered.
     pub ended: Option<u64>,
-    /// What a copy has to have to open as this directory does. Empty if it does not open.
+    /// The files that a copy has to have to open as this directory does. Empty if the directory does not open.
     pub needed: Vec<Needed>,
-    /// Files of ours that no opening needs; the next one removes them. Spare log files are not among them.
+    /// Files of the store that no opening needs; the next opening removes them. Spare log files are not among them.
     pub not_needed: Vec<String>,
-    /// Files and folders that are not ours. They are left alone.
+    /// Files and folders that are not the store's. They are left alone.
     pub not_ours: Vec<String>,
-    /// Bytes of all files of ours.
+    /// Bytes of all files of the store.
     pub bytes: u64,
-    /// Bytes of records that were read and checked; `None` unless that was asked for.
+    /// Bytes of records that were read and checked; `None` unless the caller asked for the check.
     pub checked_bytes: Option<u64>,
-    /// All that is wrong, first what an opening would stumble over first.
+    /// Every problem, in the order in which an opening would meet them.
     pub problems: Vec<Problem>,
 }
 
@@ -67,15 +67,15 @@ pub struct Examination {
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct CheckpointFile {
-    /// Its name, from the data directory on.
+    /// The name of the file, from the data directory on.
     pub file: String,
-    /// Its length.
+    /// The length of the file (bytes).
     pub bytes: u64,
-    /// The last frame of the log that is in it.
+    /// The last frame of the log that the checkpoint covers.
     pub frame: u64,
-    /// Segments that it lists.
+    /// Segments that the checkpoint lists.
     pub segments: u64,
-    /// Ended tasks in it.
+    /// Ended tasks in the checkpoint.
     pub ended: u64,
 }
 
@@ -83,19 +83,19 @@ pub struct CheckpointFile {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct LogFile {
-    /// Its name, from the data directory on.
+    /// The name of the file, from the data directory on.
     pub file: String,
-    /// Its length.
+    /// The length of the file (bytes).
     pub bytes: u64,
-    /// Which use of a log file it is in; `None` if its header does not check out.
+    /// The number of the use that the file is in; `None` if its header does not check out.
     pub generation: Option<u64>,
     /// Frames of this use.
     pub frames: u64,
-    /// The number of the first and of the last of them.
+    /// The numbers of the first and of the last of these frames.
     pub numbers: Option<(u64, u64)>,
-    /// Bytes up to the end of the last of them.
+    /// Bytes up to the end of the last of these frames.
     pub used_bytes: u64,
-    /// Nothing in it is needed: it is there to be used again.
+    /// Whether the file is not needed, and is there to be used again.
     pub spare: bool,
 }
 
@@ -103,52 +103,53 @@ pub struct LogFile {
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct SegmentFile {
-    /// Its name, from the data directory on.
+    /// The name of the file, from the data directory on.
     pub file: String,
     /// Bytes that count.
     pub bytes: u64,
-    /// Which one it is, over the life of the directory.
+    /// The number of the segment. It is unique over the life of the directory.
     pub generation: u64,
-    /// When its tasks are due.
+    /// The due times of its tasks.
     pub span: Span,
     /// Whether its records were in another segment before.
     pub moved: bool,
-    /// Parts, each written by one checkpoint; `None` if that cannot be told.
+    /// Runs, each written by one checkpoint; `None` if that cannot be told.
     pub runs: Option<u64>,
-    /// Records in all.
+    /// Records in total.
     pub records: u64,
     /// Records that are live; `None` if that cannot be told.
     pub live: Option<u64>,
 }
 
-/// When the tasks of a segment are due.
+/// The due times of the tasks of a segment.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum Span {
-    /// They were due when they were written.
+    /// The tasks were due when they were written.
     Overdue,
-    /// From the one instant on, before the other.
+    /// From the first instant on, and before the second one.
     Between(Timestamp, Timestamp),
 }
 
 /// A part of a file that a copy has to have.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Needed {
-    /// Its name, from the data directory on.
+    /// The name of the file, from the data directory on.
     pub file: String,
-    /// How many bytes from its begin on: of a log file all, for it is taken for half of one if it is shorter than it was made.
+    /// The number of needed bytes from the beginning of the file. For a log file these are all bytes: a log file that is shorter than it
+    /// was made is taken for a damaged one.
     pub bytes: u64,
-    /// The copy has these bytes instead, for the file speaks of files that are not in the copy.
+    /// The copy has these bytes instead, because the file names files that are not in the copy.
     pub content: Option<Vec<u8>>,
 }
 
 impl Examination {
-    /// Whether it is a data directory, and nothing is wrong with it.
+    /// Whether the place is a data directory without a problem.
     #[must_use]
     pub fn is_in_order(&self) -> bool {
         self.is_ours && self.problems.is_empty()
     }
 
-    /// Notes a problem, unless one of the same place is known.
+    /// Notes a problem, unless a problem of the same place is known.
     pub(super) fn add(&mut self, problem: Problem) {
         let known = |known: &Problem| known.file == problem.file && known.offset == problem.offset;
         if !self.problems.iter().any(known) {

@@ -19,17 +19,17 @@ use crate::layout::{Kind, META, SHARD, UNFINISHED_MARK, kind_of, log_file, newes
 use crate::meta::{self, Meta};
 use crate::recovery::{Recovered, recover};
 
-/// What a backup says of itself, beside its files. It is none of the store's, and welcome.
+/// The file in which a backup describes itself, beside its files. The store does not write it, but expects it.
 pub const BACKUP_MANIFEST: &str = "backup.json";
 
-/// How often a directory in use is looked at before anything is called a problem.
+/// How many times a directory in use is looked at before a difference is called a problem.
 const LOOKS: usize = 3;
 
-/// Examines a directory of the file system. If a running process has it, and something seems to be wrong, it is looked at some more
-/// times: what is in motion looks different each time, and damage does not.
+/// Examines a directory of the file system. If a running process has it and something seems to be wrong, it is looked at a few more times.
+/// Files in motion look different each time, and damage does not.
 ///
 /// # Errors
-/// If it is not there, or is no directory. All else is in the examination.
+/// If it is not there, or is no directory. All other findings are in the examination.
 pub fn examine_dir(path: impl AsRef<Path>, depth: Depth) -> Result<Examination, DiskError> {
     let look = || -> Result<Examination, DiskError> {
         let mut directory = Directory::new(path.as_ref())?;
@@ -50,7 +50,7 @@ pub fn examine_dir(path: impl AsRef<Path>, depth: Depth) -> Result<Examination, 
     Ok(found)
 }
 
-/// Examines the place that `disk` is. Nothing in it is changed or locked: the disk is asked for lists, lengths and bytes.
+/// Examines the place that `disk` is. Nothing in the place is changed or locked: the disk is asked for lists, lengths and bytes.
 pub fn examine<D: Disk>(disk: &mut D, depth: Depth) -> Examination {
     let mut found = Examination::default();
     if let Err(error) = begin(disk, depth, &mut found) {
@@ -59,7 +59,7 @@ pub fn examine<D: Disk>(disk: &mut D, depth: Depth) -> Examination {
     found
 }
 
-/// What is in the shard's folder, by name.
+/// The files in the shard's folder, by name.
 #[derive(Default)]
 struct Names {
     logs: Vec<Arc<str>>,
@@ -75,7 +75,7 @@ fn begin<D: Disk>(disk: &mut D, depth: Depth, found: &mut Examination) -> Result
     let own = [META, SHARD, FsDisk::LOCK_FILE, UNFINISHED_MARK, &*unfinished(META), BACKUP_MANIFEST];
     found.not_ours = names.iter().filter(|name| !own.contains(&name.as_str())).cloned().collect();
     if has(UNFINISHED_MARK) {
-        // Whatever else may be wrong with it: it is not to be used.
+        // The mark settles it, whatever else may be wrong with the directory: no process may use it.
         found.is_ours = true;
         return Err(OpenError::Unfinished);
     }
@@ -92,7 +92,7 @@ fn begin<D: Disk>(disk: &mut D, depth: Depth, found: &mut Examination) -> Result
     if has(META) {
         found.bytes += disk.len(META)?;
     }
-    // Without the secret in it no other checksum can be told from a wrong one.
+    // Without the secret in `meta`, no other checksum can be told from a wrong one.
     let Some(meta) = meta::find(disk)? else { return Ok(()) };
     found.format = Some(meta.format);
     found.clock = Some(meta.clock);
@@ -171,7 +171,7 @@ fn examine_segments<D: Disk>(
     found: &mut Examination,
 ) {
     let (seeds, naming) = (Seeds::new(meta.secret), Naming::new(meta.secret));
-    // An opening has seen all there is to see but the records.
+    // The opening has seen everything except the records.
     if let (Some(recovered), Depth::Opening) = (recovered, depth) {
         let known = recovered.catalog.segments.iter().map(|(_, segment)| segments::of_memory(segment));
         found.segments = known.collect();
@@ -184,7 +184,7 @@ fn examine_segments<D: Disk>(
     let mut inspection = segments::Inspection { disk, seeds: &seeds, naming: &naming, depth, found };
     let mut inspected: Vec<SegmentFile> = match &checkpoint.loaded {
         Some(loaded) => loaded.segments.iter().map(|listed| inspection.inspect(*listed)).collect(),
-        // Nobody says how much of each counts.
+        // No checkpoint tells how many bytes of each segment count.
         None => {
             names.segments.iter().filter_map(|generation| inspection.inspect_unlisted(*generation)).collect()
         }
@@ -212,13 +212,13 @@ fn take_recovered(recovered: &Recovered, meta: &Meta, found: &mut Examination) {
     let bytes = crate::layout::HEADER_BYTES as u64;
     found.needed.push(Needed { file: META.to_owned(), bytes, content: None });
     if meta.has_newest() {
-        // It may name a file that was made ready and never used, which is not needed.
+        // The note may name a file that was made ready and never used, and that is not needed.
         let content = recovered.newest_kept().to_bytes(&Seeds::new(meta.secret)).to_vec();
         found.needed.push(Needed { file: newest_file().to_string(), bytes, content: Some(content) });
     }
     let checkpoint = found.checkpoint.iter().map(|file| (&file.file, file.bytes));
     let segments = found.segments.iter().map(|file| (&file.file, file.bytes));
-    // Where there are spares alone, one of them says that this is no new directory.
+    // If there are only spares, one of them shows that this is no new directory.
     let no_log = recovered.kept.is_empty();
     let logs = found.logs.iter().filter(|file| no_log || !file.spare).map(|file| (&file.file, file.bytes));
     let needed = checkpoint.chain(segments).chain(logs);

@@ -1,4 +1,4 @@
-//! The files of the log, each for itself.
+//! The files of the log, each looked at separately.
 
 use std::sync::Arc;
 
@@ -17,13 +17,13 @@ use crate::log::{FORMAT, FRAMES_AT, find_proof, frame_bytes, read_frame, read_lo
 /// A file of the log as it was found.
 pub(super) struct Walk {
     pub(super) file: LogFile,
-    /// The last frame that one of its frames says was synced.
+    /// The last frame that a frame of the file names as synced.
     durable: u64,
-    /// What is wrong with it, should it be needed.
+    /// The damage of the file. It counts only if the file is needed.
     damage: Option<Problem>,
 }
 
-/// Reads the frames of one file. What cannot be read at all is noted.
+/// Reads the frames of one file. A file that cannot be read at all is noted.
 pub(super) fn walk<D: Disk>(
     disk: &mut D,
     name: &Arc<str>,
@@ -61,14 +61,14 @@ struct Frames<'a> {
     seeds: &'a Seeds,
     depth: Depth,
     names: Names,
-    /// The latest wall clock in them.
+    /// The latest wall clock in the frames.
     wall: Option<Timestamp>,
-    /// The last frame that one of them says was synced.
+    /// The last frame that one of the frames names as synced.
     durable: u64,
 }
 
 impl Frames<'_> {
-    /// Reads frames until there is none. Returns what is wrong.
+    /// Reads frames until there is none. Returns the damage, if there is any.
     fn read(&mut self, bytes: &[u8], generation: u64, file: &mut LogFile) -> Option<Problem> {
         let mut at = FRAMES_AT as usize;
         while let Ok(frame) = read_frame(bytes, at, generation, self.seeds) {
@@ -91,8 +91,8 @@ impl Frames<'_> {
             at += frame_bytes(frame.ops.len());
             file.used_bytes = at as u64;
         }
-        // A later one of this use may know that the one that should be here was synced. Where nobody knows the number of that one, it is
-        // enough that the one before the later one was, for that stood in this file.
+        // A later frame of this use may say that the frame that should be here was synced. If the number of that frame is unknown, it is
+        // enough that the frame just before the later one was synced, because that one stood in this file.
         let next = file.numbers.map(|(_, last)| last + 1);
         let mut from = at;
         while let Some((later_at, later)) = find_proof(bytes, from, next.unwrap_or(1), self.seeds) {
@@ -119,18 +119,18 @@ fn read_whole<D: Disk>(disk: &mut D, name: &str) -> Result<Vec<u8>, OpenError> {
     Ok(bytes)
 }
 
-/// Whether a recovery would read a file, as far as can be told where there is none.
+/// Whether a recovery would read a file, as far as can be told without a recovery.
 pub(super) fn is_needed(file: &LogFile, checkpoint: Option<&Loaded>) -> bool {
     let from = checkpoint.map_or(0, |loaded| loaded.start.generation);
     file.frames > 0 && file.generation.is_some_and(|generation| generation >= from)
 }
 
-/// Where no recovery says what is wrong with the log: whether the files are whole and go together.
+/// Checks whether the files of the log are whole and go together, where no recovery reports the damage of the log.
 pub(super) fn check_chain(mut walks: Vec<Walk>, checkpoint: Option<&Loaded>, found: &mut Examination) {
     let from = checkpoint.map_or(0, |loaded| loaded.start.generation);
     walks.retain(|walk| walk.file.generation.is_some_and(|generation| generation >= from));
     walks.sort_by_key(|walk| walk.file.generation);
-    // A checkpoint that is damaged has the beginning, and its own problem.
+    // A damaged checkpoint has the beginning of the chain, and a problem of its own.
     let mut last = checkpoint.map(|loaded| loaded.start.frame);
     let mut end = None;
     let durable = walks.iter().map(|walk| walk.durable).max().unwrap_or(0);
@@ -138,11 +138,11 @@ pub(super) fn check_chain(mut walks: Vec<Walk>, checkpoint: Option<&Loaded>, fou
         let damaged = damage.is_some();
         damage.into_iter().for_each(|damage| found.add(damage));
         let Some((first, to)) = file.numbers else {
-            // What is damaged may have had some.
+            // A damaged file may have had more frames.
             last = last.filter(|_| !damaged);
             continue;
         };
-        // What had not been synced may be missing.
+        // Frames that had not been synced may be missing.
         if let Some(last) = last.filter(|last| first > last + 1 && durable > *last && !damaged) {
             let what = format!("the frames from {} to {} are missing before this file", last + 1, first - 1);
             found.add(Problem::damage(&*file.file, FRAMES_AT, what));

@@ -1,4 +1,4 @@
-//! Looks at a data directory and says what is in it and what is wrong with it. Nothing is changed.
+//! Looks at a data directory, and reports its content and its problems. Nothing is changed.
 
 mod checkpoints;
 mod directory;

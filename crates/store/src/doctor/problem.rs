@@ -1,24 +1,24 @@
-//! What is wrong with a directory.
+//! The problems of a directory.
 
 use core::fmt;
 
 use crate::error::{DELETE_IT, OpenError, PUT_META, UNFINISHED};
 
-/// One thing that is wrong: where, what, and what to do.
+/// A problem: the place, the damage, and the advice.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Problem {
     /// The file or folder, from the data directory on.
     pub file: String,
-    /// From which byte on; `None` if it is about the whole.
+    /// The byte from which on it is wrong; `None` if the problem is about the whole.
     pub offset: Option<u64>,
-    /// What is wrong there.
+    /// The damage there.
     pub what: String,
-    /// What to do.
+    /// The advice to the user.
     pub to_do: &'static str,
 }
 
-/// For what was synced and is not what it was.
+/// The advice for synced data that changed since.
 const RESTORE: &str = "restore the data directory from a copy, or save what can be read of it with `tickwheel salvage`; keep this one as it is \
                        until then";
 const NEWER: &str = "use the version that wrote it, or a later one";
@@ -26,24 +26,24 @@ const OLDER: &str = "work it off with the version that wrote it, or begin with a
 const DISK: &str = "look at the disk and at who may read the directory, then try again";
 
 impl Problem {
-    /// Something that was synced is damaged or missing.
+    /// A problem of synced data that is damaged or missing.
     pub(super) fn damage(file: impl Into<String>, offset: u64, what: impl Into<String>) -> Self {
         Self { file: file.into(), offset: Some(offset), what: what.into(), to_do: RESTORE }
     }
 
-    /// Whether something that was synced is damaged or missing, so that a server refuses the directory or may stop at it.
+    /// Whether synced data is damaged or missing, so that a server refuses the directory or may stop at the damage.
     #[must_use]
     pub fn is_damage(&self) -> bool {
         self.to_do == RESTORE
     }
 
-    /// It is damaged, and nothing depends on it.
+    /// A problem of a file that is damaged, and that nothing depends on.
     pub(super) fn spared(file: impl Into<String>, offset: u64, what: impl Into<String>) -> Self {
         let to_do = "nothing: what is beside it makes up for it, and the next checkpoint takes its place; look at the disk";
         Self { file: file.into(), offset: Some(offset), what: what.into(), to_do }
     }
 
-    /// The whole place is not what it was taken for.
+    /// A problem of the whole place: it is no data directory.
     pub(super) fn no_directory(what: &str) -> Self {
         let to_do = "give a data directory, such as that of `serve --data`, or a backup of one";
         Self { file: String::new(), offset: None, what: what.to_owned(), to_do }

@@ -1,4 +1,4 @@
-//! The records of one run, each held against what the run's footer says of it.
+//! The records of one run, each compared with the footer of the run.
 
 use tickwheel_engine::{Place, Task};
 
@@ -10,7 +10,7 @@ use crate::error::OpenError;
 use crate::index::Naming;
 use crate::segment::{BadRecord, Bucket, Entry, Footer, Level, Tail, read_record};
 
-/// A run whose records are to be checked.
+/// A run with the records to check.
 pub(super) struct Records<'a> {
     pub(super) file: &'a str,
     pub(super) bucket: Bucket,
@@ -22,7 +22,7 @@ pub(super) struct Records<'a> {
 }
 
 impl Records<'_> {
-    /// Reads every record, block by block. Returns how many bytes that were.
+    /// Reads every record, block by block. Returns how many bytes the records have.
     pub(super) fn check<D: Disk>(&mut self, disk: &mut D, found: &mut Examination) -> u64 {
         let (footer, tail) = (self.footer, self.tail);
         if let Some(what) = self.misplaced() {
@@ -78,14 +78,14 @@ impl Records<'_> {
                 }
             }
         }
-        // What is damaged has no place, so this one is told only where the last record is whole.
+        // Damaged records have no place, so this problem is reported only where the last record is whole.
         if footer.last.is_some_and(|last| before > last) {
             found.add(Problem::damage(self.file, tail.footer_at, "the footer has another last place"));
         }
         checked
     }
 
-    /// Whether the footer's own parts do not go together: then there is no telling where a record is.
+    /// The contradiction between the parts of the footer, if there is one: then the place of a record cannot be told.
     fn misplaced(&self) -> Option<&'static str> {
         let Footer { blocks, entries, .. } = self.footer;
         let mut at = 0_usize;
@@ -103,7 +103,7 @@ impl Records<'_> {
         (!entries.iter().all(inside)).then_some("an entry of the footer points beyond the records")
     }
 
-    /// The record that these bytes have to be, all of them.
+    /// The record that these bytes must be. All of them belong to it.
     fn record(&mut self, bytes: &[u8], wanted: usize, offset: u64, entry: Entry) -> Result<Task, String> {
         let (task, length) = match read_record(bytes, offset, self.seed, self.names) {
             Ok(read) => read,
@@ -154,7 +154,7 @@ mod tests {
     const SEED: u32 = 9;
     const HOUR_MS: i64 = 3_600_000;
 
-    /// What is found of a run of two records that was written like this.
+    /// The findings in a run of two records that was written like this.
     fn found(
         key_of: impl Fn(&Naming, &Task) -> KeyHash,
         bucket_index: u64,
@@ -196,7 +196,7 @@ mod tests {
         found.problems
     }
 
-    /// Checksums hold what was written; this is about writing what should not have been.
+    /// A checksum protects the bytes that were written. This test is about bytes that should not have been written.
     #[test]
     fn a_footer_that_says_something_else_is_seen() {
         let right = |naming: &Naming, task: &Task| naming.of(task);

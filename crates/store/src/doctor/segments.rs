@@ -1,4 +1,4 @@
-//! The segments, each for itself.
+//! The segments, each looked at separately.
 
 use super::examination::{Depth, Examination, SegmentFile, Span};
 use super::problem::Problem;
@@ -16,7 +16,7 @@ use crate::segment::{
     Bucket, FORMAT, Footer, Level, Section, SectionKind, SegmentHeader, read_segment_header, read_tombstones,
 };
 
-/// What all segments are looked at with.
+/// The tools and the results that the looks at all segments share.
 pub(super) struct Inspection<'a, D> {
     pub(super) disk: &'a mut D,
     pub(super) seeds: &'a Seeds,
@@ -48,7 +48,7 @@ fn of_list(listed: Listed) -> SegmentFile {
 }
 
 impl<D: Disk> Inspection<'_, D> {
-    /// A segment that the checkpoint lists. All of it that can be read is checked.
+    /// Inspects a segment that the checkpoint lists. Every part that can be read is checked.
     pub(super) fn inspect(&mut self, listed: Listed) -> SegmentFile {
         let mut segment = of_list(listed);
         match self.check(listed, &segment.file) {
@@ -59,7 +59,8 @@ impl<D: Disk> Inspection<'_, D> {
         segment
     }
 
-    /// A segment of which no checkpoint says how much counts: the whole file, if it ends like one that was finished.
+    /// Inspects a segment that no checkpoint lists, so that no bytes of it are known to count. The whole file is checked, if it ends like a
+    /// finished one.
     pub(super) fn inspect_unlisted(&mut self, generation: u64) -> Option<SegmentFile> {
         let file = segment_file(generation);
         let len = self.disk.len(&file).ok()?;
@@ -80,7 +81,7 @@ impl<D: Disk> Inspection<'_, D> {
         }
     }
 
-    /// Returns how many runs it has.
+    /// Checks a segment. Returns how many runs it has.
     fn check(&mut self, listed: Listed, file: &str) -> Result<u64, OpenError> {
         let Listed { generation, bucket, len, records, .. } = listed;
         let corrupt = |offset: u64, what: &str| OpenError::corrupt(file, offset, what);
@@ -116,7 +117,7 @@ impl<D: Disk> Inspection<'_, D> {
                 }
                 Err(error) => {
                     self.found.add(error.into());
-                    // Whose tombstones these are cannot be told.
+                    // The records of these tombstones cannot be told.
                     starts.extend(
                         dead.iter().filter(|at| section.tail.start <= **at && **at < section.tail.footer_at),
                     );

@@ -12,7 +12,8 @@ use crate::index::{Cell, Grid, KeyHash, Naming, hash_id, id_of};
 
 /// The last ended tasks of each queue, found by id, by key, and in the order of (queue, seq).
 ///
-/// An addition costs two hashed look-ups in tables that never stall to grow, and O(log n) of the queues. One takes about 200 bytes.
+/// An addition costs two hashed look-ups in tables that never stall to grow, and O(log n) in the number of queues. An ended task takes
+/// about 200 bytes.
 #[derive(Clone)]
 pub(crate) struct Histories {
     numbers: BTreeMap<QueueName, u32>,
@@ -23,13 +24,13 @@ pub(crate) struct Histories {
     by_key: Grid<KeyCell>,
     naming: Naming,
     limits: HistoryLimits,
-    /// What owners said of their queues.
+    /// The limits that owners set for their queues.
     own: BTreeMap<QueueName, Retention>,
-    /// Queues by when they forget next.
+    /// Queues by the instant at which each forgets a task next.
     by_age: BTreeSet<(Timestamp, u32)>,
-    /// Queues by when the oldest of each ended.
+    /// Queues by the end of the oldest task of each.
     by_end: BTreeSet<(Timestamp, u32)>,
-    /// Numbers of queues that have nothing.
+    /// Numbers of queues without ended tasks.
     free: Vec<u32>,
     len: usize,
 }
@@ -66,7 +67,7 @@ impl Cell for KeyCell {
 }
 
 impl Histories {
-    /// With the secret that keeps clients from choosing keys that collide.
+    /// Empty histories. The secret keeps clients from choosing keys that collide.
     pub(crate) fn new(secret: [u8; 16], limits: HistoryLimits) -> Self {
         Self {
             numbers: BTreeMap::new(),
@@ -93,7 +94,7 @@ impl Histories {
         self.add_as(ended, self.naming.of_ended(ended));
     }
 
-    /// The same if somebody has hashed its key already.
+    /// Adds an ended task with a key that the caller has hashed already.
     pub(crate) fn add_as(&mut self, ended: &Ended, key: KeyHash) {
         let queue = self.number(&ended.queue);
         let before = self.queues[queue as usize].oldest();
@@ -113,7 +114,7 @@ impl Histories {
         }
     }
 
-    /// What an owner said of a queue; `None`: nothing any more.
+    /// Sets the limit of an owner for a queue; `None` removes it.
     pub(crate) fn limit(&mut self, name: &QueueName, limit: Option<Retention>) {
         match limit {
             Some(limit) => drop(self.own.insert(name.clone(), limit)),
@@ -128,7 +129,7 @@ impl Histories {
         self.aged(queue, before);
     }
 
-    /// Forgets what is too old by now, at most so many.
+    /// Forgets the tasks that are too old at `now`, at most `most` of them.
     pub(crate) fn forget_until(&mut self, now: Timestamp, most: usize) {
         for _ in 0..most {
             let Some(&(_, queue)) = self.by_age.first().filter(|(at, _)| *at <= now) else { return };
@@ -144,7 +145,7 @@ impl Histories {
         self.aged(queue, before);
     }
 
-    /// The oldest of a queue may be another. One that has nothing is not kept.
+    /// Updates the orders after the oldest task of a queue may have changed. A queue without ended tasks is not kept.
     fn aged(&mut self, queue: u32, before: Option<Oldest>) {
         let now = self.queues[queue as usize].oldest();
         if now != before {
@@ -193,7 +194,7 @@ impl Histories {
             Some(cell) => *cell = IdCell { id, seq: seq.0, queue },
             None => self.by_id.insert(IdCell { id, seq: seq.0, queue }),
         }
-        // A key that the server made of the id is found by that.
+        // A key that the server made of the id needs no entry: the id finds the task.
         let KeyHash(hash) = key;
         if key == KeyHash::MADE {
             return;
@@ -241,7 +242,7 @@ impl Histories {
         own.into_iter().chain(made).max_by_key(|ended| ended.seq)
     }
 
-    /// In the order of (queue, seq), strictly after `after`.
+    /// The ended tasks in the order of (queue, seq), strictly after `after`.
     pub(crate) fn after(&self, after: Option<&(QueueName, Seq)>) -> impl Iterator<Item = &Ended> {
         let start = match after {
             None => Bound::Unbounded,
@@ -258,7 +259,7 @@ impl Histories {
 }
 
 impl PartialEq for Histories {
-    /// The same ends, however they came in.
+    /// Compares the ended tasks, in whatever order they came in.
     fn eq(&self, other: &Self) -> bool {
         self.after(None).eq(other.after(None))
     }
@@ -353,7 +354,7 @@ mod tests {
         assert_eq!((histories.len(), histories.numbers.len()), (2, 2));
         assert_eq!(last(&histories, &records[1]), None);
         assert_eq!(last(&histories, &records[2]), Some(3));
-        // A number is used again, and what had it before is not found there.
+        // A number is used again, and the tasks of its earlier queue are not found under it.
         histories.add(&aged(5, "d", 130));
         assert_eq!((last(&histories, &aged(5, "d", 130)), histories.queues.len()), (Some(5), 3));
         assert_eq!(histories.by_id(2), None);
@@ -395,7 +396,7 @@ mod tests {
         assert_eq!(left, [3, 4, 5]);
     }
 
-    /// Against the plainest thing that has the same content.
+    /// Compares with the simplest structure that has the same content.
     #[test]
     fn it_knows_what_a_sorted_set_knows() {
         let (mut histories, mut state) = (Histories::new([1; 16], HistoryLimits::last(20)), 9_u64);

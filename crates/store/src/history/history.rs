@@ -1,4 +1,4 @@
-//! What is remembered of the tasks of one queue that ended.
+//! The ended tasks of one queue that are remembered.
 
 use std::collections::VecDeque;
 
@@ -6,10 +6,11 @@ use tickwheel_engine::{Ended, Retention, Seq, Timestamp};
 
 /// The last tasks of one queue that ended, at most `max` of them: those with the highest `seq`.
 ///
-/// As long as nobody takes any out, the content depends only on the set of records that were added, never on their order or on repetitions, if
-/// each change and each id ends one task. Recovery counts on that: it may add again what a checkpoint has already.
+/// As long as no caller takes records out, the content depends only on the set of records that were added, never on their order or on
+/// repetitions. The condition is that each change and each id ends one task. Recovery counts on this: it may add records again that a
+/// checkpoint has already.
 ///
-/// An addition costs O(1) if it is the newest, as all are but those of a recovery; a look-up O(log n).
+/// An addition of the newest record costs O(1), and all additions are of this kind except those of a recovery. A look-up costs O(log n).
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct History {
     /// In the order of their ends.
@@ -18,20 +19,20 @@ pub(super) struct History {
     pub(super) keep_ms: u64,
 }
 
-/// The oldest of a queue.
+/// The oldest ended task of a queue.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) struct Oldest {
     pub(super) ended_at: Timestamp,
-    /// If nobody else pushes it out before.
+    /// The instant at which it is forgotten, unless newer ones push it out before.
     pub(super) forgotten_at: Timestamp,
 }
 
-/// What an addition came to.
+/// The result of an addition.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Added {
-    /// It is remembered, and if there were too many, this one is forgotten for it.
+    /// The record is remembered. If there were too many, this other one is forgotten for it.
     Kept(Option<Ended>),
-    /// Nothing changed: it was there already, or is older than all that are remembered.
+    /// Nothing changed: the record was there already, or is older than all remembered ones.
     Nothing,
 }
 
@@ -42,23 +43,23 @@ impl History {
         history
     }
 
-    /// What goes beyond it is to be taken out with [`pop_beyond`](Self::pop_beyond).
+    /// Sets the limit. The caller takes the records beyond it out with [`pop_beyond`](Self::pop_beyond).
     pub(super) fn set_limit(&mut self, limit: Retention) {
         self.max = usize::try_from(limit.keys).unwrap_or(usize::MAX);
         self.keep_ms = limit.keep_ms;
     }
 
-    /// The oldest, if there are too many.
+    /// Takes out the oldest, if there are too many.
     pub(super) fn pop_beyond(&mut self) -> Option<Ended> {
         if self.ended.len() > self.max { self.ended.pop_front() } else { None }
     }
 
-    /// The oldest.
+    /// Takes out the oldest.
     pub(super) fn pop_first(&mut self) -> Option<Ended> {
         self.ended.pop_front()
     }
 
-    /// What there is to say of the oldest.
+    /// The end of the oldest, and the instant at which it is forgotten.
     pub(super) fn oldest(&self) -> Option<Oldest> {
         let of = |ended: &Ended| Oldest {
             ended_at: ended.at,
@@ -91,7 +92,7 @@ impl History {
         self.ended.get(self.find(seq).ok()?)
     }
 
-    /// In the order of their ends, strictly after `seq`.
+    /// The ended tasks in the order of their ends, strictly after `seq`.
     pub(super) fn after(&self, seq: Seq) -> impl Iterator<Item = &Ended> {
         let from = self.ended.partition_point(|ended| ended.seq <= seq);
         self.ended.range(from..)

@@ -1,4 +1,4 @@
-//! What is remembered of tasks that ended.
+//! The ended tasks that are remembered.
 
 mod histories;
 #[expect(

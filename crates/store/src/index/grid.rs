@@ -41,7 +41,7 @@ impl<C: Cell> Grid<C> {
         self.len
     }
 
-    /// Makes space for so many more, evenly spread.
+    /// Makes space for `more` entries, evenly spread.
     pub(crate) fn reserve(&mut self, more: u64) {
         let each = usize::try_from(more >> TABLE_BITS).expect("as many as memory has space for");
         for table in &mut self.tables {
@@ -56,8 +56,8 @@ impl<C: Cell> Grid<C> {
         (hash >> (u64::BITS - TABLE_BITS)) as usize
     }
 
-    /// Fetches what a look-up of this hash will read. Several of these in a row wait for memory together, where look-ups wait one after
-    /// the other.
+    /// Fetches the memory that a look-up of this hash will read. Several of these in a row wait for memory together, where look-ups wait
+    /// one after the other.
     pub(crate) fn touch(&self, hash: u64) {
         let table = &self.tables[Self::table_of(hash)];
         if !table.places.is_empty() {
@@ -101,7 +101,7 @@ impl<C: Cell> Grid<C> {
 }
 
 impl<C: Cell> Table<C> {
-    /// Where an entry with this hash would stand if nobody were in its way.
+    /// Where an entry with this hash would stand if no other entry were in its way.
     fn home(&self, hash: u64) -> usize {
         let low = (hash << TABLE_BITS) >> 32;
         ((low * self.places.len() as u64) >> 32) as usize

@@ -7,7 +7,7 @@ use super::grid::{Cell, Grid};
 pub(crate) struct Spot {
     /// Which segment, as the catalog counts them.
     pub(crate) segment: u32,
-    /// Its first byte in the file.
+    /// The record's first byte in the file.
     pub(crate) offset: u64,
 }
 
@@ -69,7 +69,7 @@ impl Cell for IdCell {
     const EMPTY: Self = Self { id: u64::MAX, at: u64::MAX };
 }
 
-/// Ids are the server's own numbers, so nobody can choose them to collide: a plain mixer does.
+/// Ids are the server's own numbers, so no client can choose them to collide: a plain mixer is enough.
 pub(crate) fn hash_id(id: u64) -> u64 {
     let mixed = (id ^ (id >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (mixed ^ (mixed >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9)
@@ -80,7 +80,7 @@ impl Ids {
         Self { grid: Grid::new() }
     }
 
-    /// Makes space for so many more.
+    /// Makes space for `more` tasks.
     pub(crate) fn reserve(&mut self, more: u64) {
         self.grid.reserve(more);
     }
@@ -111,13 +111,13 @@ impl Ids {
         }
     }
 
-    /// The same for a task that is not there yet.
+    /// Adds a task that is not in the index yet: says where its record is.
     pub(crate) fn add(&mut self, id: u64, at: Whereabouts) {
         debug_assert!(self.get(id).is_none(), "task {id} is there already");
         self.grid.insert(IdCell { id, at: at.pack() });
     }
 
-    /// Changes where a task's record is, if `change` makes something of where it was. Whether it did.
+    /// Changes where a task's record is, if `change` returns a new place for the old one. Returns whether it did.
     pub(crate) fn change(
         &mut self,
         id: u64,

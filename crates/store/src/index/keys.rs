@@ -7,8 +7,8 @@ use tickwheel_engine::{Ended, Key, QueueName, Task};
 
 use super::grid::{Cell, Grid};
 
-/// The hash of a queue and a key, keyed with the directory's secret, so that no client can choose keys that collide. It says
-/// which tasks may have the key; whether one does, its record says.
+/// The hash of a queue and a key, keyed with the directory's secret, so that no client can choose keys that collide. The hash says which
+/// tasks may have the key; the record of a task says whether the task has it.
 ///
 /// 0 stands for a key that the server made, the decimal form of the task's id, and for one that leads to another task by now. Such a task
 /// is found by its id.
@@ -49,7 +49,7 @@ impl Naming {
         if id_of(key) == Some(id) { KeyHash::MADE } else { self.hash(queue, key) }
     }
 
-    /// The hash of a key that is somebody's own.
+    /// The hash of a key that the server did not make.
     pub(crate) fn hash(&self, queue: &QueueName, key: &Key) -> KeyHash {
         let mut hasher = SipHasher13::new_with_key(&self.secret);
         // Apart from the hashes that the same secret keys elsewhere.
@@ -61,7 +61,7 @@ impl Naming {
     }
 }
 
-/// The id whose decimal form this key is.
+/// The id if this key is the decimal form of an id.
 pub(crate) fn id_of(key: &Key) -> Option<u64> {
     let text = key.as_str();
     let plain = text.len() <= 20 && !text.starts_with('0') && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -105,12 +105,12 @@ impl Keys {
         Self { grid: Grid::new() }
     }
 
-    /// Makes space for so many more.
+    /// Makes space for `more` tasks.
     pub(crate) fn reserve(&mut self, more: u64) {
         self.grid.reserve(more);
     }
 
-    /// Fetches what a look-up will read, see [`Grid::touch`].
+    /// Fetches the memory that a look-up will read, see [`Grid::touch`].
     pub(crate) fn touch(&self, hash: KeyHash) {
         self.grid.touch(KeyCell::new(hash, 0).hash());
     }
@@ -121,7 +121,7 @@ impl Keys {
 
     pub(crate) fn remove(&mut self, hash: KeyHash, id: u64) {
         let cell = KeyCell::new(hash, id);
-        // It is not there only if a segment's footer said otherwise than the task's record does.
+        // The entry is missing only if a segment's footer disagreed with the task's record.
         self.grid.remove(cell.hash(), |other| *other == cell);
     }
 

@@ -1,4 +1,4 @@
-//! One log file.
+//! A log file: its header and its uses.
 
 use crate::checksum::{Seeds, Use};
 use crate::layout::{HEADER_BYTES, Header, can_rise, header, read_header};
@@ -10,7 +10,7 @@ pub(crate) const FORMAT: u32 = 1;
 /// written for another reason.
 pub(crate) const FRAMES_AT: u64 = 4_096;
 
-/// One use of a log file.
+/// A use of a log file.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct LogUse {
     /// The generation of the use: not 0, and higher than that of every use before it.
@@ -22,13 +22,13 @@ pub(crate) struct LogUse {
 /// The header of a log file. It is written and synced before the first frame of this use.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct LogHeader {
-    /// Which use this is: the order of the files, and the seed of their frames. Rises with each use of any file.
+    /// The number of this use: the order of the files, and the seed of their frames. Rises with each use of any file.
     pub(crate) generation: u64,
     /// Bytes of the file.
     pub(crate) len: u64,
-    /// Whether all behind the header was zero when this use began. Else it has frames of an earlier use.
+    /// Whether all bytes behind the header were zero when this use began. Otherwise the file has frames of an earlier use.
     pub(crate) fresh: bool,
-    /// The file that took frames before this one. `None` if there was none, or if a version wrote it that did not say so.
+    /// The file that took frames before this one. `None` if there was none, or if a version wrote the header that did not say it.
     pub(crate) before: Option<LogUse>,
 }
 
@@ -40,7 +40,7 @@ impl LogHeader {
     }
 }
 
-/// What the header of a log file says; `Err` has the format if a later version wrote it.
+/// Reads the header of a log file; `Err` has the format if a later version wrote it.
 pub(crate) fn read_log_header(bytes: &[u8], seeds: &Seeds) -> Result<Option<LogHeader>, u32> {
     match read_header(bytes, MAGIC, FORMAT, seeds.of(Use::LogHeader)) {
         Header::Valid([generation, len, fresh, before, number, _]) => {
@@ -68,7 +68,7 @@ mod tests {
         }
     }
 
-    /// A file that came before itself would be walked to for ever.
+    /// A file that came before itself would make the walk from file to file endless.
     #[test]
     fn a_file_before_that_is_not_older_does_not_check_out() {
         let seeds = Seeds::new([4; 16]);

@@ -1,4 +1,4 @@
-//! The files of the log: which one is written, which one is next, which ones are needed no more.
+//! The files of the log: which file is written, which file is next, and which files are needed no more.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -57,7 +57,7 @@ impl Ready {
 #[derive(Clone, Debug)]
 struct Preparing {
     file: Ready,
-    /// Up to where it is zero; `None` for a spare, which is as long as it has to be.
+    /// Up to where the file is zero; `None` for a spare, which is as long as it has to be.
     zeroed: Option<u64>,
     stage: Stage,
     /// The next file, if it was too small. The note may name it, so it becomes a spare only when the note names this file.
@@ -68,7 +68,7 @@ struct Preparing {
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 enum Stage {
     Filling,
-    /// Its header, and the sync of it.
+    /// The header, and its sync.
     Header,
     /// The note that this file is the newest.
     Note,
@@ -98,12 +98,12 @@ pub(crate) struct Sizes {
 
 /// The files of one shard's log, as its owner knows them.
 ///
-/// It says which calls are to be made and is told when they are done; it makes none itself. Life of a file: made and
-/// filled with zeroes in bounded steps, or a spare → *next*, with a header that is synced and a note that it is the newest → *current*, taking
-/// frames → *kept*, until a durable checkpoint begins in a later file → spare again, or removed.
+/// `Files` says which calls are to be made and is told when they are done; it makes none itself. Life of a file: made and filled with
+/// zeroes in bounded steps, or a spare → *next*, with a header that is synced and a note that it is the newest → *current*, taking frames →
+/// *kept*, until a durable checkpoint begins in a later file → spare again, or removed.
 ///
-/// The header of each file names the file that takes frames before it. So no file becomes a spare while the header of a file that a recovery
-/// may need names it: a checkpoint that begins in a later file needs neither of the two.
+/// The header of each file names the file that takes frames before it. So no file becomes a spare while the header of a file that a
+/// recovery may need names it: a checkpoint that begins in a later file needs neither of the two.
 #[derive(Debug)]
 pub(crate) struct Files {
     seeds: Seeds,
@@ -143,7 +143,7 @@ impl Files {
         }
     }
 
-    /// Where a frame of so many bytes goes; `None` if a file has to be prepared for it first.
+    /// Where a frame of `bytes` bytes goes; `None` if a file has to be prepared for it first.
     pub(crate) fn place(&mut self, bytes: u64) -> Option<Place> {
         if self.current.as_ref().is_none_or(|file| file.used + bytes > file.len) {
             let next = self.next.take_if(|file| file.used + bytes <= file.len)?;
@@ -183,12 +183,12 @@ impl Files {
         kept.chain(self.current.iter().map(|file| (&file.name, file.used, file.len)))
     }
 
-    /// Bytes of the files that a checkpoint lets go of, if it begins now.
+    /// Bytes of the files that a checkpoint frees, if it begins now.
     pub(crate) fn bytes_kept(&self) -> u64 {
         self.kept.iter().map(|file| file.len).sum()
     }
 
-    /// Keeps no spare any more. The files are to be removed.
+    /// Gives up all spares. The returned files are to be removed.
     pub(crate) fn give_up_spares(&mut self) -> Vec<Arc<str>> {
         self.spares.drain(..).map(|spare| spare.name).collect()
     }
@@ -197,7 +197,7 @@ impl Files {
         self.since_checkpoint
     }
 
-    /// A checkpoint begins, or one was given up and so many bytes count again.
+    /// Sets the count when a checkpoint begins, or when a checkpoint was given up and `bytes` bytes count again.
     pub(crate) fn set_since_checkpoint(&mut self, bytes: u64) {
         self.since_checkpoint = bytes;
     }
@@ -205,12 +205,13 @@ impl Files {
     /// A generation that is not above that of any frame to come.
     pub(crate) fn current_generation(&self) -> u64 {
         let too_small = self.preparing.as_ref().and_then(|preparing| preparing.too_small.as_ref());
-        // Before the first frame it is that of the next file. The one that was too small is next again if the disk refuses the larger one.
+        // Before the first frame, this is the generation of the next file. The file that was too small is next again if the disk refuses
+        // the larger one.
         let lowest = self.current.as_ref().or(self.next.as_ref()).or(too_small);
         lowest.map_or(self.progress.generation, |file| file.generation)
     }
 
-    /// All frames up to this one are synced.
+    /// Takes in that all frames up to this one are synced.
     pub(crate) fn synced_through(&mut self, frame: u64) {
         self.progress.synced = self.progress.synced.max(frame);
     }
@@ -239,7 +240,7 @@ impl Files {
         match (&self.next, &self.current, wanted) {
             (Some(next), _, _) => !fits(next),
             (None, _, Some(_)) | (None, None, None) => true,
-            // Early, but not for a store that hardly writes.
+            // The preparation begins early, but not for a store that hardly writes.
             (None, Some(current), None) => current.used >= current.len / 4,
         }
     }
@@ -270,7 +271,7 @@ impl Files {
         }
         let finishing = preparing.zeroed.is_none_or(|zeroed| zeroed == len);
         if preparing.zeroed.is_none() {
-            // A spare may be from a process whose syncs failed, and then nobody knows whether its end is durable. The sync below
+            // A spare may be from a process whose syncs failed, and then it is unknown whether the spare's end is durable. The sync below
             // covers it: a file with a frame of this use has all its bytes.
             let end = len - END_MARK_BYTES as u64;
             calls.push(Call::Zero { file: Arc::clone(&name), offset: end, bytes: END_MARK_BYTES });
@@ -312,7 +313,7 @@ impl Files {
         Preparing { file, zeroed, stage: Stage::Filling, too_small }
     }
 
-    /// The last step's calls were made.
+    /// Takes in that the last step's calls were made.
     pub(crate) fn step_done(&mut self) {
         if let Some(done) = self.preparing.take_if(|preparing| preparing.stage == Stage::Note) {
             self.next = Some(done.file);
@@ -327,7 +328,7 @@ impl Files {
         }
     }
 
-    /// The last step ended at a full disk: gives the file up. What is to be removed comes back.
+    /// Takes in that the last step ended at a full disk, and gives the file up. Returns the file that is to be removed.
     pub(crate) fn step_refused(&mut self) -> Option<Arc<str>> {
         let preparing = self.preparing.take()?;
         self.next = preparing.too_small;
@@ -342,8 +343,8 @@ impl Files {
     /// A durable checkpoint begins in the file of this generation, so it covers all files of lower ones. Returns the files that are to be
     /// removed.
     ///
-    /// A file whose frames the checkpoint covers stays if the checkpoint begins in it: the header of the next file names it, and a recovery
-    /// may need that.
+    /// A file whose frames the checkpoint covers stays if the checkpoint begins in that file: the header of the next file names it, and a
+    /// recovery may need that.
     pub(crate) fn free_below(&mut self, generation: u64) -> Vec<Arc<str>> {
         self.floor = self.floor.max(generation);
         let spares = &mut self.spares;
@@ -432,8 +433,8 @@ mod tests {
         assert_eq!(files.free_below(last.generation), [place.file]);
     }
 
-    /// The story: a file was made ready and noted as the newest, and a larger one was needed. Had the small one been removed or used again
-    /// before the note was of another, a crash would have left a note of a file that nobody had lost.
+    /// The story: a file was made ready and noted as the newest, and a larger one was needed. If the small file had been removed or used
+    /// again before the note named another file, a crash would have left a note of a file that was never lost.
     #[test]
     fn a_file_that_is_noted_is_not_given_away_before_the_note_is_of_another() {
         let mut files = files();
@@ -446,7 +447,7 @@ mod tests {
             files.step_done();
         }
         assert_eq!(files.spares.iter().map(|spare| &spare.name).collect::<Vec<_>>(), [&small]);
-        // And if there is no space for the large one, the small one is the next as before.
+        // If there is no space for the large file, the small one is the next as before.
         let mut files = self::files();
         prepare(&mut files, Some(100));
         files.preparation_step(wanted, 4_096);

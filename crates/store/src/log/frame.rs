@@ -1,4 +1,4 @@
-//! One frame: what one commit wrote.
+//! A frame: the changes that one commit wrote.
 
 use tickwheel_engine::{Epoch, Seq, Timestamp};
 
@@ -10,19 +10,19 @@ const MAGIC: u32 = u32::from_le_bytes(*b"TWfr");
 /// Bytes before a frame's records.
 pub(crate) const HEAD_BYTES: usize = 72;
 
-/// Zeroes behind the last frame, written along with it and written over by the next: where the log ends cleanly there are
-/// these, so that damage to its last frame is told from an end.
+/// Zeroes behind the last frame, written along with it and written over by the next frame. These zeroes stand where the log ends cleanly,
+/// so that damage to its last frame is told from an end.
 pub(crate) const END_MARK_BYTES: usize = 8;
 
-/// What stands before a frame's records.
+/// The facts in front of a frame's records.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct FrameHead {
-    /// The use of the file it was written for.
+    /// The use of the file that the frame was written for.
     pub(crate) generation: u64,
-    /// Who wrote it.
+    /// The owner that wrote the frame.
     pub(crate) epoch: Epoch,
-    /// Its number: one more than the frame before it. An owner's first frame may repeat the number of the last frame it
-    /// found, with its records; then that one is void, and so is all behind it.
+    /// The frame's number: one more than the number of the frame before it. An owner's first frame may repeat the number and the records of
+    /// the last frame that the owner found; then that last frame is void, and so is all behind it.
     pub(crate) number: u64,
     /// The last frame that was known to be synced when this one was written.
     pub(crate) durable: u64,
@@ -38,16 +38,16 @@ pub(crate) struct FrameHead {
 #[derive(Copy, Clone, Debug)]
 pub(crate) struct Frame<'a> {
     pub(crate) head: FrameHead,
-    /// Its records.
+    /// The frame's records.
     pub(crate) ops: &'a [u8],
 }
 
-/// Why there is no frame.
+/// The reason why there is no frame.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Bad {
     /// Nothing here looks like a frame of this use.
     Nothing,
-    /// A head of this use, whose records do not check out; so many bytes in all.
+    /// There is a head of this use, whose records do not check out. The number is the bytes of the whole frame.
     Torn(u64),
 }
 
@@ -81,7 +81,7 @@ pub(crate) fn stamp(bytes: &mut Vec<u8>, head: FrameHead, seeds: &Seeds) {
     );
 }
 
-/// Reads the head at `at`, if it is one of the use it claims; also how many bytes its records have and their checksum.
+/// Reads the head at `at`, if it is one of the use that it claims. Returns also how many bytes its records have, and their checksum.
 fn read_head(file: &[u8], at: usize, seeds: &Seeds) -> Option<(FrameHead, usize, u32)> {
     let bytes = file.get(at..)?.first_chunk::<HEAD_BYTES>()?;
     if le_u32(bytes, 0) != MAGIC {
@@ -127,11 +127,11 @@ pub(crate) fn read_frame<'a>(
     }
 }
 
-/// The first frame from `from` on, of any use, that proves that there was one with this number and that it was synced: a later one
-/// whose writer knew.
+/// The first frame from `from` on, of any use, that proves that a frame with this number was there and was synced. Such a proof is a later
+/// frame whose writer knew it.
 ///
-/// Looks at every place where a frame could begin, so one that is damaged hides none behind it. Cheap: what is no frame
-/// fails at the first four bytes or at the head's checksum.
+/// Looks at every place where a frame could begin, so a damaged frame hides none behind it. Cheap: bytes that are no frame fail at the
+/// first four bytes or at the head's checksum.
 pub(crate) fn find_proof(file: &[u8], from: usize, number: u64, seeds: &Seeds) -> Option<(usize, FrameHead)> {
     find_frame(file, from, seeds, |head| head.durable >= number)
 }
@@ -192,7 +192,7 @@ mod tests {
         assert_eq!(read_frame(&bytes, 0, 5, &other).expect_err("another directory's"), Bad::Nothing);
     }
 
-    /// The story: numbers are counted up, and behind the last one there is was an overflow.
+    /// The story: numbers are counted up, and behind the highest possible number was an overflow.
     #[test]
     fn a_frame_with_the_last_number_there_is_is_none() {
         let seeds = Seeds::new([1; 16]);

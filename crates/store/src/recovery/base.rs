@@ -1,4 +1,4 @@
-//! What the log is read on top of: the newest checkpoint that checks out, or nothing.
+//! The base that the log is read on top of: the newest checkpoint that checks out, or nothing.
 
 use std::sync::Arc;
 
@@ -14,18 +14,18 @@ use crate::disk::Disk;
 use crate::error::OpenError;
 use crate::layout::{checkpoint_file, segment_file};
 
-/// What the log is read on top of.
+/// The base that the log is read on top of.
 pub(super) struct Base {
     pub(super) replay: Replay,
     pub(super) name: Option<Arc<str>>,
     pub(super) frame: u64,
     pub(super) seq: Seq,
     pub(super) generation: u64,
-    /// Segments that it does not have.
+    /// Segments that the checkpoint does not have.
     pub(super) unlisted: Vec<Arc<str>>,
     /// The log must reach this frame.
     pub(super) last_frame: u64,
-    /// A newer checkpoint that is of no use.
+    /// A newer checkpoint that is damaged.
     pub(super) damage: Option<Damage>,
 }
 
@@ -43,7 +43,7 @@ pub(super) fn read_base<D: Disk>(
             Ok(loaded) => {
                 let start = loaded.start;
                 let unlisted = load_segments(disk, &mut catalog, &found.segments, &loaded, seeds)?;
-                // The rules say how many of the ends are remembered.
+                // The rules say how many ended tasks are remembered.
                 loaded.rules.into_iter().for_each(|effect| catalog.lay_down(effect));
                 loaded.ended.iter().for_each(|ended| catalog.end(ended));
                 catalog.join_state(loaded.state);

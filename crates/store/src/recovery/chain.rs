@@ -10,12 +10,13 @@ use crate::layout::{SHARD, log_file};
 use crate::log::LogUse;
 use crate::newest::{self, Newest};
 
-/// The log files that were found, each with the one before it. `newest.rs` says why a file of the chain is never missing in a whole directory.
+/// The log files that were found, each with the one before it. `newest.rs` says why a file of the chain is never missing in a whole
+/// directory.
 #[derive(Debug)]
 pub(super) struct Chain {
-    /// By generation: the file, and the one before it.
+    /// By generation: the file, and the file before it.
     files: BTreeMap<u64, (Arc<str>, Option<LogUse>)>,
-    /// The names of all files, those whose header does not check out too, and their generations.
+    /// The names of all files and their generations. Files whose header does not check out are among them.
     names: Vec<(Arc<str>, Option<u64>)>,
     /// Files of lower generations are in the checkpoint.
     floor: u64,
@@ -90,21 +91,22 @@ impl Chain {
         OpenError::corrupt(&*file, 0, what)
     }
 
-    /// Whether a file is in a later use than this one: then a durable checkpoint had what was in it.
+    /// Whether a file is in a later use than this one. In that case, a durable checkpoint had the file's earlier content.
     fn was_used_again(&self, file: &Arc<str>, generation: u64) -> bool {
         let of_file =
             self.names.iter().find(|(name, _)| name == file).and_then(|(_, generation)| *generation);
         let with_same = |known: u64| self.names.iter().filter(|(_, other)| *other == Some(known)).count();
-        // A copy of another file in its place is no later use of it.
+        // A copy of another file in its place is no later use of the file.
         of_file.is_some_and(|known| known > generation && with_same(known) == 1)
     }
 }
 
-/// What else may be wrong where a log file is missed and there is no checkpoint.
+/// The other cause that is possible where a log file is missing and there is no checkpoint.
 pub(super) const OR_CHECKPOINT: &str =
     "; or there was a checkpoint that has what was in it, and that is what is missing";
 
-/// A log file was used again, and that happens only when a durable checkpoint has what was in it: the file is not to blame.
+/// The error if a log file was used again without a checkpoint. A file is used again only when a durable checkpoint has its content, so the
+/// file is not to blame.
 fn no_checkpoint(file: &str, generation: u64, after: &str) -> OpenError {
     let what = format!(
         "its checkpoint is missing: the log begins in {after}, and {file}, which came before that (generation {generation}), was used again, \

@@ -1,4 +1,4 @@
-//! What lies in a shard's folder.
+//! The files in a shard's folder.
 
 use std::sync::Arc;
 
@@ -14,23 +14,23 @@ use crate::log::{Bad, FRAMES_AT, LogHeader, read_frame, read_log_header};
 pub(super) struct LogFile {
     pub(super) name: Arc<str>,
     pub(super) len: u64,
-    /// `None` if it does not check out: a crash met it while the file was made ready, or it is damaged.
+    /// The header. `None` if it does not check out: a crash met the file while it was made ready, or the file is damaged.
     pub(super) header: Option<LogHeader>,
-    /// The number of its first frame, if that checks out.
+    /// The number of the file's first frame, if that frame checks out.
     pub(super) first: Option<u64>,
-    /// Whether it has a frame of its use, or the head of one, and is shorter than it was made. All of its bytes were synced before the
-    /// first of a frame was written, so no crash does that: half a copy does.
+    /// Whether the file has a frame of its use, or the head of one, and is shorter than it was made. All bytes of a file are synced before
+    /// the first byte of a frame is written, so no crash does that: half a copy does.
     pub(super) cut_short: bool,
 }
 
 impl LogFile {
-    /// Where its damage begins if frames in it cannot be reached: at the header, or at the first frame.
+    /// Where the file's damage begins if its frames cannot be reached: at the header, or at the first frame.
     pub(super) fn frames_at(&self) -> u64 {
         if self.header.is_some() { FRAMES_AT } else { 0 }
     }
 }
 
-/// All that is ours in the folder. Reading it changes nothing.
+/// All files of the store in the folder. Reading them changes nothing.
 #[derive(Debug, Default)]
 pub(super) struct Found {
     /// Numbers, rising.
@@ -60,7 +60,7 @@ impl Found {
                     found.checkpoints.push(number);
                 }
                 Some(Kind::Segment(generation)) => found.segments.push(generation),
-                // It was read before the folder was listed.
+                // The note was read before the folder was listed.
                 Some(Kind::Newest) => {}
                 Some(Kind::Log(number)) => {
                     found.log_number = found.log_number.max(number);
@@ -110,7 +110,7 @@ pub(super) fn read_all<D: Disk>(disk: &mut D, name: &str) -> Result<Vec<u8>, Ope
     Ok(bytes)
 }
 
-/// The first `len` bytes of a file that has as many.
+/// The first `len` bytes of a file that has at least `len` bytes.
 fn read_to<D: Disk>(disk: &mut D, name: &str, len: u64) -> Result<Vec<u8>, OpenError> {
     let mut bytes =
         vec![0; usize::try_from(len).expect("a file that fits a disk fits the memory's addresses")];

@@ -32,14 +32,14 @@ pub(crate) struct Last {
     pub(crate) seq: Seq,
     pub(crate) epoch: Epoch,
     pub(crate) wall: Timestamp,
-    /// The last frame that the last one says was synced.
+    /// The last synced frame, as the last frame says.
     pub(crate) durable: u64,
-    /// The change before the last frame, and the frame's records. Nobody knows whether it was synced, so the next owner's first
+    /// The change before the last frame, and the frame's records. It is unknown whether that frame was synced, so the next owner's first
     /// frame repeats it. `None` if a checkpoint has it.
     pub(crate) again: Option<(Seq, Vec<u8>)>,
 }
 
-/// A shard as its files tell it. Nothing was changed to learn it.
+/// A shard, as its files describe it. Nothing was changed to read it.
 #[derive(Debug)]
 pub(crate) struct Recovered {
     pub(crate) catalog: Catalog,
@@ -52,9 +52,9 @@ pub(crate) struct Recovered {
     pub(crate) kept: VecDeque<Kept>,
     /// The file with the last frame; `None` if no file has a frame that is needed.
     pub(crate) last_file: Option<LogUse>,
-    /// What the directory's note says of its newest log file.
+    /// The newest log file, as the directory's note says.
     pub(crate) newest: Option<Newest>,
-    /// Log files that are not.
+    /// Log files that are not needed.
     pub(crate) spares: Vec<Spare>,
     /// Other files that are not needed.
     pub(crate) removable: Vec<Arc<str>>,
@@ -64,18 +64,18 @@ pub(crate) struct Recovered {
     pub(crate) log_number: u64,
     /// The highest number of a checkpoint.
     pub(crate) checkpoint_number: u64,
-    /// The checkpoint it stands on.
+    /// The checkpoint that the shard was read from.
     pub(crate) checkpoint: Option<Arc<str>>,
     pub(crate) report: RecoveryReport,
 }
 
 /// Reads the shard. Equal files give equal results.
 ///
-/// The log is the frames of all files in the order of their generations, each numbered one more than the one before. A file's
-/// first frame may go back: an owner's first frame repeats the last one it found, and everything its predecessors wrote from
-/// there on is void. Where the frames end, a crash may have left part of one, or of several that had not been synced: they are
-/// cut off. But a frame says which one its writer knew to be synced: if a later frame anywhere says so of the one that is missing, it is damage,
-/// and nothing is guessed.
+/// The log is the frames of all files in the order of their generations, each numbered one more than the one before. A file's first frame
+/// may go back: an owner's first frame repeats the last frame that it found, and everything that earlier owners wrote from there on is
+/// void. Where the frames end, a crash may have left part of one frame, or of several that had not been synced: they are cut off. But a
+/// frame says which frame its writer knew to be synced. If a later frame anywhere says so of the missing frame, that is damage, and nothing
+/// is guessed.
 ///
 /// # Errors
 /// [`OpenError::Corrupt`] if synced data is damaged or missing, [`OpenError::NewerFormat`], [`OpenError::Io`].
@@ -107,7 +107,7 @@ pub(crate) fn recover<D: Disk>(
         torn: None,
     };
 
-    // The note names a file when all its bytes are durable. So one that is shorter has lost its end, also if no frame is left.
+    // The note names a file when all its bytes are durable. So a shorter file has lost its end, also if no frame is left.
     let noted = chain.back_from(newest.and_then(|newest| newest.file));
     let (mut used, mut idle) = (Vec::new(), Vec::new());
     for file in found.logs {
@@ -132,11 +132,11 @@ pub(crate) fn recover<D: Disk>(
     let mut kept = VecDeque::new();
     let mut cut_off = Vec::new();
     for (index, file) in used.iter().enumerate() {
-        // What later owners took back is void.
+        // Frames that a later owner took back are void.
         let void_from = used[index + 1..].iter().map(|later| later.first).min().unwrap_or(u64::MAX);
         if file.first >= void_from {
-            // All of it was taken back. It is not used again before a checkpoint: the frame that takes it back may not be durable, and
-            // then a power cut brings this one to the front once more.
+            // All frames of this file were taken back. The file is not used again before a checkpoint: the frame that takes them back may
+            // not be durable, and then a power cut makes this file the newest once more.
             kept.push_back(file.kept());
             continue;
         }
@@ -145,7 +145,7 @@ pub(crate) fn recover<D: Disk>(
                 let before = index.checked_sub(1).map_or(0, |index| used[index].header.generation);
                 return Err(log.gap(disk, &idle, file, before, base.damage, without_checkpoint));
             }
-            // What is missing had not been synced, and so nothing behind it was: all of that is cut off.
+            // The missing frame had not been synced, and so no frame behind it was: all of these are cut off.
             log.torn = Some(Torn {
                 file: file.file.name.to_string(),
                 offset: FRAMES_AT,
@@ -165,7 +165,7 @@ pub(crate) fn recover<D: Disk>(
     let generations = used.iter().map(|file| file.header).chain(idle.iter().filter_map(|file| file.header));
     let generation = generations.map(|header| header.generation).max().unwrap_or(0).max(base.generation);
     let last_file = log.end.as_ref().map(End::this_use);
-    // A power cut may have taken all frames of a file that was never synced. The header of the next file names it still.
+    // A power cut may have taken all frames of a file that was never synced. The header of the next file still names it.
     let in_chain = chain.back_from(last_file);
     let is_in_chain = |header: &LogHeader| in_chain.contains(&header.generation);
     let mut spares = Vec::new();
@@ -301,7 +301,7 @@ impl Log<'_> {
         Ok(())
     }
 
-    /// Frames between the last one and those of `next` are gone. Says where they should be, as well as can be told.
+    /// Frames between the last one and the frames of `next` are gone. Says where they should be, as well as can be told.
     fn gap<D: Disk>(
         &self,
         disk: &mut D,
@@ -344,11 +344,13 @@ impl Log<'_> {
         Ok(self.unreached(disk, idle)?.is_some())
     }
 
-    /// A file of which no frame was read and which proves that there was one more: where, and the number of the frame that says so.
+    /// Finds a file of which no frame was read and which proves that there was one more frame. Returns where, and the number of the frame
+    /// that proves it.
     ///
-    /// A frame says so by what its writer knew to be synced. So does the very frame that comes next, and one that repeats what is there in a
-    /// later use than any that was read: its file's header, and the frame before it, were synced first, so one of these is damaged. (What a
-    /// crash leaves of earlier uses is of lower generations, and what it leaves of unsynced commits has higher numbers.)
+    /// A frame proves it if its writer knew the missing frame to be synced. The very frame that comes next proves it too. So does a frame
+    /// that repeats a frame that is there, in a later use than any that was read: its file's header, and the frame before it, were synced
+    /// first, so one of these is damaged. (Remains that a crash leaves of earlier uses are of lower generations, and remains of unsynced
+    /// commits have higher numbers.)
     fn unreached<'f, D: Disk>(
         &self,
         disk: &mut D,
@@ -374,7 +376,7 @@ impl Log<'_> {
         head.number == self.replay.number + 1 && head.prev_seq == self.replay.seq
     }
 
-    /// What is left of the frame that would have been next: behind the last one, or the first of the next file.
+    /// The remains of the frame that would have been next: behind the last one, or the first of the next file.
     fn find_torn<D: Disk>(&self, disk: &mut D, idle: &[LogFile]) -> Result<Option<Torn>, OpenError> {
         let mut generation = self.generation;
         if let Some(end) = &self.end {
@@ -405,7 +407,8 @@ impl Log<'_> {
     ) -> Result<(), OpenError> {
         let last = self.replay.number;
         if let Some(end) = &self.end {
-            // Either says that it was synced, or is it: what is damaged then stands in front of it, and the checkpoint has that.
+            // A head proves that the next frame was synced, or it is the head of that frame. In the second case the damaged frame stands in
+            // front of it, and the checkpoint has that frame.
             let generation = end.header.generation;
             let proves = |head: &FrameHead| {
                 head.durable > last || head.generation == generation && self.comes_next(head)
@@ -426,7 +429,7 @@ impl Log<'_> {
             let what = format!("frame {number} at byte {at} cannot be reached from frame {last}");
             return Err(OpenError::corrupt(&*file.name, file.frames_at(), what));
         }
-        // The damaged checkpoint may be all there was.
+        // The damaged checkpoint may have been the only one.
         if let Some(Damage { file, offset, what }) = damage.filter(|_| self.end.is_none()) {
             return Err(OpenError::corrupt(file.clone(), *offset, what.clone()));
         }
@@ -452,15 +455,15 @@ impl Log<'_> {
     }
 }
 
-/// What a crash left of a frame at `offset` of a file, as far as can be told.
+/// The remains that a crash left of a frame at `offset` of a file, as far as can be told.
 fn torn(file: &str, offset: usize, bytes: &[u8], header: LogHeader, seeds: &Seeds) -> Option<Torn> {
     let rest = bytes.get(offset..).filter(|rest| rest.len() >= END_MARK_BYTES)?;
     let bytes = match read_frame(bytes, offset, header.generation, seeds) {
         Ok(_) => return None,
         Err(Bad::Torn(bytes)) => bytes.min(rest.len() as u64),
-        // In a file that was all zero, whatever is not zero was part of a frame.
+        // In a file that was all zero, each byte that is not zero was part of a frame.
         Err(Bad::Nothing) if header.fresh => rest.iter().rposition(|byte| *byte != 0)? as u64 + 1,
-        // In others what follows may be of an earlier use; but not the mark that each frame puts behind itself.
+        // In other files the bytes behind the end may be of an earlier use; but the mark that each frame puts behind itself may not.
         Err(Bad::Nothing) if rest[..END_MARK_BYTES].iter().any(|byte| *byte != 0) => END_MARK_BYTES as u64,
         Err(Bad::Nothing) => return None,
     };

@@ -1,4 +1,4 @@
-//! Frames onto a catalog.
+//! The replay of frames onto a catalog.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ pub(super) struct Replay {
     pub(super) seq: Seq,
     pub(super) epoch: Epoch,
     pub(super) wall: Timestamp,
-    /// The last frame that the last one says was synced.
+    /// The last synced frame, as the last frame says.
     pub(super) durable: u64,
     /// The change before the last frame, and its records: what the next owner's first frame repeats. `None` if the last
     /// frame is in the checkpoint.
@@ -26,7 +26,7 @@ pub(super) struct Replay {
     /// Frames that were read.
     pub(super) frames: u64,
     names: Names,
-    /// Records without a body, whose body is not here either. Such a task ended before the checkpoint came to it, so a later
+    /// Tasks with a record without a body, whose body is not here either. Such a task ended before the checkpoint came to it, so a later
     /// frame has its end.
     bodiless: BTreeMap<u64, Seq>,
 }
@@ -79,7 +79,7 @@ impl Replay {
         Ok(())
     }
 
-    /// A task whose body never came, if there is one.
+    /// Returns a task whose body never came, if there is one.
     pub(super) fn bodiless(&self) -> Option<u64> {
         self.bodiless.keys().next().copied()
     }

@@ -1,4 +1,4 @@
-//! What the segments of a checkpoint say of themselves.
+//! Loads the segments of a checkpoint from their own footers.
 
 use std::sync::Arc;
 
@@ -14,10 +14,10 @@ use crate::segment::{
     read_tombstones,
 };
 
-/// Takes the segments of a checkpoint into the catalog. Returns the files that it does not have: a crash met a checkpoint that was
-/// not finished, or the removal of what is not needed any more.
+/// Takes the segments of a checkpoint into the catalog. Returns the files that the checkpoint does not have: a crash met a checkpoint that
+/// was not finished, or the removal of files that are not needed any more.
 ///
-/// No record is read: where each is stands in the footer of its run.
+/// No record is read: the footer of its run says where each record is.
 ///
 /// # Errors
 /// [`OpenError::Corrupt`] if anything that the checkpoint counts on is missing or does not check out.
@@ -28,7 +28,7 @@ pub(super) fn load_segments<D: Disk>(
     loaded: &Loaded,
     seeds: &Seeds,
 ) -> Result<Vec<Arc<str>>, OpenError> {
-    // A record and its entry have more bytes than this; a list that says otherwise is not to be believed with memory.
+    // A record and its entry have more bytes than this. A list that says otherwise is wrong, and no memory is reserved for it.
     let most = |segment: &Listed| segment.records.min(segment.len / 32);
     let all: u64 = loaded.segments.iter().map(most).fold(0, u64::saturating_add);
     let on_disk = found.iter().map(|generation| disk.len(&segment_file(*generation)).unwrap_or(0));

@@ -1,4 +1,4 @@
-//! The checkpoint that the rest is read on top of, or what there is of it.
+//! The checkpoint that the log is read on top of, or the parts of it that can be read.
 
 use super::found::{Listing, Reading};
 use super::logs::{Floor, LogFile, Ordered, order};
@@ -20,7 +20,7 @@ pub(super) struct Base {
 }
 
 impl Reading {
-    /// The newest checkpoint that is whole, if the log makes up for a newer one; else what there is of the newest.
+    /// The newest checkpoint that is whole, if the log replaces a newer one; else the readable parts of the newest one.
     pub(super) fn choose_base<D: Disk>(
         &mut self,
         source: &mut Source<'_, D>,
@@ -57,7 +57,7 @@ impl Reading {
         damaged
     }
 
-    /// A damaged checkpoint for which the log makes up.
+    /// Notes a damaged checkpoint that the log replaces.
     fn spare(&mut self, number: u64) {
         let file = checkpoint_file(number);
         self.found.report.notes.push(format!("{file} is damaged, and the log makes up for it"));
@@ -78,7 +78,7 @@ impl Reading {
         Base { number, start: start.map(Mended::into_inner), pieces, holes }
     }
 
-    /// Takes in what the checkpoint has beside the segments.
+    /// Takes in the content of the checkpoint, apart from the segments.
     pub(super) fn take_base(&mut self, base: Option<&Base>) {
         let Some(Base { number, start, pieces, holes }) = base else { return };
         let file = checkpoint_file(*number);
@@ -98,7 +98,7 @@ impl Reading {
                 self.found.state.join(end.state);
                 self.found.wall = self.found.wall.max(end.wall);
             }
-            // Any number may be somebody's key.
+            // Any number may be a key that a client used.
             None => self.found.state.forget_numbers(),
         }
         let known = pieces.end.map(|end| end.ended.saturating_sub(pieces.ended.len() as u64));
@@ -108,7 +108,7 @@ impl Reading {
         }
     }
 
-    /// A block that does not check out. `known`: how many ended tasks are missing.
+    /// Notes a block that does not check out. `known`: how many ended tasks are missing.
     fn lose_block(&mut self, file: &str, hole: &Hole, known: Option<u64>, without_list: bool) {
         let held = hole.held;
         let (has_rules, has_ends) = (held.contains("schedules"), held.contains("ended tasks"));
@@ -119,14 +119,14 @@ impl Reading {
             None => format!("a block does not check out; it had {held}"),
         };
         let mut loss = Loss::new(file, hole.from, Some(hole.to), Unit::Block, what);
-        // No task is in it: the segments have them.
+        // No task is in the block: the segments have the tasks.
         (loss.tasks_max, loss.ended_max) = (Some(0), (!without_list).then_some(0));
         (loss.rules_may_be_older, loss.ends_may_be_forgotten) = (has_rules, has_ends);
         self.traces.wants_names |= has_rules;
         self.found.report.losses.push(loss);
     }
 
-    /// The checkpoint does not say where the log goes on: a task that only old frames have may have ended long ago.
+    /// Notes that the checkpoint does not say where the log goes on: a task that only old frames have may have ended long ago.
     pub(super) fn lose_start(&mut self, base: &Base, ordered: &Ordered) {
         let covered = base.pieces.end.map_or(u64::MAX, |end| end.last_frame);
         let old = ordered.frames.iter().filter(|(_, frame)| frame.head.number <= covered);
@@ -141,7 +141,7 @@ impl Reading {
     }
 }
 
-/// What the log is read on top of.
+/// The point after which the log is read.
 pub(super) fn floor_of(base: Option<&Base>) -> Floor {
     let Some(base) = base else { return Floor::default() };
     let reach = base.pieces.end.map_or(0, |end| end.last_frame);

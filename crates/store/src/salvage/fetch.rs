@@ -1,4 +1,4 @@
-//! One record, read again.
+//! Reads a record again.
 
 use std::sync::Arc;
 
@@ -33,17 +33,17 @@ pub(super) fn fetch<D: Disk>(
     })
 }
 
-/// What became of a task whose body may stand in another record.
+/// The result of reading a task with a body that may stand in another record.
 pub(super) enum Fetched {
-    /// It is whole.
+    /// The task is whole.
     Whole(Task),
     /// The other record cannot be read again. The task has no body.
     Bodiless(Task),
-    /// Its record cannot be read again.
+    /// The record of the task cannot be read again.
     Gone,
 }
 
-/// Reads a record and the one that its body stands in, if that is another one.
+/// Reads a record, and the record that has its body if that is another one.
 pub(super) fn fetch_with_body<D: Disk>(
     source: &mut Source<'_, D>,
     files: &[RecordFile],
@@ -65,7 +65,7 @@ pub(super) fn fetch_with_body<D: Disk>(
     }
 }
 
-/// The disk gave a record in the first pass and does not in the second.
+/// The loss of a record that the disk gave in the first pass and does not give in the second.
 pub(super) fn gone(files: &[RecordFile], spot: Spot, id: u64, task: Option<&Task>) -> Loss {
     let file = files.get(spot.file as usize).map_or("", |file| &*file.name);
     let part = if task.is_some() { "payload" } else { "record" };
@@ -103,7 +103,7 @@ fn fetch_op<D: Disk>(source: &mut Source<'_, D>, name: &str, spot: Spot, names: 
     }
 }
 
-/// The checksum of a record of the log, to tell whether a later read gives the same.
+/// The checksum of a record of the log, to tell whether a later read gives the same bytes.
 pub(super) fn op_sum(record: &[u8]) -> u32 {
     crc(0, record)
 }

@@ -1,4 +1,4 @@
-//! What the first pass of a salvage finds.
+//! The findings of the first pass of a salvage.
 
 use std::sync::Arc;
 
@@ -19,11 +19,11 @@ use crate::rules::Rules;
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Progress {
-    /// Bytes of the damaged directory that were read, of so many.
+    /// Bytes of the damaged directory that were read, and its bytes in all.
     Read(u64, u64),
-    /// Tasks that were written, of so many.
+    /// Tasks that were written, and the tasks in all.
     Written(u64, u64),
-    /// What was written is being checked.
+    /// The check of the new directory runs.
     Checking,
 }
 
@@ -39,7 +39,7 @@ pub struct Found {
     pub(super) seq: Seq,
     pub(super) wall: Timestamp,
     pub(super) report: Report,
-    /// Whether frames are missing, so that numbers may have been given out that nobody knows of.
+    /// Whether frames are missing. Then numbers may have been given out that no record tells of.
     pub(super) log_is_torn: bool,
 }
 
@@ -47,11 +47,11 @@ pub struct Found {
 #[derive(Clone, Debug)]
 pub(super) struct RecordFile {
     pub(super) name: Arc<str>,
-    /// Where the checksums of its records start; `None`: it is of the log, where frames are checked as a whole.
+    /// The seed of the checksums of its records; `None`: the file is of the log, where a frame is checked as a whole.
     pub(super) seed: Option<u32>,
 }
 
-/// What lies in the shard's folder, by its names.
+/// The files in the shard's folder, by their names.
 #[derive(Default)]
 pub(super) struct Listing {
     pub(super) logs: Vec<Arc<str>>,
@@ -63,12 +63,12 @@ pub(super) struct Listing {
 
 /// The first pass under way.
 pub(super) struct Reading {
-    /// What was found so far.
+    /// The findings so far.
     pub(super) found: Found,
     pub(super) seeds: Seeds,
     pub(super) naming: Naming,
     pub(super) names: Names,
-    /// Damaged records whose task is known, with their files.
+    /// Damaged records of known tasks, with their files.
     pub(super) suspects: Vec<(Arc<str>, Suspect)>,
     pub(super) said: Vec<Said>,
     pub(super) traces: RuleTraces,
@@ -78,9 +78,9 @@ pub(super) struct Reading {
     pub(super) fits: bool,
 }
 
-/// What damaged bytes say.
+/// The records that damaged bytes seem to have.
 pub(super) struct Said {
-    /// The place of the loss among all.
+    /// The index of the loss in the list of losses.
     pub(super) loss: usize,
     /// Frames behind this one are later.
     pub(super) frame: u64,

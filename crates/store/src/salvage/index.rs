@@ -17,17 +17,17 @@ pub(super) struct Spot {
     pub(super) sum: u32,
 }
 
-/// The newest that was read of a task.
+/// The newest record of a task that was read.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) struct Known {
     pub(super) seq: Seq,
-    /// The hash of its queue and key, a key that the server made included; [`KeyHash::MADE`] if its key leads to another task.
+    /// The hash of its queue and key, also of a key that the server made; [`KeyHash::MADE`] if its key leads to another task.
     pub(super) key: KeyHash,
-    /// `None`: it ended.
+    /// `None`: the task ended.
     pub(super) spot: Option<Spot>,
 }
 
-/// A record whose body stands in another one.
+/// A record with its body in another record.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) struct Borrowed {
     pub(super) from: Spot,
@@ -37,7 +37,7 @@ pub(super) struct Borrowed {
     pub(super) doubtful: bool,
 }
 
-/// What is known of all tasks, without their records: some 50 bytes for each.
+/// The known facts of all tasks, without their records: some 50 bytes for each.
 ///
 /// Of two records of one task the one with the higher seq is right, and an end with a higher seq ends it. So files may be read in any order,
 /// except that a record without its body comes after the one that has it.
@@ -49,9 +49,9 @@ pub(super) struct Index {
     borrowed: BTreeMap<u64, Borrowed>,
     /// By id, the last record in the log that has a body.
     bodies: BTreeMap<u64, (Seq, Spot)>,
-    /// Tasks whose newest record has no body, nor does any other: what they said last.
+    /// Tasks of which no record has the body: the newest record of each.
     bodiless: BTreeMap<u64, Arc<Task>>,
-    /// Changes that are missing in the log: behind the one, up to the other.
+    /// Changes that are missing in the log: after the first number, up to the second one.
     gaps: Vec<(Seq, Seq)>,
     /// The highest id that was seen.
     pub(super) id_max: u64,
@@ -107,7 +107,7 @@ impl Index {
         }
     }
 
-    /// Where the body is: in the last record of the log that has one, or in the one that a segment has.
+    /// Finds the body: in the last record of the log that has one, or in the record that a segment has.
     fn body_for(&self, task: &Task) -> Option<Borrowed> {
         let in_log = self.bodies.get(&task.id).copied();
         let in_segment = || {
@@ -119,8 +119,8 @@ impl Index {
             Some((known.seq, known.spot?))
         };
         let (seq, from) = in_log.or_else(in_segment)?;
-        // Where its owner changed nothing since, the body is the same whatever is missing. A record that counts on a body always has one in
-        // the log, so where there is none it is in a gap.
+        // If its owner changed nothing since, the body is the same, whatever is missing. A record that counts on a body always has one in
+        // the log. So where there is none, the body is in a gap.
         let unchanged = task.version <= seq;
         let gap = in_log.is_none() || self.gaps.iter().any(|(behind, to)| seq < *to && *behind < task.seq);
         Some(Borrowed { from, seq, doubtful: gap && !unchanged })
@@ -139,7 +139,7 @@ impl Index {
         }
     }
 
-    /// A tombstone of a copy of this record: whatever became of the task, this record is live no more.
+    /// Notes a tombstone of a copy of this record. Whatever became of the task, this record is live no more.
     pub(super) fn bury(&mut self, id: u64, seq: Seq) {
         self.see(id, seq);
         if self.known.get(&id).is_none_or(|known| known.seq <= seq) {
@@ -175,7 +175,7 @@ impl Index {
         self.known.iter().filter(|(_, known)| known.spot.is_some()).map(|(id, known)| (*id, known))
     }
 
-    /// The ids of live tasks whose keys have one hash, where there are several.
+    /// Groups of live tasks with the same hash of the key: the ids of each group.
     pub(super) fn same_keys(&self) -> Vec<Vec<u64>> {
         let keyed = self.live().filter(|(_, known)| known.key != KeyHash::MADE);
         let mut keyed: Vec<(KeyHash, u64)> = keyed.map(|(id, known)| (known.key, id)).collect();
@@ -184,12 +184,12 @@ impl Index {
         same.map(|same| same.iter().map(|(_, id)| *id).collect()).collect()
     }
 
-    /// Tasks whose payload may be an older one.
+    /// Tasks with a payload that may be an older one.
     pub(super) fn doubtful(&self) -> impl Iterator<Item = u64> {
         self.borrowed.iter().filter(|(_, borrowed)| borrowed.doubtful).map(|(id, _)| *id)
     }
 
-    /// Tasks whose payload is nowhere, as they were last.
+    /// Tasks of which no file has the payload, as they were last.
     pub(super) fn bodiless(&self) -> impl Iterator<Item = &Arc<Task>> {
         self.bodiless.values()
     }
@@ -206,7 +206,7 @@ impl Index {
         }
     }
 
-    /// What is to be written, by file and offset, with the place of the body if that stands elsewhere.
+    /// The records to be written, by file and offset, with the place of the body if that stands elsewhere.
     pub(super) fn into_places(self) -> Vec<(Spot, u64, Option<Spot>)> {
         let Self { known, borrowed, .. } = self;
         let live = known.into_iter().filter_map(|(id, known)| Some((known.spot?, id)));
@@ -264,13 +264,13 @@ mod tests {
         index.store_bodiless(known(9, 8), C);
         assert_eq!(index.borrowed(7), Some(Borrowed { from: B, seq: Seq(5), doubtful: false }));
 
-        // Its owner changed something after the record with the body, and a frame between the two is missing.
+        // The owner changed something after the record with the body, and a frame between the two is missing.
         let mut index = super::tests::index();
         index.store(&task(5), B, true);
         index.miss(6, 7);
         index.store_bodiless(known(9, 8), C);
         assert_eq!(index.borrowed(7), Some(Borrowed { from: B, seq: Seq(5), doubtful: true }));
-        // Nobody changed it since.
+        // No record changed the task since.
         index.store_bodiless(known(10, 5), C);
         assert_eq!(index.borrowed(7), Some(Borrowed { from: B, seq: Seq(5), doubtful: false }));
     }

@@ -11,17 +11,18 @@ use super::source::Source;
 use crate::codec::Names;
 use crate::disk::Disk;
 
-/// What became of tasks that share a key.
+/// The result for tasks that share a key.
 #[derive(Default)]
 pub(super) struct Settled {
-    /// Dead tasks whose key leads to another one.
+    /// Dead tasks with a key that leads to another task.
     pub(super) keyless: BTreeSet<u64>,
-    /// Tasks whose record the disk does not give any more.
+    /// Tasks with a record that the disk does not give any more.
     pub(super) gone: Vec<Loss>,
 }
 
 impl Found {
-    /// Settles which task has each key. Two live tasks have one key only where a record is lost: the end of the earlier one, or its death.
+    /// Settles which task has each key. Two live tasks have one key only where a record is lost: the end of the earlier task, or the record
+    /// of its death.
     ///
     /// The version decides, as in the engine: a put and a redrive give a task its key and a higher version than each task has that had the
     /// key before. The put alone does not decide, for a redrive brings a task back that was put earlier.
@@ -40,7 +41,7 @@ impl Found {
                     Some(task) => {
                         by_key.entry((task.queue.clone(), task.key.clone())).or_default().push(task);
                     }
-                    // It may have had the key of another one, so it is not tried again.
+                    // The task may have had the key of another one, so it is not tried again.
                     None => {
                         settled.gone.push(gone(&self.files, spot, id, None));
                         self.index.drop_task(id);
@@ -52,7 +53,7 @@ impl Found {
         settled
     }
 
-    /// Leaves the key to one of these.
+    /// Leaves the key to one of these tasks.
     fn settle(&mut self, mut tasks: Vec<Task>, settled: &mut Settled) {
         tasks.sort_by_key(|task| (task.version, task.id));
         let Some(owner) = tasks.pop() else { return };

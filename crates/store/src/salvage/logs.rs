@@ -20,11 +20,11 @@ pub(super) struct LogFile {
     pub(super) header: Option<LogHeader>,
     /// The byte of the header that is damaged.
     pub(super) mended: Option<u64>,
-    /// Which use it is in; 0 if that cannot be told.
+    /// The number of the use that the file is in; 0 if that cannot be told.
     pub(super) generation: u64,
     /// The frames of this use, in their order.
     pub(super) frames: Vec<FrameAt>,
-    /// What stands behind the last of them, if it is not what stands behind the last frame of a whole file: from byte to byte.
+    /// The bytes behind the last frame, from offset to offset, if they differ from those behind the last frame of a whole file.
     pub(super) rest: Option<(u64, u64)>,
 }
 
@@ -50,7 +50,7 @@ impl LogFile {
         let bytes = source.read(&name, 0, len);
         source.close(&name);
         let mut file = Self::of_bytes(name, &bytes, seeds);
-        // Where the disk fails to read, there are no zeroes that would show that the log ends there.
+        // If the disk fails to read a part, no zeroes there can show that the log ends.
         let end = file.frames.last().map_or(FRAMES_AT, FrameAt::end);
         let hidden = || source.unreadable_in(&file.name, end, end + END_MARK_BYTES as u64);
         file.rest = file.rest.or_else(|| hidden().map(|(_, to)| (end, to.min(len))));
@@ -71,11 +71,11 @@ impl LogFile {
             frames.push(FrameAt { at: found_at as u64, head: frame.head, ops });
             at = found_at + frame_bytes(frame.ops.len());
         }
-        // What stands behind the frames of this use is of earlier ones.
+        // Frames behind the frames of this use are of earlier uses.
         let newest = frames.iter().map(|frame| frame.head.generation).max().unwrap_or(0);
         let generation = header.map_or(newest, |header| header.generation);
         frames.retain(|frame| frame.head.generation == generation);
-        // Numbers rise within a file. One that does not is of a frame that was taken back.
+        // Numbers rise within a file. A frame with a lower number was taken back.
         let mut last = 0;
         frames.retain(|frame| {
             let rises = frame.head.number > last;
@@ -88,24 +88,24 @@ impl LogFile {
         file
     }
 
-    /// The bytes behind the last frame that the file had and has no more.
+    /// The bytes behind the last frame that the file had and does not have any more.
     fn lost_end(&self) -> Option<(u64, u64)> {
         let from = self.frames.last().map_or(FRAMES_AT, FrameAt::end);
         self.header.filter(|header| self.len < header.len).map(|header| (from.min(self.len), header.len))
     }
 
-    /// What may be left of a frame behind the last one.
+    /// The bytes behind the last frame that may be the rest of another frame.
     fn rest_of(&self, bytes: &[u8]) -> Option<(u64, u64)> {
         let from = self.frames.last().map_or(FRAMES_AT, FrameAt::end);
-        // What somebody put behind the end that the header tells is no part of the log.
+        // Bytes behind the end that the header tells are no part of the log.
         let len = self.header.map_or(self.len, |header| header.len.min(self.len));
         let rest = bytes.get(usize::try_from(from).ok()?..usize::try_from(len).ok()?)?;
-        // In a file that was all zero, whatever is not zero was part of a frame. In others the mark behind the last frame tells.
+        // In a file that was all zero, bytes that are not zero were part of a frame. In other files the mark behind the last frame tells.
         let fresh = self.header.is_some_and(|header| header.fresh);
         let wanted = if fresh { rest } else { &rest[..rest.len().min(END_MARK_BYTES)] };
         let mut last = wanted.iter().rposition(|byte| *byte != 0)? + 1;
         if !fresh && rest.len() >= HEAD_BYTES {
-            // As long as the frame says it is, if that can be.
+            // The length is the one that the frame claims, if that is possible.
             let bytes = HEAD_BYTES + le_u32(rest, 8) as usize;
             last = if bytes <= rest.len() { bytes } else { last };
         }
@@ -116,51 +116,51 @@ impl LogFile {
 /// Frames that are missing.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Gap {
-    /// Where they should be: a file, by its place in the list, and the bytes; `None`: in a file that is missing.
+    /// The place where the frames should be: the index of the file in the list, and the bytes; `None`: in a file that is missing.
     pub(super) place: Option<(usize, u64, Option<u64>)>,
-    /// The last change before them, and the last one in them, if that can be told.
+    /// The last change before the frames, and the last change in them, if that can be told.
     pub(super) changes: (u64, Option<u64>),
     /// The numbers of the frames, if they can be told.
     pub(super) numbers: (u64, Option<u64>),
-    /// Whether they were synced for certain.
+    /// Whether the frames were synced for certain.
     pub(super) certain: bool,
-    /// What is wrong.
+    /// The damage, in words.
     pub(super) what: String,
 }
 
 impl Gap {
-    /// At most so many changes were in it.
+    /// The most changes that can have been in the gap.
     pub(super) fn changes_max(&self) -> Option<u64> {
         let (first, last) = self.numbers;
-        // Where frames that were taken back stand before it, the changes before it are not what they should be.
+        // If frames that were taken back stand before the gap, the changes before it are not the expected ones.
         let is_told = last.is_some_and(|last| first <= last);
         self.changes.1.filter(|_| is_told).and_then(|last| last.checked_sub(self.changes.0))
     }
 }
 
-/// What the log is read on top of.
+/// The point after which the log is read.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Floor {
     /// Frames up to this one are in the checkpoint.
     pub(super) frame: u64,
-    /// The last change in it.
+    /// The last change in the checkpoint.
     pub(super) seq: u64,
     /// Files of lower generations are in the checkpoint.
     pub(super) generation: u64,
     /// The log has to reach this frame.
     pub(super) reach: u64,
-    /// Nobody knows where the log begins, for the checkpoint does not say.
+    /// Whether the beginning of the log is unknown, because the checkpoint does not name it.
     pub(super) unknown: bool,
 }
 
-/// The frames that count, in their order, and what is missing.
+/// The frames that count, in their order, and the gaps.
 pub(super) struct Ordered {
     /// The place of the file in the list, and the frame.
     pub(super) frames: Vec<(usize, FrameAt)>,
     pub(super) gaps: Vec<Gap>,
 }
 
-/// Puts the frames in their order. `newest` is what the note says of the newest file.
+/// Puts the frames in their order. `newest` is the note of the newest file.
 pub(super) fn order(files: &[LogFile], floor: Floor, newest: Option<Newest>) -> Ordered {
     let mut used: Vec<usize> =
         (0..files.len()).filter(|index| files[*index].generation >= floor.generation.max(1)).collect();
@@ -173,7 +173,7 @@ pub(super) fn order(files: &[LogFile], floor: Floor, newest: Option<Newest>) -> 
     let mut before: Option<(usize, FrameAt)> = None;
     for (index, frame) in &frames {
         let head = &frame.head;
-        // As in a recovery. Frames that a later owner took back come to the front where its own first frames are damaged: then the
+        // The rule is that of a recovery. Frames that a later owner took back come first if its own first frames are damaged. Then the
         // numbers go on, and the changes do not.
         let follows = head.number == last.0 + 1 && head.prev_seq.0 == last.1;
         let follows = follows || (before.is_none() && floor.unknown);
@@ -203,7 +203,7 @@ pub(super) fn order(files: &[LogFile], floor: Floor, newest: Option<Newest>) -> 
     Ordered { frames, gaps }
 }
 
-/// The change from which on something may be missing before `behind`.
+/// The change after which changes may be missing before `behind`.
 fn changes_from(
     frames: &[(usize, FrameAt)],
     before: Option<(usize, FrameAt)>,
@@ -213,7 +213,7 @@ fn changes_from(
     let Some((_, before)) = before.filter(|(_, before)| before.head.epoch != behind.epoch) else {
         return last;
     };
-    // The first frame of the next owner is missing, and it may have taken back what was not known to be synced.
+    // The first frame of the next owner is missing, and it may have taken back frames that were not known to be synced.
     let synced = frames.iter().find(|(_, frame)| frame.head.number == before.head.durable);
     synced.map_or(before.head.prev_seq.0, |(_, frame)| frame.head.seq.0).min(last)
 }
@@ -232,7 +232,7 @@ fn counted(files: &[LogFile], used: &[usize], floor: u64) -> Vec<(usize, FrameAt
     frames
 }
 
-/// Where frames between these two should be.
+/// The place where frames between these two should be.
 fn gap_place(
     files: &[LogFile],
     used: &[usize],
@@ -246,7 +246,7 @@ fn gap_place(
     {
         return Some((file, from.end(), Some(next.at)));
     }
-    // The first frame of a file is the owner's, or follows the last of the file before.
+    // The first frame of a file is the first one of the owner, or follows the last frame of the file before.
     if let Some((file, frame)) = behind.filter(|(_, frame)| frame.at > FRAMES_AT) {
         return Some((file, FRAMES_AT, Some(frame.at)));
     }
@@ -255,7 +255,7 @@ fn gap_place(
     {
         return Some((file, from.end(), Some(to)));
     }
-    // A file between the two of which no frame is left.
+    // Finds a file between the two that has no frame left.
     let from = before.map_or(0, |(file, _)| files[file].generation);
     let to = behind.map_or(u64::MAX, |(file, _)| files[file].generation);
     let between = |index: &&usize| from < files[**index].generation && files[**index].generation < to;
@@ -271,7 +271,7 @@ fn frames_text((from, to): (u64, Option<u64>)) -> String {
     }
 }
 
-/// What is wrong, with the names of files that are missing.
+/// The damage in words, with the names of files that are missing.
 fn missing(
     files: &[LogFile],
     floor: Floor,
@@ -292,7 +292,7 @@ fn missing(
 /// Files that the note or a header names and that are not there.
 fn absent(files: &[LogFile], floor: Floor, newest: Option<Newest>) -> Vec<LogUse> {
     let is_there = |wanted: &LogUse| files.iter().any(|file| file.generation == wanted.generation);
-    // Without a checkpoint nobody knows how far back files are needed.
+    // Without a checkpoint it is unknown how far back files are needed.
     let named = files.iter().filter(|file| !floor.unknown && file.generation >= floor.generation.max(1));
     let named = named.filter_map(|file| file.header.and_then(|header| header.before));
     let mut named: Vec<LogUse> = named.chain(newest.and_then(|newest| newest.file)).collect();
@@ -302,7 +302,7 @@ fn absent(files: &[LogFile], floor: Floor, newest: Option<Newest>) -> Vec<LogUse
     named
 }
 
-/// Whether the log ends where it does, or there was more.
+/// Whether the log ends here, or there was more of it.
 #[expect(clippy::too_many_arguments, reason = "all of it is what the walk over the frames knows at its end")]
 fn end_of(
     files: &[LogFile],
@@ -314,18 +314,18 @@ fn end_of(
     reach: u64,
     gaps: &mut Vec<Gap>,
 ) {
-    // A file that took frames behind the last one there is: the note names it, or the header of one that was made ready after it.
+    // A file that took frames after the last known frame: the note names it, or the header of a file that was made ready after it does.
     let last_generation = before.map_or(0, |(file, _)| files[file].generation);
     let absent = absent(files, floor, newest).into_iter().rfind(|file| file.generation > last_generation);
-    // Files behind the last frame: made ready, or with frames of which none is left. The note names a file before its first frame, so a file
-    // of a later use has none.
+    // Files behind the last frame: files that were made ready, and files that lost all their frames. The note names a file before its first
+    // frame, so a file of a later use has no frames.
     let noted = newest.and_then(|newest| newest.file).map_or(u64::MAX, |file| file.generation);
     let later = used
         .iter()
         .copied()
         .filter(|index| files[*index].generation <= noted)
         .filter(|index| before.is_none_or(|(file, _)| files[*index].generation > files[file].generation));
-    // All bytes of a file were durable when the note named it, so one that is shorter has lost its end.
+    // All bytes of a file were durable when the note named it. So a file that is shorter has lost its end.
     let header = |generation| files.iter().find(|file| file.generation == generation)?.header;
     let chain = newest::back_from(newest.and_then(|newest| newest.file), |file| Some(header(file)?.before));
     let chain: Vec<u64> = chain.collect();
@@ -382,8 +382,8 @@ mod tests {
         LogFile::of_bytes(name.into(), &bytes, seeds)
     }
 
-    /// The story: an owner took back the last frames of its predecessor, and its own first frames are damaged. The frames that were taken back
-    /// stood in for those, and no gap was told.
+    /// The story: an owner took back the last frames of its predecessor, and its own first frames are damaged. The frames that were taken
+    /// back stood in for the damaged ones, and no gap was reported.
     #[test]
     fn frames_that_were_taken_back_do_not_hide_those_that_are_missing() {
         let seeds = Seeds::new([3; 16]);

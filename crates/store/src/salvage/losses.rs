@@ -1,4 +1,4 @@
-//! What is lost, and which tasks that is about.
+//! The lost parts, and the tasks that they are about.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::layout::SHARD;
 use crate::log::HEAD_BYTES;
 
 impl Reading {
-    /// Frames that are missing: what their bytes say is told, and not believed.
+    /// Notes frames that are missing: the content of their bytes is told, and not believed.
     pub(super) fn lose_gap<D: Disk>(&mut self, source: &mut Source<'_, D>, logs: &[LogFile], gap: &Gap) {
         let one = gap.numbers.1 == Some(gap.numbers.0);
         let unit = if one { Unit::Frame } else { Unit::Frames };
@@ -40,17 +40,17 @@ impl Reading {
         }
     }
 
-    /// Rules and ends in a damaged block of the checkpoint: what its bytes say. Each frame of the log comes behind it.
+    /// Takes the rules and ends out of a damaged block of the checkpoint. Each frame of the log comes after the block.
     pub(super) fn hear_block(&mut self, loss: usize, bytes: &[u8]) {
         let said = said(bytes, &mut self.names);
         self.said.extend(said.into_iter().map(|op| Said { loss, frame: 0, op }));
     }
 
-    /// Now that everything is read, it can be told which tasks the losses are about.
+    /// Finds the tasks that the losses are about, after everything is read.
     pub(super) fn resolve<D: Disk>(&mut self, source: &mut Source<'_, D>, logs: &[LogFile]) {
         let suspects = std::mem::take(&mut self.suspects);
         for (file, suspect) in suspects {
-            // The log has a later record of it, or its end.
+            // The log has a later record of the task, or its end.
             if self.found.index.get(suspect.id).is_some() {
                 continue;
             }
@@ -67,14 +67,14 @@ impl Reading {
         self.lose_schedules();
         self.lose_bodies();
         name_tasks(source, logs, &self.seeds, &mut self.found.report.losses);
-        // What is about no task, no end and no setting is none.
+        // A loss that is about no task, no end and no setting is no loss.
         self.found.report.losses.retain(|loss| !(loss.tasks_max == Some(0) && is_empty_records(loss)));
         self.found.seq = self.found.seq.max(self.found.index.seq_max);
     }
 
     fn lose_record(&mut self, file: &Arc<str>, suspect: Suspect) {
         let Suspect { from, to, id, queue, key, says, why } = suspect;
-        // A key whose hash the footer has too is the right one.
+        // A key is the right one if the footer has its hash, too.
         let same = |task: &&Task| task.id == id && task.queue == queue && self.naming.of(task) == key;
         let key = says.as_ref().filter(same).map(|task| task.key.clone());
         let mut loss = Loss::new(&**file, from, Some(to), Unit::Record, why);
@@ -84,7 +84,7 @@ impl Reading {
         self.found.index.see(id, Seq::ZERO);
     }
 
-    /// What damaged bytes say of a task; `None` if a later record makes up for it.
+    /// The fate that damaged bytes give a task; `None` if a later record replaces them.
     fn fate_of(&self, op: &Op) -> Option<LostTask> {
         let (id, seq, queue, key, ends): (u64, Seq, &QueueName, _, bool) = match op {
             Op::Stored(task) | Op::StoredBodyKnown(task) => {
@@ -106,7 +106,7 @@ impl Reading {
         Some(LostTask { id, queue: Some(queue.clone()), key: Some(key.clone()), fate })
     }
 
-    /// Schedules that a lost block of the checkpoint had, by the tasks that are named after them.
+    /// Notes the schedules that a lost block of the checkpoint had, by the tasks that are named after them.
     fn lose_schedules(&mut self) {
         let Reading { found, traces, .. } = self;
         let block = |loss: &&mut Loss| loss.unit == Unit::Block && loss.rules_may_be_older;
@@ -115,7 +115,7 @@ impl Reading {
         }
     }
 
-    /// Tasks whose record counts on a body that is in a missing frame.
+    /// Notes the tasks with a record that counts on a body in a missing frame.
     fn lose_bodies(&mut self) {
         let bodiless: Vec<Arc<Task>> = self.found.index.bodiless().cloned().collect();
         let doubtful: Vec<u64> = self.found.index.doubtful().collect();
@@ -145,7 +145,7 @@ impl Reading {
     }
 }
 
-/// The records that damaged bytes seem to have. Behind something that is none, the next is looked for byte by byte.
+/// The records that damaged bytes seem to have. After bytes that are no record, the next record is looked for byte by byte.
 fn said(bytes: &[u8], names: &mut Names) -> Vec<Op> {
     let mut said = Vec::new();
     let mut at = 0;
@@ -162,7 +162,7 @@ fn said(bytes: &[u8], names: &mut Names) -> Vec<Op> {
     said
 }
 
-/// Bytes of a segment in which no record was: the rest of a section.
+/// Whether a loss is bytes of a segment in which no record was: the rest of a section.
 fn is_empty_records(loss: &Loss) -> bool {
     loss.unit == Unit::Records && loss.ended_max == Some(0) && loss.tasks.is_empty()
 }

@@ -1,13 +1,13 @@
-//! Which byte is damaged, where a checksum covers few enough to tell.
+//! Finds the byte that is damaged, where a checksum covers few enough bytes.
 
 use crate::layout::HEADER_BYTES;
 
-/// What 64 bytes say that `read` takes, if they do, or do with another value for one byte.
+/// The value that `read` takes from 64 bytes, as they are or with another value for one byte.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum Mended<T> {
-    /// They check out as they are.
+    /// The bytes check out as they are.
     Whole(T),
-    /// They do with another value for this byte, and in no other way.
+    /// The bytes check out with another value for this byte, and in no other way.
     At(T, usize),
 }
 
@@ -19,8 +19,8 @@ impl<T> Mended<T> {
     }
 }
 
-/// Reads 64 bytes under one CRC-32C. If they do not check out, each of the 16,320 ways to change one byte is tried: that bytes which are
-/// damaged in another way pass for one of these happens once in 260,000 times, and what is read must make sense beside its checksum.
+/// Reads 64 bytes under one CRC-32C. If they do not check out, each of the 16,320 ways to change one byte is tried. Bytes with another kind
+/// of damage pass for one of these once in 260,000 times, and the value must make sense beside its checksum.
 pub(super) fn read_mended<T>(
     bytes: &[u8],
     read: impl Fn(&[u8; HEADER_BYTES]) -> Option<T>,

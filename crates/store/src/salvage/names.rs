@@ -1,4 +1,4 @@
-//! Which keys lost tasks had, by what other frames of the log say, those too that nobody needs any more.
+//! The keys of lost tasks, from other frames of the log. Frames that no recovery needs any more count too.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::codec::{Names, Op, split_ops};
 use crate::disk::Disk;
 use crate::log::{FRAMES_AT, frame_bytes, next_frame};
 
-/// Gives the tasks that losses know by their ids alone their queues and keys, as far as any frame has them.
+/// Gives queues and keys to the tasks that losses know by their ids alone, as far as any frame has them.
 pub(super) fn name_tasks<D: Disk>(
     source: &mut Source<'_, D>,
     logs: &[LogFile],

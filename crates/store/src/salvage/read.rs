@@ -34,7 +34,7 @@ use crate::segment::read_segment_header;
 /// Reads the damaged place that `disk` is. Nothing in it is changed.
 ///
 /// # Errors
-/// There is nothing to read by: `meta` is missing or too damaged, or of another version; or the place cannot be listed.
+/// There is no base for the reading: `meta` is missing or too damaged, or of another version; or the place cannot be listed.
 pub fn read<D: Disk>(disk: &mut D, progress: &mut dyn FnMut(Progress)) -> Result<Found, OpenError> {
     let mut source = Source::new(disk);
     let meta = read_meta(&mut source);
@@ -83,10 +83,10 @@ pub fn read<D: Disk>(disk: &mut D, progress: &mut dyn FnMut(Progress)) -> Result
     Ok(found)
 }
 
-/// What `meta` says.
+/// The content of `meta`.
 struct Read {
     meta: Meta,
-    /// Its byte that is damaged.
+    /// The offset of the damaged byte of `meta`.
     mended: Option<u64>,
     note: Option<String>,
 }
@@ -127,7 +127,7 @@ fn read_meta<D: Disk>(source: &mut Source<'_, D>) -> Result<Read, OpenError> {
     }
 }
 
-/// `meta` with several damaged bytes of which none is of the secret: another file checks out by it.
+/// `meta` with several damaged bytes, none of them in the secret: another file checks out by the secret.
 fn rebuilt<D: Disk>(source: &mut Source<'_, D>, bytes: &[u8]) -> Result<Option<Read>, OpenError> {
     let Some(secret) = bytes.get(SECRET_AT..).and_then(|rest| rest.first_chunk::<16>()) else {
         return Ok(None);
@@ -153,7 +153,7 @@ fn rebuilt<D: Disk>(source: &mut Source<'_, D>, bytes: &[u8]) -> Result<Option<R
     Ok(Some(Read { meta, mended: None, note: Some(note) }))
 }
 
-/// Where there is another `meta` with the same secret.
+/// The advice where another `meta` with the same secret exists.
 const META_ELSEWHERE: &str = "it is the same in each backup of this directory: copy the directory, put the `meta` of a backup into the copy, and salvage that";
 
 fn list<D: Disk>(source: &mut Source<'_, D>) -> Result<Listing, OpenError> {
@@ -257,7 +257,7 @@ impl Reading {
             }
             return;
         }
-        // Where the log has everything from its first frame on, segments are of checkpoints that were never finished.
+        // If the log has everything from its first frame on, segments are of checkpoints that were never finished.
         let whole_log = base.is_none()
             && ordered.frames.first().is_some_and(|(_, frame)| frame.head.number == 1)
             && ordered.gaps.iter().all(|gap| !gap.certain);
@@ -282,13 +282,13 @@ impl Reading {
         buried.into_iter().for_each(|(id, seq)| self.found.index.bury(id, seq));
     }
 
-    /// A segment that the checkpoint counts on.
+    /// Reads a segment that the checkpoint counts on.
     fn read_listed<D: Disk>(&mut self, source: &mut Source<'_, D>, listing: &Listing, listed: Listed) {
         let Listed { generation, len, records, .. } = listed;
         let named = segment_file(generation);
         let mut file = Arc::clone(&named);
         if !self.is_segment(source, &file, generation) {
-            // Somebody may have given it another name.
+            // A user may have given the file another name.
             let others =
                 listing.segments.iter().map(|other| segment_file(*other)).filter(|other| *other != named);
             let found = others.into_iter().find(|other| self.is_segment(source, other, generation));

@@ -1,67 +1,67 @@
-//! What was read, what was saved, and what is lost.
+//! The report of a salvage: the parts that were read, saved and lost.
 
 use std::collections::BTreeMap;
 
 use tickwheel_engine::{Key, Population, QueueName, RuleName};
 
-/// Tasks of one loss that are named; the others are counted.
+/// How many tasks of one loss are named; the others are counted only.
 pub(super) const NAMED_MAX: usize = 10_000;
 
-/// What became of a directory that was salvaged.
+/// The result of a salvage.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct Report {
-    /// What was read.
+    /// The parts of the damaged directory that were read.
     pub read: ReadReport,
-    /// What the new directory has.
+    /// The content of the new directory.
     pub written: WrittenReport,
-    /// What is lost, in the order in which it was found.
+    /// The lost parts, in the order in which they were found.
     pub losses: Vec<Loss>,
-    /// What else is worth knowing, as sentences.
+    /// Other facts that are worth knowing, as sentences.
     pub notes: Vec<String>,
-    /// How many tasks were left out because another task has their key since.
+    /// How many tasks were left out because another task has taken their key since.
     pub superseded: u64,
-    /// Those tasks: at most 10,000.
+    /// The tasks that were left out: at most 10,000.
     pub superseded_tasks: Vec<Superseded>,
 }
 
-/// A task that is not in the new directory, because a later task has its key. It had ended, or it was dead and is lost: the record that says
-/// which is in what is lost.
+/// A task that is not in the new directory, because a later task has its key. It had ended, or it was dead and is lost. The record that
+/// tells which is in the lost parts.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Superseded {
-    /// The server's number of it.
+    /// The id that the server gave the task.
     pub id: u64,
-    /// Its queue.
+    /// The queue of the task.
     pub queue: QueueName,
-    /// Its key.
+    /// The key of the task.
     pub key: Key,
     /// The task that has the key.
     pub by: u64,
 }
 
-/// What was read of the damaged directory.
+/// The parts of the damaged directory that were read.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct ReadReport {
     /// Files of the directory.
     pub files: u64,
-    /// Bytes of them.
+    /// Bytes of these files.
     pub bytes: u64,
     /// Frames of the log that count.
     pub frames: u64,
-    /// Records in them, in segments and in the checkpoint.
+    /// Records in the frames, in segments and in the checkpoint.
     pub records: u64,
     /// The checkpoint that the log was read on top of; `None`: there is none, or nothing of it could be used.
     pub checkpoint: Option<String>,
-    /// Files with one damaged byte in a part that is small enough to tell which byte it is, and the offset of that byte.
+    /// Files with one damaged byte in a part that is small enough to tell which byte it is. With the offset of that byte.
     pub mended: Vec<(String, u64)>,
-    /// What the disk failed to read: file, first byte, and the first byte behind it.
+    /// Parts that the disk failed to read: file, first byte, and the first byte behind the part.
     pub unreadable: Vec<(String, u64, u64)>,
 }
 
 impl ReadReport {
-    /// Adds what a second pass could not read. The first may have met the same parts.
+    /// Adds the parts that a second pass could not read. The first pass may have met the same parts.
     pub(super) fn join_unreadable(&mut self, parts: Vec<(String, u64, u64)>) {
         for (file, from, to) in parts {
             let covers = |known: &(String, u64, u64)| known.0 == file && known.1 <= from && to <= known.2;
@@ -72,7 +72,7 @@ impl ReadReport {
     }
 }
 
-/// What is in the new directory.
+/// The content of the new directory.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct WrittenReport {
@@ -94,27 +94,29 @@ pub struct WrittenReport {
 pub struct Loss {
     /// The file, from the data directory on.
     pub file: String,
-    /// From which byte on.
+    /// The offset of the first lost byte.
     pub from: u64,
-    /// The first byte behind it; `None`: to the end, or nobody knows.
+    /// The offset behind the last lost byte; `None`: the loss goes to the end of the file, or its end is unknown.
     pub to: Option<u64>,
-    /// What one checksum covered there.
+    /// The unit that one checksum covered there.
     pub unit: Unit,
-    /// What is wrong, as a sentence fragment.
+    /// The damage, as a sentence fragment.
     pub what: String,
-    /// Whether something is lost for certain. `false`: it may be the rest of a write that a crash cut short and of which no client was told.
+    /// Whether something is lost for certain. `false`: it may be the rest of a write that a crash cut short, and no client was told that
+    /// the write was done.
     pub certain: bool,
-    /// The tasks it is about, as far as they can be told: at most 10,000.
+    /// The tasks that the loss is about, as far as they can be told: at most 10,000.
     pub tasks: Vec<LostTask>,
     /// At most this many tasks are lost here, or are in the new directory in an older state; `None`: that cannot be told.
     pub tasks_max: Option<u64>,
     /// At most this many tasks had ended, and are in the new directory because of this loss; `None`: that cannot be told.
     pub ended_max: Option<u64>,
-    /// The settings, schedules and jobs it is about, as far as they can be told: at most 10,000.
+    /// The settings, schedules and jobs that the loss is about, as far as they can be told: at most 10,000.
     pub rules: Vec<LostRule>,
-    /// Whether settings, schedules and jobs of the new directory may be older ones, for changes of them may be lost here.
+    /// Whether settings, schedules and jobs of the new directory may be older ones, because changes of them may be lost here.
     pub rules_may_be_older: bool,
-    /// Whether the ends of tasks may be forgotten here: their keys are answered `not_found` from now on, and not `done` or `cancelled`.
+    /// Whether the ends of tasks may be forgotten here. Then their keys are answered `not_found` from now on, and not `done` or
+    /// `cancelled`.
     pub ends_may_be_forgotten: bool,
 }
 
@@ -122,21 +124,21 @@ pub struct Loss {
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct LostRule {
-    /// Its name.
+    /// The name of the rule.
     pub name: RuleName,
-    /// What became of it.
+    /// The fate of the rule.
     pub fate: RuleFate,
 }
 
-/// What became of settings, a schedule or a job.
+/// The fate of settings, a schedule or a job.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[non_exhaustive]
 pub enum RuleFate {
-    /// The new directory does not have it.
+    /// The new directory does not have the rule.
     PerhapsLost,
-    /// The new directory has it, perhaps in an older state.
+    /// The new directory has the rule, perhaps in an older state.
     PerhapsOlder,
-    /// The new directory has it, and damaged bytes say that it was removed.
+    /// The new directory has the rule, and damaged bytes say that it was removed.
     PerhapsRemoved,
 }
 
@@ -152,7 +154,7 @@ impl RuleFate {
     }
 }
 
-/// What one checksum covers.
+/// The unit that one checksum covers.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Unit {
@@ -162,7 +164,7 @@ pub enum Unit {
     Frames,
     /// The record of one task in a segment.
     Record,
-    /// Records of a segment whose index is damaged too.
+    /// Records of a segment with a damaged index.
     Records,
     /// A whole segment.
     Segment,
@@ -175,7 +177,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// Its name.
+    /// The name of the unit.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -195,31 +197,31 @@ impl Unit {
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct LostTask {
-    /// The server's number of it.
+    /// The id that the server gave the task.
     pub id: u64,
-    /// Its queue.
+    /// The queue of the task.
     pub queue: Option<QueueName>,
-    /// Its key.
+    /// The key of the task.
     pub key: Option<Key>,
-    /// What became of it.
+    /// The fate of the task.
     pub fate: Fate,
 }
 
-/// What became of a task.
+/// The fate of a task.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[non_exhaustive]
 pub enum Fate {
-    /// It is lost.
+    /// The task is lost.
     Lost,
-    /// The new directory has it, and its payload may be an older one.
+    /// The new directory has the task, and its payload may be an older one.
     OlderPayload,
-    /// Damaged bytes name it, so it is perhaps lost.
+    /// Damaged bytes name the task, so it is perhaps lost.
     PerhapsLost,
-    /// Damaged bytes name it: the new directory has it, perhaps in an older state.
+    /// Damaged bytes name the task: the new directory has it, perhaps in an older state.
     PerhapsOlder,
-    /// Damaged bytes say that it ended: the new directory has it, and perhaps should not.
+    /// Damaged bytes say that the task ended: the new directory has it, and perhaps should not.
     PerhapsEnded,
-    /// Damaged bytes say that it ended, and nothing else tells of it: its key is answered `not_found` from now on.
+    /// Damaged bytes say that the task ended, and no other record tells of it: its key is answered `not_found` from now on.
     EndForgotten,
 }
 
@@ -241,11 +243,11 @@ impl Fate {
 /// Whether a new directory may have tasks that had ended.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum MayHoldEnded {
-    /// It has none.
+    /// The new directory has no such task.
     No,
-    /// At most this many.
+    /// The new directory has at most this many such tasks.
     AtMost(u64),
-    /// It may, and how many cannot be told.
+    /// The new directory may have such tasks, and how many cannot be told.
     Unknown,
 }
 
@@ -275,7 +277,7 @@ impl Report {
         }
     }
 
-    /// Live tasks that were written, and dead ones.
+    /// How many live tasks were written, and how many dead ones.
     #[must_use]
     pub fn tasks(&self) -> Population {
         let queues = self.written.queues.values();

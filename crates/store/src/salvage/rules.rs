@@ -1,4 +1,4 @@
-//! Settings, schedules and jobs of which something is lost.
+//! Settings, schedules and jobs that lost something.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,10 +7,10 @@ use tickwheel_engine::{RuleEffect, RuleName, ScheduleName, Task};
 use super::report::{LostRule, NAMED_MAX, RuleFate};
 use crate::rules::Rules;
 
-/// What the files tell of settings, schedules and jobs beside what these say.
+/// The facts in the files about settings, schedules and jobs, beside the rules themselves.
 #[derive(Debug, Default)]
 pub(super) struct RuleTraces {
-    /// The last frame that says what became of a rule.
+    /// The last frame that has a change of each rule.
     said_at: BTreeMap<RuleName, u64>,
     /// Whether names are taken from tasks: the checkpoint lost some rules.
     pub(super) wants_names: bool,
@@ -19,12 +19,12 @@ pub(super) struct RuleTraces {
 }
 
 impl RuleTraces {
-    /// A frame says what became of a rule.
+    /// Notes that a frame has a change of a rule.
     pub(super) fn said(&mut self, name: &RuleName, frame: u64) {
         self.said_at.insert(name.clone(), frame);
     }
 
-    /// A task was read. If a schedule made it, its key is `name@instant`.
+    /// Takes a task in that was read. If a schedule made the task, its key is `name@instant`.
     pub(super) fn task(&mut self, task: &Task) {
         if !self.wants_names || self.of_tasks.len() >= NAMED_MAX {
             return;
@@ -36,7 +36,7 @@ impl RuleTraces {
         }
     }
 
-    /// What became of a rule of which damaged bytes speak. They stood before frames behind `frame`. `None`: nothing is lost of it.
+    /// The fate of a rule that damaged bytes name. These bytes stood before the frames after `frame`. `None`: nothing of the rule is lost.
     pub(super) fn fate(&self, (name, rule): &RuleEffect, frame: u64, rules: &Rules) -> Option<LostRule> {
         if self.said_at.get(name).is_some_and(|said| *said > frame) {
             return None;
@@ -51,7 +51,7 @@ impl RuleTraces {
         Some(LostRule { name: name.clone(), fate })
     }
 
-    /// Schedules that tasks are named after, and that are not there.
+    /// Schedules that tasks are named after, and that the rules do not have.
     pub(super) fn missed(&self, rules: &Rules) -> impl Iterator<Item = LostRule> {
         let missed = self.of_tasks.iter().filter(|name| !rules.by_name().contains_key(*name));
         missed.map(|name| LostRule { name: name.clone(), fate: RuleFate::PerhapsLost })

@@ -1,4 +1,4 @@
-//! The records of one segment, each for itself.
+//! The records of a segment, each read separately.
 
 use std::collections::BTreeSet;
 
@@ -20,24 +20,24 @@ use crate::segment::{
 /// The tag of the only kind of record that a segment has.
 const STORED: u8 = 1;
 
-/// Each byte of a segment is looked at this often, on average, where its records are looked for byte by byte.
+/// In a search byte by byte, each byte of a segment is looked at this many times at most, on average.
 const LOOKS_MAX: u64 = 256;
 /// Records of this length are always looked at.
 const SHORT_BYTES: u64 = 4_096;
 /// Bytes without a record that are read to name a task in them.
 const NAMED_BYTES_MAX: u64 = 4 << 20;
 
-/// What is known of a segment before it is read.
+/// The known facts of a segment before it is read.
 #[derive(Copy, Clone, Debug)]
 pub(super) struct Wanted<'a> {
     pub(super) file: &'a str,
     /// Where the checksums of its records start.
     pub(super) seed: u32,
-    /// Bytes that count and records in all, if a checkpoint says so.
+    /// Bytes that count, and records in all, if a checkpoint names them.
     pub(super) listed: Option<(u64, u64)>,
 }
 
-/// A record that does not check out, and whose footer says whose it is.
+/// A record that does not check out, with the task that the footer names for it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Suspect {
     pub(super) from: u64,
@@ -45,12 +45,12 @@ pub(super) struct Suspect {
     pub(super) id: u64,
     pub(super) queue: QueueName,
     pub(super) key: KeyHash,
-    /// What its bytes say, right or wrong.
+    /// The content of its bytes, right or wrong.
     pub(super) says: Option<Task>,
     pub(super) why: String,
 }
 
-/// What a segment turned out to be.
+/// The findings in a segment.
 #[derive(Debug, Default)]
 pub(super) struct Outcome {
     pub(super) suspects: Vec<Suspect>,
@@ -105,7 +105,7 @@ struct Walk<'w, 'd, D> {
     names: &'w mut Names,
     take: &'w mut dyn FnMut(u64, Task, bool),
     found: Outcome,
-    /// Bytes of records that are still looked at where they are looked for byte by byte.
+    /// Bytes of records that a search byte by byte may still look at.
     spare_bytes: u64,
 }
 
@@ -133,7 +133,7 @@ impl<D: Disk> Walk<'_, '_, D> {
         (sections, end)
     }
 
-    /// The sections before `end` whose tails still check out, first to last.
+    /// The sections before `end` with tails that still check out, first to last.
     fn sections_by_magic(&mut self, end: u64) -> Vec<Section> {
         let mut sections: Vec<Section> = Vec::new();
         let mut at = HEADER_BYTES as u64;
@@ -243,7 +243,7 @@ impl<D: Disk> Walk<'_, '_, D> {
         self.found.suspects.push(Suspect { from, to, id: entry.id, queue, key: entry.key, says, why });
     }
 
-    /// Bytes that no tail speaks of.
+    /// Reads bytes that no tail describes.
     fn region(&mut self, from: u64, to: u64) {
         if from < to {
             self.scan(from, to);
@@ -283,7 +283,7 @@ impl<D: Disk> Walk<'_, '_, D> {
             return None;
         }
         let bytes = record_bytes(head).filter(|bytes| *bytes <= to - at)?;
-        // A payload can look like the heads of many long records. What is none costs its length.
+        // A payload can look like the heads of many long records. A try without a record costs its length from the budget.
         self.spare_bytes = self.spare_bytes.checked_sub(bytes).or((bytes <= SHORT_BYTES).then_some(0))?;
         let record = self.source.next(self.wanted.file, at, bytes);
         let (task, _) = read_record(record, at, self.wanted.seed, self.names).ok()?;
@@ -294,7 +294,7 @@ impl<D: Disk> Walk<'_, '_, D> {
     fn hole(&mut self, from: u64, to: u64) {
         let index = self.found.losses.len();
         let loss = Loss::new(self.wanted.file, from, Some(to), Unit::Records, "no record here checks out");
-        // What is named is one task; there may be more.
+        // The bytes name one task at most; there may be more tasks in them.
         let bytes = self.source.read(self.wanted.file, from, (to - from).min(NAMED_BYTES_MAX));
         if let Some(task) = says(&bytes, self.names) {
             self.found.named.push((index, task));
@@ -302,7 +302,7 @@ impl<D: Disk> Walk<'_, '_, D> {
         self.found.losses.push(loss);
     }
 
-    /// How much is missing, by what the checkpoint and the tails say.
+    /// Counts the missing records, by the numbers in the checkpoint and the tails.
     fn count(&mut self, sections: &[Section], len: u64, there: u64) {
         let runs = sections.iter().filter(|section| section.tail.kind == SectionKind::Run);
         let of_tails: u64 = runs.map(|section| section.tail.count).sum();
@@ -338,13 +338,13 @@ impl<D: Disk> Walk<'_, '_, D> {
     }
 }
 
-/// How many of the records that are missing these bytes can have had.
+/// How many of the missing records these bytes can have had.
 fn records_max(loss: &Loss, missing: u64) -> u64 {
     let bytes = loss.to.map_or(u64::MAX, |to| to.saturating_sub(loss.from));
     missing.min(bytes.div_ceil(RECORD_HEAD_BYTES as u64))
 }
 
-/// What the bytes of a damaged record say, as far as they are a record at all.
+/// The content of a damaged record, as far as its bytes are a record at all.
 fn says(bytes: &[u8], names: &mut Names) -> Option<Task> {
     match split_ops(bytes.get(4..)?, names).next()?.op {
         Ok(Op::Stored(task)) => Some(task),

@@ -1,4 +1,4 @@
-//! Reads what a disk still gives.
+//! Reads the parts of a damaged place that a disk still gives.
 
 use std::io;
 
@@ -6,12 +6,12 @@ use rustix::io::Errno;
 
 use crate::disk::{Disk, DiskError};
 
-/// What is read again for itself when a larger read failed.
+/// The size of the blocks that are read one by one after a larger read failed.
 const BLOCK_BYTES: u64 = 4_096;
 /// Bytes that are read at once where one record follows the other.
 const WINDOW_BYTES: u64 = 256 << 10;
 
-/// A damaged place. A part that the disk fails to read is taken for zeroes, and noted: so each caller checks what it gets by a checksum.
+/// A damaged place. A part that the disk fails to read is taken for zeroes, and noted. So each caller checks the bytes by a checksum.
 pub(super) struct Source<'d, D> {
     disk: &'d mut D,
     /// File, first byte, and the first byte behind it.
@@ -40,7 +40,8 @@ impl<'d, D: Disk> Source<'d, D> {
     }
 
     /// # Errors
-    /// Some file was not read, and its disk is not what failed: it may not be read by this user, is a link, or no more files can be opened.
+    /// Some file was not read, and the disk is not the cause: this user may not read the file, it is a link, or no more files can be
+    /// opened.
     pub(super) fn check_refusal(&mut self) -> Result<(), DiskError> {
         self.refusal.take().map_or(Ok(()), Err)
     }
@@ -60,7 +61,7 @@ impl<'d, D: Disk> Source<'d, D> {
         self.window = Window::default();
     }
 
-    /// What the disk failed to read of these bytes of a file, if it did.
+    /// The part of these bytes of a file that the disk failed to read, if there is one.
     pub(super) fn unreadable_in(&self, file: &str, from: u64, to: u64) -> Option<(u64, u64)> {
         let touches = |(known, start, end): &&(String, u64, u64)| known == file && *start < to && from < *end;
         self.unreadable.iter().find(touches).map(|(_, start, end)| (*start, *end))
@@ -104,7 +105,7 @@ impl<'d, D: Disk> Source<'d, D> {
         let len = len.min(self.len(file).unwrap_or(0).saturating_sub(from));
         let mut bytes =
             vec![0; usize::try_from(len).expect("a file that fits a disk fits the memory's addresses")];
-        // A read that ends early is no better than one that fails: the file is longer.
+        // A read that ends early counts as a failed one, because the file is longer.
         if !self.disk.read(file, from, &mut bytes).is_ok_and(|count| count == bytes.len()) {
             self.read_in_blocks(file, from, &mut bytes);
         }
@@ -144,7 +145,7 @@ impl<'d, D: Disk> Source<'d, D> {
         }
     }
 
-    /// The same as [`read`](Self::read), for those who go on behind it: more is read at once.
+    /// Reads as [`read`](Self::read) does, for callers that go on with the bytes behind: more is read at once.
     pub(super) fn next(&mut self, file: &str, from: u64, len: u64) -> &[u8] {
         let has = |window: &Window| {
             window.file == file && window.at <= from && from + len <= window.at + window.bytes.len() as u64
@@ -154,7 +155,7 @@ impl<'d, D: Disk> Source<'d, D> {
                 // A directory may have thousands of files, and a process not as many descriptors.
                 self.disk.close(&self.window.file);
             }
-            // Where records are looked for byte by byte, the next one may begin a byte later.
+            // Where the caller looks for records byte by byte, the next record may begin a byte later.
             let bytes = self.read(file, from, len.saturating_mul(2).max(WINDOW_BYTES));
             self.window = Window { file: file.to_owned(), at: from, bytes };
         }
@@ -164,7 +165,7 @@ impl<'d, D: Disk> Source<'d, D> {
     }
 }
 
-/// Whether the disk, or the file system on it, lost what was asked for.
+/// Whether the disk, or the file system on it, lost the bytes.
 fn is_damage(error: &io::Error) -> bool {
     let Some(code) = error.raw_os_error() else {
         // A disk that is no file system.

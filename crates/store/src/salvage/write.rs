@@ -26,14 +26,14 @@ use crate::table::record_bytes;
 const COMMIT_BYTES: u64 = 1 << 20;
 const COMMIT_EFFECTS: usize = 4_096;
 
-/// Where frames are missing, ids and changes may have been given out that no record tells of, so these are passed over: more than the
-/// largest disk has frames for. There are 2^53 of either, for JSON counts that far.
+/// Where frames are missing, owners may have given out ids and changes that no record tells of. So this many numbers are passed over: more
+/// than the largest disk has frames for. There are 2^53 of each, because JSON counts that far.
 const NUMBERS_PASSED: u64 = 1 << 32;
 
-/// The same of owners. There are 2^32.
+/// Epochs that are passed over for the same reason. There are 2^32.
 const EPOCHS_PASSED: u32 = 1 << 20;
 
-/// Polls without an answer on a full disk, after which it is given up.
+/// Polls without an answer on a full disk, after which the salvage gives up.
 const FULL_POLLS_MAX: u32 = 64;
 
 /// Why the new directory was not made. Each text completes "failed to salvage: ...".
@@ -46,7 +46,7 @@ pub enum WriteError {
     /// The damaged directory cannot be read any more, and its disk is not what failed.
     #[error(transparent)]
     Read(DiskError),
-    /// It cannot be written.
+    /// The new directory cannot be written.
     #[error("{0}")]
     Failed(String),
     /// There is no space for it.
@@ -54,10 +54,10 @@ pub enum WriteError {
     Full,
 }
 
-/// Copies what was found into the place that `target` is, which has to be empty. It can be opened by a server when this returns.
+/// Copies the found records into the place that `target` is, which has to be empty. A server can open the new directory when this returns.
 ///
 /// # Errors
-/// [`WriteError`]; what is there then is not whole.
+/// [`WriteError`]; the content of the place is not complete then.
 pub fn write<D: Disk, T: Disk>(
     found: Found,
     disk: &mut D,
@@ -68,12 +68,12 @@ pub fn write<D: Disk, T: Disk>(
     write_as(found, disk, target, options, progress)
 }
 
-/// What is remembered of ended tasks is for the next owner to limit.
+/// No limit: the next owner limits how many ended tasks are remembered.
 fn everything() -> HistoryLimits {
     HistoryLimits::last(usize::MAX)
 }
 
-/// The same with files of other sizes, for tests.
+/// Works as [`write()`], with log files of another size. For tests.
 ///
 /// # Errors
 /// [`WriteError`].
@@ -95,7 +95,7 @@ pub fn write_as<D: Disk, T: Disk>(
     let mut writer = Writer::begin(store, &found)?;
     let Found { files, index, histories, mut state, mut report, .. } = found;
     if !report.is_whole() {
-        // Numbers may have been given out that no record tells of.
+        // Owners may have given out numbers that no record tells of.
         state.pass_ids(index.id_max, NUMBERS_PASSED);
     }
     writer.commit(Batch { rules, state: Some(state), ..Batch::default() })?;
@@ -139,13 +139,13 @@ pub fn write_as<D: Disk, T: Disk>(
 }
 
 impl Found {
-    /// What was found so far.
+    /// The report so far.
     #[must_use]
     pub fn report(&self) -> &Report {
         &self.report
     }
 
-    /// What owners laid down. A schedule does not wait for the end of a task that is not there.
+    /// The rules to write. A schedule does not wait for the end of a task that is not there.
     fn rules(&mut self) -> Vec<RuleEffect> {
         let (wall, index, whole) = (self.wall, &self.index, self.report.is_whole());
         let mut notes = Vec::new();
@@ -171,7 +171,7 @@ impl Found {
     }
 }
 
-/// A schedule as it is when the task has ended that it waited for.
+/// A schedule as it is once the task has ended that it waited for.
 fn freed(record: &ScheduleRecord, wall: Timestamp) -> ScheduleRecord {
     let mut record = ScheduleRecord { running: None, ..record.clone() };
     if let Cadence::FixedDelay { ms } = record.schedule.cadence
@@ -195,7 +195,7 @@ struct Writer<T: Disk> {
 
 impl<T: Disk> Writer<T> {
     fn begin(mut store: DiskStore<T, InlineIo<T>>, found: &Found) -> Result<Self, WriteError> {
-        // The next owner comes right after the last one of the damaged directory, so the leases that a stop wrote down go on.
+        // The next owner comes right after the last one of the damaged directory, so the leases that a stop wrote down stay valid.
         let epoch = if found.log_is_torn {
             found.epoch.0.saturating_add(EPOCHS_PASSED)
         } else {
@@ -206,7 +206,7 @@ impl<T: Disk> Writer<T> {
         let passed = if found.log_is_torn { NUMBERS_PASSED } else { 0 };
         let seq = Seq(found.seq.max(found.index.seq_max).0.saturating_add(passed));
         if !can_rise(&[seq.0]) {
-            // Its checksum is right, and no store wrote it.
+            // The checksum of the record is right, but no store wrote the record.
             return Err(WriteError::Failed(format!(
                 "a record is of change {seq}, and no store counts that far"
             )));
@@ -258,7 +258,8 @@ impl<T: Disk> Writer<T> {
             if let Some(why) = self.store.failure() {
                 return Err(WriteError::Failed(why.to_owned()));
             }
-            // In all, not in a row: the next try for a file writes some zeroes, and the disk does not look full until it stops at them.
+            // `full` counts all such polls, not those in a row: the next try for a file writes some zeroes, and until it stops at them the
+            // disk does not look full.
             full += u32::from(self.store.is_full());
             if full > FULL_POLLS_MAX {
                 return Err(WriteError::Full);

@@ -7,7 +7,7 @@ use tickwheel_engine::{Task, Timestamp};
 /// How much time a segment covers.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) enum Level {
-    /// All that was due when it was written.
+    /// Tasks that were due when they were written.
     Overdue,
     /// An hour: tasks due within two days.
     Hour,
@@ -15,7 +15,8 @@ pub(crate) enum Level {
     Day,
     /// Thirty days: all others.
     Month,
-    /// Thirty days: tasks that were given up, by when they are forgotten. Apart from the others, so that they are found among millions.
+    /// Thirty days: tasks that were given up, by when they are forgotten. They are apart from the others, so that they are found among
+    /// millions.
     Dead,
 }
 
@@ -40,7 +41,7 @@ impl Level {
         all.into_iter().find(|level| level.number() == number)
     }
 
-    /// How much time one covers; `None`: any.
+    /// How much time a bucket of this level covers; `None`: any.
     fn width_ms(self) -> Option<i64> {
         match self {
             Self::Overdue => None,
@@ -51,14 +52,14 @@ impl Level {
     }
 }
 
-/// A stretch of time whose tasks share a segment: a slot of the wheel on disk.
+/// A span of time whose tasks share a segment: a slot of the wheel on disk.
 ///
 /// Each level's buckets lie side by side from 1970 on, by UTC, so a task's bucket depends on nothing but its `due_at`
 /// and the level, and never on a time zone.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) struct Bucket {
     pub(crate) level: Level,
-    /// Which one of its level, from 1970 on; 0 for the overdue.
+    /// The number of the bucket within its level, from 1970 on; 0 for the overdue.
     pub(crate) index: u64,
 }
 
@@ -90,14 +91,14 @@ impl Bucket {
         Self { level, index: level.width_ms().map_or(0, |width| (due_at.as_ms() / width).unsigned_abs()) }
     }
 
-    /// Its first instant.
+    /// The bucket's first instant.
     pub(crate) fn start(self) -> Timestamp {
         let width = self.level.width_ms().unwrap_or(0).unsigned_abs();
         let ms = i64::try_from(self.index.saturating_mul(width)).unwrap_or(i64::MAX);
         Timestamp::from_ms(ms).unwrap_or(Timestamp::EPOCH)
     }
 
-    /// Its last instant.
+    /// The bucket's last instant.
     pub(crate) fn end(self) -> Timestamp {
         match self.level.width_ms() {
             None => Timestamp::MAX,

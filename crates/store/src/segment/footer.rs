@@ -9,22 +9,22 @@ use crate::layout::{le_u32, le_u64};
 /// Some neighbouring records of a run, read together.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Block {
-    /// Its first byte, from the begin of the run.
+    /// The block's first byte, from the begin of the run.
     pub(crate) at: u32,
-    /// Its records; in memory those of them that are live.
+    /// The block's records; in memory, the live ones of them.
     pub(crate) records: u32,
-    /// The place of its first record.
+    /// The place of the block's first record.
     pub(crate) first: Place,
 }
 
-/// What is known of one record without reading it.
+/// The facts about one record that are known without reading it.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Entry {
     pub(crate) id: u64,
     pub(crate) key: KeyHash,
-    /// Its first byte, from the begin of the run.
+    /// The record's first byte, from the begin of the run.
     pub(crate) at: u32,
-    /// Which queue of the footer's.
+    /// The index of the record's queue in the footer's queues.
     pub(crate) queue: u32,
     /// Whether it has a lease that a stop wrote down.
     pub(crate) leased: bool,
@@ -37,13 +37,13 @@ const ENTRY_BYTES: usize = 24;
 const LEASED: u32 = 1 << 31;
 const DEAD: u32 = 1 << 30;
 
-/// What a run says of itself: with it an opening needs to read no record.
+/// The footer of a run: with it, an opening needs to read no record.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Footer {
-    /// In the order of their places.
+    /// The blocks, in the order of their places.
     pub(crate) blocks: Vec<Block>,
     pub(crate) queues: Vec<QueueName>,
-    /// In the order of their places.
+    /// The entries, in the order of their places.
     pub(crate) entries: Vec<Entry>,
     /// The place of the last record.
     pub(crate) last: Option<Place>,
@@ -119,7 +119,7 @@ impl Footer {
     }
 }
 
-/// Whether each block begins with an entry and has as many as it says. The entries are as many as the blocks say together.
+/// Whether each block begins with an entry and has as many entries as it says. The blocks together say as many as there are entries.
 fn begin_blocks(entries: &[Entry], blocks: &[Block]) -> bool {
     let mut from = 0;
     blocks.iter().all(|block| {
@@ -164,8 +164,8 @@ mod tests {
         Footer::read(&bytes, footer.entries.len() as u64, &mut Names::new())
     }
 
-    /// The story: a count of live records went below zero, and a segment was removed while a task was in it, for a footer's blocks
-    /// and entries told of different records.
+    /// The story: a footer's blocks and entries told of different records. So a count of live records went below zero, and a segment was
+    /// removed while a task was in it.
     #[test]
     fn blocks_and_entries_tell_of_the_same_records() {
         let whole = footer();

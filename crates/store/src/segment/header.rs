@@ -1,4 +1,4 @@
-//! How a segment begins.
+//! The header of a segment.
 
 use super::bucket::{Bucket, Level};
 use crate::checksum::{Seeds, Use};
@@ -10,9 +10,9 @@ pub(crate) const FORMAT: u32 = 1;
 /// The header of a segment. It is written with the first run and never again.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct SegmentHeader {
-    /// Its number. No two segments of a directory ever have the same.
+    /// The segment's number. No two segments of a directory ever have the same number.
     pub(crate) generation: u64,
-    /// What it holds.
+    /// The bucket of the segment's tasks.
     pub(crate) bucket: Bucket,
 }
 
@@ -24,7 +24,7 @@ impl SegmentHeader {
     }
 }
 
-/// What the header of a segment says; `Err` has the format if a later version wrote it.
+/// Reads the header of a segment; `Err` has the format if a later version wrote it.
 pub(crate) fn read_segment_header(
     bytes: &[u8],
     generation: u64,

@@ -11,12 +11,12 @@ use crate::layout::le_u32;
 /// Bytes before a record's content: its checksum (4), its tag (1), its length (4).
 pub(crate) const RECORD_HEAD_BYTES: usize = 9;
 
-/// Why bytes are no record.
+/// The reason why bytes are no record.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum BadRecord {
-    /// It has so many bytes in all, and there are fewer.
+    /// The record has this many bytes in all, and fewer are there.
     Short(u64),
-    /// It does not check out.
+    /// The record does not check out.
     Damaged(String),
 }
 
@@ -29,7 +29,7 @@ pub(crate) fn put_record(out: &mut Vec<u8>, task: &Task, offset: u64, seed: u32)
     out[at..at + 4].copy_from_slice(&sum.to_le_bytes());
 }
 
-/// The place goes into the sum: a record that a disk shows in another place is none.
+/// The sum covers the place: a record that a disk shows in another place is none.
 fn record_sum(bytes: &[u8], offset: u64, seed: u32) -> u32 {
     crc(crc(seed, &offset.to_le_bytes()), bytes)
 }
@@ -39,7 +39,7 @@ pub(crate) fn record_bytes(head: &[u8]) -> Option<u64> {
     head.first_chunk::<RECORD_HEAD_BYTES>().map(|head| RECORD_HEAD_BYTES as u64 + u64::from(le_u32(head, 5)))
 }
 
-/// Reads the record that stands at `offset` and begins `bytes`; also how long it is.
+/// Reads the record at `offset`, with which `bytes` begins. Returns also how many bytes it has.
 pub(crate) fn read_record(
     bytes: &[u8],
     offset: u64,

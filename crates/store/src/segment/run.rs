@@ -1,4 +1,4 @@
-//! What memory keeps of a run.
+//! The facts about a run that memory keeps.
 
 use core::ops::Range;
 
@@ -10,11 +10,11 @@ use super::footer::Block;
 /// records are live. About 24 bytes for each 16 KiB of records.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Run {
-    /// Its first byte in the file.
+    /// The run's first byte in the file.
     pub(crate) start: u64,
-    /// Where its records end.
+    /// Where the run's records end.
     pub(crate) end: u64,
-    /// The place of its last record.
+    /// The place of the run's last record.
     pub(crate) last: Place,
     blocks: Vec<Block>,
 }
@@ -45,7 +45,7 @@ impl Run {
         self.blocks.partition_point(|block| block.first <= after).saturating_sub(1)
     }
 
-    /// One record of the run, at this byte of the file, is live no more.
+    /// Takes in that the record at this byte of the file is live no more.
     pub(crate) fn bury(&mut self, offset: u64) {
         let at = u32::try_from(offset - self.start).expect("a run is shorter than 4 GiB");
         let index = self.blocks.partition_point(|block| block.at <= at) - 1;

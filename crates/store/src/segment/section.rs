@@ -9,7 +9,7 @@ const MAGIC: [u8; 8] = *b"TWsectio";
 /// Bytes of a tail, which ends each section.
 pub(crate) const TAIL_BYTES: usize = 64;
 
-/// What a section holds.
+/// The content of a section.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum SectionKind {
     /// A run: records in the order of their places, then the footer that says where each is.
@@ -27,13 +27,13 @@ impl SectionKind {
     }
 }
 
-/// What the end of a section says of it. Sections are read from the end of the file to its begin.
+/// The end of a section, which describes it. Sections are read from the end of the file to its begin.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Tail {
     pub(crate) kind: SectionKind,
     /// The section's first byte in the file.
     pub(crate) start: u64,
-    /// Where its footer begins. It ends where the tail begins.
+    /// Where the section's footer begins. It ends where the tail begins.
     pub(crate) footer_at: u64,
     /// The footer's checksum.
     pub(crate) footer_sum: u32,
@@ -71,7 +71,7 @@ impl Tail {
         out.extend_from_slice(&bytes);
     }
 
-    /// `None` if it does not check out at this place.
+    /// Reads a tail; `None` if it does not check out at this place.
     pub(crate) fn read(bytes: &[u8], at: u64, seed: u32) -> Option<Self> {
         let bytes = bytes.first_chunk::<TAIL_BYTES>()?;
         if bytes[..8] != MAGIC || le_u32(bytes, 8) != tail_sum(bytes, at, seed) {

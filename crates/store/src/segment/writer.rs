@@ -11,7 +11,7 @@ use super::section::{SectionKind, Tail};
 use crate::checksum::crc;
 use crate::index::KeyHash;
 
-/// A run that is being written: tasks come in the order of their places, bytes are taken from it as they come.
+/// A run that is being written. Tasks come in the order of their places; bytes are taken from the run as they become ready.
 #[derive(Debug)]
 pub(crate) struct RunWriter {
     seed: u32,
@@ -29,7 +29,7 @@ pub(crate) struct RunWriter {
 pub(crate) struct Written {
     pub(crate) run: Run,
     pub(crate) entries: Vec<Entry>,
-    /// Where its section ends.
+    /// Where the run's section ends.
     pub(crate) end: u64,
 }
 
@@ -92,7 +92,7 @@ impl RunWriter {
         number
     }
 
-    /// What is to be written next, and where.
+    /// Takes the bytes that are to be written next, and where they go.
     pub(crate) fn take(&mut self) -> (u64, Vec<u8>) {
         let at = self.bytes_at;
         self.bytes_at += self.bytes.len() as u64;

@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tickwheel_engine::{Key, Place, Population, QueueName, Task};
 
-/// Where each live task stands: by place over all queues, and in its queue by place and by key.
+/// The places of each live task: in the order of all queues, and in its queue by place and by key.
 ///
-/// Those with a written lease stand in `leased` too.
+/// A task with a written lease is in `leased` too.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(super) struct Index {
     pub(super) by_place: BTreeMap<Place, u64>,
     pub(super) queues: BTreeMap<QueueName, QueueIndex>,
-    /// Tasks whose record has a lease that a stop wrote down.
+    /// Tasks with a lease in their record that a stop wrote down.
     pub(super) leased: BTreeSet<u64>,
 }
 
@@ -19,9 +19,9 @@ pub(super) struct Index {
 pub(super) struct QueueIndex {
     /// Tasks that their keys lead to.
     by_key: BTreeSet<(Key, u64)>,
-    /// All that are not dead.
+    /// All tasks that are not dead.
     pub(super) by_place: BTreeMap<Place, u64>,
-    /// Those that are.
+    /// The dead tasks.
     pub(super) dead_by_place: BTreeMap<Place, u64>,
 }
 
@@ -30,7 +30,7 @@ impl QueueIndex {
         Population { live: self.by_place.len() as u64, dead: self.dead_by_place.len() as u64 }
     }
 
-    /// The task that this key leads to. There are two only in the middle of a replay: then it is the younger.
+    /// The task that this key leads to. Only in the middle of a replay there may be two such tasks; then the younger one is returned.
     pub(super) fn with_key(&self, key: &Key) -> Option<u64> {
         let all = (key.clone(), 0)..=(key.clone(), u64::MAX);
         self.by_key.range(all).next_back().map(|(_, id)| *id)
@@ -42,7 +42,7 @@ impl QueueIndex {
 }
 
 impl Index {
-    /// A record took the place of an older one of the same task, if there was one.
+    /// Takes in a record that replaces an older one of the same task, if there was one.
     pub(super) fn put(&mut self, old: Option<&Task>, task: &Task) {
         let place = Place::of(task);
         match task.lease {
@@ -69,7 +69,7 @@ impl Index {
         }
     }
 
-    /// A task is live no more.
+    /// Removes a task that is live no more.
     pub(super) fn remove(&mut self, task: &Task) {
         self.leased.remove(&task.id);
         self.forget_place_and_key(task);

@@ -1,4 +1,4 @@
-//! The live tasks and the short memory of those that ended.
+//! The live tasks, and the ended tasks that are remembered.
 
 mod index;
 mod records;

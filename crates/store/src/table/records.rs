@@ -1,4 +1,4 @@
-//! The records themselves, without the orders in which they are looked for.
+//! The records themselves, without the orders of the look-ups.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use tickwheel_engine::{EngineState, Outcome, Seq, Task, TaskEffect};
 
 use crate::history::{Histories, HistoryLimits};
 
-/// What a shard has, by id; a [`Table`](super::Table) adds the orders.
+/// The state of a shard, by id; a [`Table`](super::Table) adds the orders.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Records {
     live: BTreeMap<u64, Arc<Task>>,
@@ -16,7 +16,7 @@ pub(super) struct Records {
     live_bytes: u64,
 }
 
-/// What an effect did to the live tasks.
+/// The change that an effect made to the live tasks.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(super) struct Change {
     /// The record that is live no more.
@@ -35,7 +35,7 @@ impl Records {
         }
     }
 
-    /// Takes one effect in. One that is not newer than what is known of its task changes nothing.
+    /// Takes one effect in. An effect that is not newer than the known record of its task changes nothing.
     pub(super) fn change(&mut self, effect: &TaskEffect) -> Change {
         if self.known_seq(effect.id()).is_some_and(|known| known >= effect.seq()) {
             return Change::default();

@@ -14,18 +14,18 @@ use tickwheel_engine::{
     RuleEffect, RuleName, Seq, Task, TaskEffect, Timestamp, Wanted,
 };
 
-/// A part of a census ends once it has looked at so many tasks: a millisecond or two.
+/// A part of a census ends once it has looked at this many tasks: a millisecond or two.
 const COUNTED_MAX: usize = 16_384;
 
 /// The committed state of one shard: the live tasks, the last ones that ended, the state of the engine.
 ///
-/// A store owns it and changes it by [`apply`](Table::apply) only, once an effect is durable. Look-ups and scans only
-/// read. Records are compared by their `seq` alone: an effect that is not newer than what is known of its task changes
-/// nothing. So effects may come twice, and a log may be replayed onto a checkpoint that has newer records already.
+/// A store owns it and changes it by [`apply`](Table::apply) only, once an effect is durable. Look-ups and scans only read. Records are
+/// compared by their `seq` alone: an effect that is not newer than the known record of its task changes nothing. So effects may come twice,
+/// and a log may be replayed onto a checkpoint that has newer records already.
 ///
-/// It is *not* the judge of anything: whether a task is due, ready or leased is the engine's to say.
+/// The table does *not* decide whether a task is due, ready or leased. The engine decides that.
 ///
-/// Invariants: each live task stands in all orders, at one place in each; a task is live or ended, never both.
+/// Invariants: each live task stands in all orders, at one place in each. A task is live or ended, never both.
 ///
 /// A change costs O(log n). A live task costs about 150 bytes of orders beside its record, which is shared, not copied.
 #[derive(Clone, PartialEq, Debug)]
@@ -43,13 +43,13 @@ impl Table {
         Self::with_history(secret, HistoryLimits::last(history_per_queue))
     }
 
-    /// The same with these limits for what is remembered of ended tasks.
+    /// An empty table with these limits for ended tasks.
     #[must_use]
     pub fn with_history(secret: [u8; 16], history: HistoryLimits) -> Self {
         Self { records: Records::new(secret, history), index: Index::default(), rules: Rules::default() }
     }
 
-    /// Takes one effect in. One that is not newer than what is known of its task changes nothing.
+    /// Takes one effect in. An effect that is not newer than the known record of its task changes nothing.
     pub fn apply(&mut self, effect: &TaskEffect) {
         match self.records.change(effect) {
             Change { old, new: Some(task) } => self.index.put(old.as_deref(), &task),
@@ -69,12 +69,12 @@ impl Table {
         self.records.state()
     }
 
-    /// Takes in what became of a rule. The last that comes is right.
+    /// Takes in the change of a rule. The last change counts.
     pub fn lay_down(&mut self, effect: RuleEffect) {
         self.rules.lay_down(effect, self.records.histories_mut());
     }
 
-    /// Time has come to this: ended tasks are forgotten that are too old.
+    /// Forgets the ended tasks that are too old at `now`.
     pub fn forget_until(&mut self, now: Timestamp) {
         self.records.histories_mut().forget_until(now, usize::MAX);
     }
@@ -115,7 +115,7 @@ impl Table {
         self.records.get(id)
     }
 
-    /// A page of what a new owner has to know.
+    /// A page of the facts that a new owner has to know.
     pub(crate) fn acquired_page(&self, after: Option<&AcquiredCursor>, max: usize) -> AcquiredPage {
         let Index { queues, leased, .. } = &self.index;
         let (page, ids) = acquired::page(after, max, queues, QueueIndex::population, &self.rules, leased);
@@ -148,22 +148,23 @@ impl Table {
         self.page(&self.index.by_place, after, until, max)
     }
 
-    /// The same within one queue, between two instants, both included.
+    /// Live tasks of one queue that are due between two instants, both included, in the order of their places.
     #[must_use]
     pub fn scan_filter(&self, filter: &Filter, after: Place, max: usize) -> Page {
         let Some(queue) = self.index.queues.get(&filter.queue) else { return Page::default() };
-        // No task has put_seq 0, so this stands before all that are due at `due_from`.
+        // No task has put_seq 0, so this place comes before all tasks that are due at `due_from`.
         let after = after.max(Place { due_at: filter.due_from, put_seq: Seq::ZERO });
         let places = if filter.dead { &queue.dead_by_place } else { &queue.by_place };
         self.page(places, after, filter.due_to, max)
     }
 
-    /// How many tasks are due in each bucket, as far as one part goes: up to the instant that is given, or to the end.
+    /// How many tasks are due in each bucket, as far as one part goes. The part counted up to the instant that is returned; `None`: up to
+    /// the end.
     pub fn count(&self, census: &Census) -> (Vec<u64>, Option<Timestamp>) {
         self.count_part(census, COUNTED_MAX)
     }
 
-    /// The same with another bound for one part.
+    /// Counts with another bound for one part.
     fn count_part(&self, census: &Census, counted_max: usize) -> (Vec<u64>, Option<Timestamp>) {
         let mut counts = vec![0; census.grid.buckets()];
         let places = match &census.queue {
@@ -296,8 +297,8 @@ mod tests {
         assert_eq!(again.live_bytes(), 0);
     }
 
-    /// The story: more tasks were due at one instant than a part of a census looks at. The next part looked at them again, counted
-    /// none and came no further, and so did all after it.
+    /// The story: more tasks were due at one instant than a part of a census looks at. The next part looked at them again, counted none and
+    /// made no progress, and so did all later parts.
     #[test]
     fn a_census_comes_further_though_many_tasks_are_due_at_one_instant() {
         let due = [10, 10, 10, 10, 11, 11, 12, 30];
