@@ -51,10 +51,10 @@ fn draw(percent: u64, sizes: &[usize; 3], rng: &mut Rng) -> Option<usize> {
 /// The sizes that each bound of a store may have. A new bound does not compile here until it has its sizes.
 fn store_sizes(store: &mut StoreBounds) -> Vec<(&mut usize, [usize; 3])> {
     let StoreBounds {
-        census_read_bytes,
-        census_bytes,
-        census_blocks,
-        census_fresh,
+        histogram_read_bytes,
+        histogram_bytes,
+        histogram_blocks,
+        histogram_memtable,
         page_looks,
         page_passes,
         page_bytes,
@@ -64,7 +64,7 @@ fn store_sizes(store: &mut StoreBounds) -> Vec<(&mut usize, [usize; 3])> {
         settled_at_once,
         checkpoint_calls,
         segment_runs,
-        fresh_tail,
+        memtable_tail,
         spare_files,
         tasks_ahead,
         record_read_bytes,
@@ -72,10 +72,10 @@ fn store_sizes(store: &mut StoreBounds) -> Vec<(&mut usize, [usize; 3])> {
         acquired_page,
     } = store;
     vec![
-        (census_read_bytes, [1, 300, 2_000]),
-        (census_bytes, [1, 300, 2_000]),
-        (census_blocks, [1, 2, 5]),
-        (census_fresh, [1, 2, 10]),
+        (histogram_read_bytes, [1, 300, 2_000]),
+        (histogram_bytes, [1, 300, 2_000]),
+        (histogram_blocks, [1, 2, 5]),
+        (histogram_memtable, [1, 2, 10]),
         (page_looks, [1, 20, 60]),
         (page_passes, [1, 3, 10]),
         (page_bytes, [1, 100, 5_000]),
@@ -84,7 +84,7 @@ fn store_sizes(store: &mut StoreBounds) -> Vec<(&mut usize, [usize; 3])> {
         (settled_at_once, [1, 2, 20]),
         (checkpoint_calls, [1, 2, 3]),
         (segment_runs, [1, 2, 4]),
-        (fresh_tail, [1, 2, 16]),
+        (memtable_tail, [1, 2, 16]),
         (spare_files, [1, 1, 2]),
         (tasks_ahead, [1, 2, 3]),
         (record_read_bytes, [1, 9, 100]),

@@ -30,7 +30,7 @@ pub const BUGS: [Bug; 51] = [
     // A task that was moved is then in two places: the store notices and does not start.
     bug("tombstone-in-wrong-segment", &["P5", "P4", "P1"]),
     bug("segment-deleted-too-early", &["P1"]),
-    bug("census-end-moves", &["counts"]),
+    bug("histogram-end-moves", &["counts"]),
     bug("replay-cancel-before-put", &["P5", "P6"]),
     bug("newest-log-not-missed", &["P8"]),
     bug("log-before-not-missed", &["P8"]),

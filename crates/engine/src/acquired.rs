@@ -20,23 +20,23 @@ pub struct Acquired {
     pub state: EngineState,
     /// 16 random bytes made with the shard: they sign lease tokens and key the hash tables.
     pub secret: [u8; 16],
-    /// As in [`Reply::Done`](crate::Reply::Done).
+    /// Bytes of growth that the store can take, as in [`Reply::Done`](crate::Reply::Done).
     pub room: u64,
     /// The first page.
     pub page: AcquiredPage,
 }
 
-/// One page of what an owner has to know before it can work: first the queues, then the rules, then the leased tasks, each in the order of its
-/// names or ids.
+/// One page of the facts that an owner needs before it can work: first the queues, then the rules, then the leased tasks, each in the order
+/// of its names or ids.
 ///
 /// A shard may have a million rules, and one answer with all of them would hold up everything else.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct AcquiredPage {
-    /// How many tasks each queue has that has any.
+    /// The queues that have tasks, each with the number of its tasks.
     pub queues: Vec<(QueueName, Population)>,
     /// The rules.
     pub rules: Vec<(RuleName, Arc<Rule>)>,
-    /// Live tasks whose record has a lease that a stop wrote down: they are in workers' hands, wherever the clock stands.
+    /// Live tasks whose record has a lease that a stop wrote down. Workers have these tasks, whatever the clock shows.
     pub leased: Vec<Arc<Task>>,
     /// Where the next page begins; `None`: this is the last one.
     pub next: Option<AcquiredCursor>,

@@ -5,19 +5,19 @@ use crate::bounds::Bounds;
 /// The options of an engine.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct EngineConfig {
-    /// Tasks due so far ahead are kept in memory, milliseconds; later ones are loaded in time. At least 2.
+    /// Tasks that are due within this time are kept in memory (ms); later ones are loaded before they are due. At least 2.
     pub horizon_ms: u64,
     /// Tasks loaded with one scan.
     pub scan_max: usize,
-    /// A task may be due so far ahead, milliseconds.
+    /// The longest time ahead at which a task may be due (ms).
     pub farthest_ms: u64,
-    /// Dead tasks are kept for so long, milliseconds.
+    /// How long dead tasks are kept (ms).
     pub dead_ms: u64,
-    /// So long it is remembered that a task is done, milliseconds, unless its queue's settings say otherwise.
+    /// How long the engine remembers that a task is done (ms), unless the settings of its queue say otherwise.
     pub history_ms: u64,
-    /// The budget of near memory (bytes, about), at least 512. When it is used up, the horizon shrinks, and a ready task behind the
-    /// head of its line is replaced by a stub of 64 bytes. Nothing is late or refused for that. Beside it there may be a stub for
-    /// each task that is ready or due within the next two seconds, what waits for its commit, and what workers have.
+    /// The budget of near memory (bytes, about), at least 512. When it is used up, the horizon shrinks, and a ready task behind the head of
+    /// its line is replaced by a stub of 64 bytes. This makes no task late and refuses none. Not in the budget: a stub for each task that
+    /// is ready or due within the next two seconds, the changes that wait for their commit, and the tasks that workers have.
     pub near_bytes_max: u64,
     /// How much is done at once. Only the simulator and tests change it.
     #[doc(hidden)]

@@ -10,7 +10,7 @@ use crate::time::{Seq, Timestamp};
 /// Where a page of tasks ended. The next page begins behind it.
 ///
 /// The shards of a list follow one another in the order of their numbers, and the tasks of a shard in the order of (`due_at`, `put_seq`).
-/// Of a dead task `due_at` is the instant at which it is forgotten.
+/// The `due_at` of a dead task is the instant at which it is forgotten.
 ///
 /// ```
 /// use tickwheel_engine::{Seq, TaskCursor, Timestamp};

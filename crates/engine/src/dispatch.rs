@@ -1,4 +1,4 @@
-//! [`Dispatch`]: which task goes to which worker next, and who has what.
+//! [`Dispatch`]: which task goes to which worker next, and which worker has which task.
 
 mod bucket;
 mod choice;
@@ -36,12 +36,12 @@ use crate::task::LeaseNo;
 use crate::time::{Now, Seq, Timestamp};
 use crate::token::Token;
 
-/// The lines of ready tasks, the limits of their queues, the calls that wait for them, and the leases that run.
+/// The lines of ready tasks, the limits of their queues, the calls that wait for the tasks, and the leases that run.
 ///
 /// # Invariants
-/// - A ready task stands in its queue's line, or is parked in its group. A call that waits for tasks gets none while there is a call that asked
-///   before it and may have them.
-/// - A limit, a rate or a pause is looked at whenever tasks are handed out, and nowhere else.
+/// - A ready task stands in its queue's line, or is parked in its group. A call that waits for tasks gets none while an earlier call waits
+///   that may have them.
+/// - A limit, a rate or a pause is checked whenever tasks are handed out, and nowhere else.
 #[derive(Debug)]
 pub(crate) struct Dispatch {
     secret: [u8; 16],
@@ -76,7 +76,7 @@ impl Dispatch {
         }
     }
 
-    /// Time has passed: queues that were emptied an hour ago are forgotten, and calls are looked at where a rate lets something through by now.
+    /// Time has passed. Queues that were emptied an hour ago are forgotten. A queue whose rate admits a delivery by now is to be served.
     pub(crate) fn pass_time(&mut self, now: Now) {
         self.queues.pass_time(now);
         while let Some(name) = self.rate_wake_ups.pop(now) {
@@ -84,8 +84,8 @@ impl Dispatch {
         }
     }
 
-    /// When time alone will next change something here, by the wall clock. `writes`: changes are taken, so that the end of a pause can be written
-    /// down.
+    /// When time alone will next change something here, by the wall clock. `writes`: whether changes are taken, so that the end of a pause
+    /// can be written down.
     pub(crate) fn next_wake(&self, writes: bool) -> Option<Timestamp> {
         self.pause_ends.next().filter(|_| writes)
     }
@@ -95,12 +95,12 @@ impl Dispatch {
         [self.leases.next_end_ms(), self.rate_wake_ups.next_ms()].into_iter().flatten().min()
     }
 
-    /// The number of a queue that is there while it has tasks.
+    /// The number of a queue. The queue exists as long as it has tasks.
     pub(crate) fn number(&self, name: &QueueName) -> QueueNo {
         self.queues.number(name).expect("a queue is there while it has tasks")
     }
 
-    /// Looks whether the queue is empty, and is to be forgotten.
+    /// Checks whether the queue is empty and is to be forgotten.
     pub(crate) fn tidy(&mut self, name: &QueueName) {
         self.queues.tidy(name);
     }
@@ -110,7 +110,7 @@ impl Dispatch {
         self.queues.begin_use(name);
     }
 
-    /// A client that used the queue does so no longer.
+    /// A client of beanstalkd stops using the queue.
     pub(crate) fn end_use(&mut self, name: &QueueName) {
         self.queues.end_use(name);
     }
@@ -120,19 +120,19 @@ impl Dispatch {
         &self.queues
     }
 
-    /// The call that has waited longest does so no longer. Which queues it named.
+    /// Ends the wait of the call that has waited longest. Returns the call and the queues that it named.
     pub(crate) fn pop_waiting(&mut self) -> Option<(CallId, Arc<[QueueName]>)> {
         let call = self.queues.first_waiting()?;
         self.queues.end_wait(call).map(|waiter| (call, waiter.queues))
     }
 
-    /// Something happened to a task of this queue: it is counted once in all, and once there.
+    /// Counts an event of a task of this queue: once for the shard, and once for the queue.
     pub(crate) fn count(&mut self, ledger: &mut Ledger, queue: &QueueName, event: Event) {
         ledger.counters_mut().count(&mut self.queues.open(queue).figures, event);
     }
 
-    /// Puts a task in a worker's hands until the wall clock would show `until`, which its worker is told. The lease runs by the
-    /// monotonic clock and ends no earlier than that, as long as both clocks run alike. The entry stands nowhere.
+    /// Leases a task to a worker until the wall clock would show `until`, which the worker is told. The lease runs by the monotonic clock,
+    /// and ends no earlier than `until` as long as both clocks run alike. Before this call the entry stands nowhere.
     pub(crate) fn begin_lease(&mut self, residence: &mut Residence, slot: Slot, begun: BegunLease, now: Now) {
         let BegunLease { no, ready_since, until, holder } = begun;
         let timer = self.leases.begin(no, slot, until, holder, now);
@@ -141,7 +141,7 @@ impl Dispatch {
         self.queues.open(&task.queue).lease_begins(task.group());
     }
 
-    /// The tasks whose leases have run out by now. They still stand in the hands of their workers.
+    /// Takes the tasks whose leases have run out by now. The entries of these tasks still say that they are leased.
     pub(crate) fn pop_ended(&mut self, now: Now) -> Vec<Slot> {
         self.leases.pop_ended(now)
     }
@@ -151,12 +151,12 @@ impl Dispatch {
         self.leases.slots()
     }
 
-    /// Who has the task with this lease.
+    /// The worker that has this lease, and since when.
     pub(crate) fn holder(&self, no: LeaseNo) -> Holder {
         self.leases.holder(no)
     }
 
-    /// The number of the next lease. Tokens of earlier ones do not speak for a task that has it as its fence.
+    /// The number of the next lease. If a task has this number as its fence, tokens of earlier leases are void for the task.
     pub(crate) fn fence(&self) -> LeaseNo {
         self.leases.next()
     }

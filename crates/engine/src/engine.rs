@@ -24,12 +24,12 @@ use crate::time::Now;
 ///
 /// # Families
 /// - *Tell*: [`step`](Self::step) takes one [`Input`] and appends [`Effect`]s.
-/// - *End of a turn*: [`flush`](Self::flush), after all inputs that are there: what they need of the store goes out, as
-///   one look-up and one commit for all. That is what makes group commit.
+/// - *End of a turn*: [`flush`](Self::flush), after all inputs that are there. Their needs go to the store as one look-up and one commit
+/// for all: a group commit.
 /// - *Ask*: [`next_wake`](Self::next_wake), [`is_loaded`](Self::is_loaded), [`is_idle`](Self::is_idle).
 ///
 /// # Invariants
-/// - An answer leaves only when all that had been applied when it was made is durable.
+/// - An answer leaves only when all changes that had been applied when it was made are durable.
 /// - At most one commit is in flight; effects apply in memory at once and are durable in the order of their seq.
 /// - A key has at most one live task: a command on a key that is not in memory waits for a look-up, and later commands on
 ///   that key wait behind it.
@@ -49,7 +49,7 @@ pub struct Engine {
     reads: Reads,
     recurrence: Recurrence,
     jobs: Jobs,
-    /// Everything is answered and durable, and the driver was told.
+    /// Everything is answered and durable, and the driver knows it.
     is_stopped: bool,
 }
 
@@ -81,8 +81,8 @@ impl Engine {
         engine
     }
 
-    /// Takes in a page of what the shard was left with. The first one comes with [`new`](Self::new). The engine can work once it has them
-    /// all.
+    /// Takes in a page of the records that the shard has. The first page comes with [`new`](Self::new). The engine can work once it has all
+    /// pages.
     pub fn restore(&mut self, now: Now, page: AcquiredPage) {
         for (name, population) in page.queues {
             self.dispatch.restore_population(&name, population);
@@ -99,7 +99,7 @@ impl Engine {
                 (name, rule) => unreachable!("{name:?} is the name of another rule than {rule:?}"),
             }
         }
-        // A lease goes on wherever its task stands: the wall clock may show a time at which the task is not even due.
+        // A lease goes on whatever the due time of its task: the wall clock may show a time at which the task is not even due.
         let mut tasks = self.tasks();
         for task in page.leased {
             if tasks.goes_on(&task) {
@@ -108,7 +108,7 @@ impl Engine {
         }
     }
 
-    /// Takes one input at one moment. What fell due by then fires first.
+    /// Takes one input at one moment. Tasks that are due by then fire first.
     pub fn step(&mut self, now: Now, input: Input, out: &mut Vec<Effect>) {
         self.tasks().pass_time(now);
         self.make_waiting(now);
@@ -159,7 +159,7 @@ impl Engine {
         }
     }
 
-    /// What a change of a task may touch.
+    /// The parts that a change of a task may touch.
     fn tasks(&mut self) -> Tasks<'_> {
         Tasks {
             config: &self.config,

@@ -1,4 +1,4 @@
-//! [`QueueFigures`]: what has happened in one queue, for those who watch it.
+//! [`QueueFigures`]: counts of the events of one queue, for monitoring.
 
 /// Upper bounds of the lateness histogram, milliseconds. One more count stands behind the last bound.
 pub const LATENESS_BOUNDS_MS: [u64; 14] =
@@ -6,10 +6,10 @@ pub const LATENESS_BOUNDS_MS: [u64; 14] =
 
 /// Upper bounds of a queue's lateness histogram, milliseconds. One more count stands behind the last bound.
 ///
-/// Each of them is one of [`LATENESS_BOUNDS_MS`](crate::LATENESS_BOUNDS_MS). They are few, because each queue has its own histogram.
+/// Each bound is also in [`LATENESS_BOUNDS_MS`](crate::LATENESS_BOUNDS_MS). There are few bounds, because each queue has its own histogram.
 pub const QUEUE_LATENESS_BOUNDS_MS: [u64; 5] = [10, 100, 1_000, 5_000, 60_000];
 
-/// What is counted both in all and by queue.
+/// Events that are counted both in all and by queue.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Event {
     /// A put was taken.
@@ -26,7 +26,7 @@ pub(crate) enum Event {
     Cancelled,
     /// A task was given up.
     Dead,
-    /// A task became ready because its instant came, this long ago, milliseconds.
+    /// A task became ready because its instant came, this long ago (ms).
     Fired {
         /// Not negative: nothing fires early.
         late_ms: u64,
@@ -35,11 +35,11 @@ pub(crate) enum Event {
 
 const BUCKETS: usize = QUEUE_LATENESS_BOUNDS_MS.len() + 1;
 
-/// What has happened in a queue since it appeared, but not before the machine's start.
+/// Counts of the events in a queue since it appeared, but not from before the engine's start.
 ///
-/// Unlike [`QueueTotals`](crate::QueueTotals) they go on when the queue is empty. They end when the machine forgets the queue: an hour after it
-/// was emptied, when it is deleted, or when 10,000 other queues were emptied after it. [`Stats::forgotten`](crate::Stats::forgotten) has them from
-/// then on, so no event is ever lost from the sum. No figure ever falls.
+/// Unlike [`QueueTotals`](crate::QueueTotals), these figures go on when the queue is empty. They end when the engine forgets the queue: an
+/// hour after it was emptied, when it is deleted, or when 10,000 other queues were emptied after it. From then on they are in
+/// [`Stats::forgotten`](crate::Stats::forgotten), so no event is ever lost from the sum. No figure ever falls.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub struct QueueFigures {
     /// Puts taken: tasks added or replaced, those that schedules made among them.
@@ -56,32 +56,32 @@ pub struct QueueFigures {
     pub cancelled: u64,
     /// Tasks given up.
     pub dead: u64,
-    /// Lateness of what fired, `due_at` to ready, in the buckets of [`QUEUE_LATENESS_BOUNDS_MS`] and one beyond.
+    /// Lateness of the tasks that fired, from `due_at` to ready, in the buckets of [`QUEUE_LATENESS_BOUNDS_MS`] and one beyond.
     pub lateness: [u64; BUCKETS],
-    /// Their sum, milliseconds.
+    /// Sum of the lateness (ms).
     pub lateness_sum_ms: u64,
 }
 
 impl QueueFigures {
-    /// A task fired that was due this long ago, milliseconds.
+    /// Counts a task that fired and was due this long ago (ms).
     pub(crate) fn count_lateness(&mut self, late_ms: u64) {
         self.lateness[QUEUE_LATENESS_BOUNDS_MS.partition_point(|&bound| bound < late_ms)] += 1;
         self.lateness_sum_ms = self.lateness_sum_ms.saturating_add(late_ms);
     }
 
-    /// What happened in another queue as well.
+    /// Adds the events of another queue.
     pub fn add(&mut self, other: &Self) {
         self.merge(other, u64::saturating_add);
     }
 
-    /// What happened since these figures were looked at before. A figure that was higher then counts as unchanged.
+    /// Returns the events since `before`, an earlier copy of these figures. A figure that was higher then counts as unchanged.
     #[must_use]
     pub fn since(mut self, before: &Self) -> Self {
         self.merge(before, u64::saturating_sub);
         self
     }
 
-    /// Of each figure the higher one.
+    /// Returns the higher value of each figure.
     #[must_use]
     pub fn max(mut self, other: &Self) -> Self {
         self.merge(other, u64::max);

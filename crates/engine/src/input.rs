@@ -1,4 +1,4 @@
-//! What goes into the machine and what comes out.
+//! The inputs and the effects of an engine.
 
 use crate::calls::{Answer, Command};
 use crate::name::QueueName;
@@ -11,32 +11,32 @@ use crate::token::Token;
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct CallId(pub u64);
 
-/// Everything that can happen to the machine.
+/// Everything that can happen to the engine.
 #[derive(Clone, Debug)]
 pub enum Input {
     /// A caller asks for something.
     Call {
         /// The call.
         call: CallId,
-        /// What it asks.
+        /// The command of the caller.
         command: Command,
     },
-    /// A waiting lease has waited long enough, or its caller is gone. A call that is not waiting: nothing happens.
+    /// A waiting lease has waited long enough, or its caller is gone. If the call is not waiting, nothing happens.
     EndWait {
         /// The call.
         call: CallId,
     },
-    /// These deliveries reached nobody: the tasks are ready again and the attempt does not count.
+    /// These deliveries did not reach their callers: the tasks are ready again and the attempt does not count.
     Undelivered {
         /// The tokens of the deliveries.
         tokens: Vec<Token>,
     },
-    /// Somebody uses this queue: it is there, whether or not it has tasks, until as many have left it.
+    /// A client uses this queue. The queue exists, with or without tasks, until each `Use` is followed by a `Leave`.
     Use {
         /// The queue.
         queue: QueueName,
     },
-    /// Somebody who used this queue does so no longer.
+    /// A client that used this queue does so no longer.
     Leave {
         /// The queue.
         queue: QueueName,
@@ -45,25 +45,26 @@ pub enum Input {
     Store {
         /// The request it answers.
         request: RequestId,
-        /// Its answer.
+        /// The answer of the store.
         reply: Reply,
     },
-    /// What there is to say of an instant that was asked for.
+    /// The answer to a question for an instant.
     Instant {
         /// The question.
         ask: AskId,
         /// The answer.
         found: InstantFound,
     },
-    /// The store failed by itself, in its background work. Passed over while a commit is in flight: its reply comes first.
+    /// The store failed by itself, in its background work. The engine ignores this while a commit is in flight: the reply to the commit
+    /// comes first.
     StoreFailed {
-        /// What failed.
+        /// The cause, as the store says it.
         why: String,
     },
-    /// Time has passed. Every input looks at the time; this one does nothing else.
+    /// Time has passed. Every input lets time pass; this one does nothing else.
     Wake,
-    /// Ask the store how much room there is, if growth is refused or soon would be: see
-    /// [`Engine::room_pace`](crate::Engine::room_pace). Otherwise nothing happens.
+    /// Ask the store for its free bytes, if growth is refused or soon would be: see [`Engine::room_pace`](crate::Engine::room_pace).
+    /// Otherwise nothing happens.
     LookForRoom,
     /// Write the time down with the next commit, whether or not anything changed.
     NoteTime,
@@ -71,7 +72,7 @@ pub enum Input {
     Stop,
 }
 
-/// Everything the machine wants done.
+/// Everything that the engine wants done.
 #[expect(
     clippy::large_enum_variant,
     reason = "an answer is made once and moved on; a box would be an allocation for each call"
@@ -80,20 +81,20 @@ pub enum Input {
 pub enum Effect {
     /// Ask the store.
     Request {
-        /// Comes back with the reply.
+        /// The id that comes back with the reply.
         id: RequestId,
-        /// What to ask.
+        /// The request.
         request: Request,
     },
-    /// Tell when a cron expression fires. The answer comes back as [`Input::Instant`], and best before the end of the turn: what it says
-    /// then goes into the same commit.
+    /// Tell when a cron expression fires. The answer comes back as [`Input::Instant`]. It should come before the end of the turn: then its
+    /// effects go into the same commit.
     Ask {
-        /// Comes back with the answer.
+        /// The id that comes back with the answer.
         ask: AskId,
-        /// What to tell.
+        /// The question.
         wanted: InstantWanted,
     },
-    /// Answer a caller. Whatever the answer rests on is durable.
+    /// Answer a caller. All changes that the answer depends on are durable.
     Answer {
         /// The call.
         call: CallId,
@@ -104,7 +105,7 @@ pub enum Effect {
     Stopped,
 }
 
-/// When the machine wants to be woken next: at the earlier of the two, each on its own clock.
+/// When the engine wants to be woken next: at the earlier of the two, each on its own clock.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub struct NextWake {
     /// By the wall clock: a task falls due, or tasks have to be loaded ahead.

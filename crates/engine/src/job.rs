@@ -1,9 +1,9 @@
-//! A job: a number and a value. Its owner writes the value and knows what it means.
+//! A job: a number and a value. The owner of the job writes the value and knows its meaning.
 
 use crate::calls::Unavailable;
 use std::sync::Arc;
 
-/// The value of a job: bytes that its owner writes and reads. They mean nothing here.
+/// The value of a job: bytes that its owner writes and reads. The engine does not read them.
 pub type JobValue = Arc<[u8]>;
 
 /// A change of one job. The engine keeps a job as a number and a value, and gives the value no meaning. A full disk refuses none of these
@@ -12,10 +12,10 @@ pub type JobValue = Arc<[u8]>;
 pub enum ChangeJob {
     /// Keeps a new job. The answer has its number, which is higher than the numbers of all jobs before.
     Begin {
-        /// Its value, at most [`JOB_BYTES_MAX`].
+        /// The value, at most [`JOB_BYTES_MAX`].
         value: JobValue,
     },
-    /// Gives a job another value. A job that is not kept yet, from another store, comes with its number.
+    /// Gives a job another value. A job from another store, which is not kept yet, comes with its number.
     Keep {
         /// The number.
         id: u64,
@@ -47,7 +47,7 @@ pub enum JobError {
         /// Bytes that it may have.
         limit: usize,
     },
-    /// As many jobs are kept as can be.
+    /// The limit of jobs, or of the bytes of their values, is reached.
     #[error("there are {jobs} jobs with {bytes} bytes, and no more can be")]
     TooMany {
         /// How many there are.
@@ -55,7 +55,7 @@ pub enum JobError {
         /// Bytes of their values.
         bytes: u64,
     },
-    /// Not the caller's mistake.
+    /// An error that is not the caller's mistake.
     #[error(transparent)]
     Unavailable(#[from] Unavailable),
 }

@@ -1,4 +1,4 @@
-//! [`Jobs`]: a number and a value each. Their owner writes the values and knows what they mean.
+//! [`Jobs`]: a number and a value each. The owners of the jobs write the values and know their meaning.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::time::{Now, Seq};
 
 /// At most this many jobs are kept: all of them are in memory, and in every checkpoint.
 const JOBS_MAX: usize = 10_000;
-/// At most this many bytes may the values of all jobs have when another one begins.
+/// A new job may begin if the values of all jobs, with its own, have at most this many bytes.
 const BYTES_MAX: u64 = 16 << 20;
 
 /// All jobs by number.
@@ -54,7 +54,7 @@ impl Jobs {
         JobError::TooMany { jobs: self.by_id.len(), bytes: self.bytes }
     }
 
-    /// Which job gets which value by this change, if it may be.
+    /// Returns the number of the job that this change is for, and its new value, if the change is allowed.
     fn check(&self, now: Now, change: ChangeJob) -> Result<(u64, Option<JobValue>), JobError> {
         let (id, value) = match change {
             ChangeJob::Begin { value } => (self.next_id(now)?, Some(value)),
@@ -76,7 +76,7 @@ impl Jobs {
         }
     }
 
-    /// Changes a job. A full disk refuses no change of one: jobs are what makes room.
+    /// Changes a job. A full disk refuses no change of a job: jobs are what frees space.
     ///
     /// # Errors
     /// A refusal leaves no trace.

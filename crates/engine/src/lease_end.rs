@@ -13,14 +13,14 @@ pub(crate) struct LeaseEnd {
     pub(crate) again: Retrying,
     /// Another priority for it.
     pub(crate) priority: Option<u32>,
-    /// What its worker said.
+    /// The reason that its worker gave.
     pub(crate) reason: Option<Arc<str>>,
 }
 
 /// When a task is due again.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Retrying {
-    /// At once, in its old place.
+    /// At once, in its old place of the line.
     AtOnce,
     /// As its retry policy says.
     ByPolicy,
@@ -29,7 +29,7 @@ pub(crate) enum Retrying {
 }
 
 impl LeaseEnd {
-    /// It ran out.
+    /// The lease ran out.
     pub(crate) const EXPIRED: Self =
         Self { how: Failed::LeaseEnded, again: Retrying::AtOnce, priority: None, reason: None };
 }

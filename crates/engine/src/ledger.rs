@@ -1,4 +1,4 @@
-//! [`Ledger`]: every change has its number here, and nothing leaves before it is durable.
+//! [`Ledger`]: each change gets its number here, and no answer leaves before the changes that it rests on are durable.
 
 mod barrier;
 mod batch;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use self::barrier::CommitBarrier;
 use self::batch::WriteBatch;
-pub(crate) use self::batch::{Filled, schedule_bytes, task_bytes};
+pub(crate) use self::batch::{BatchSlot, schedule_bytes, task_bytes};
 use self::commit::InFlight;
 pub(crate) use self::ids::OwnIds;
 pub use self::room::RoomPace;
@@ -25,7 +25,8 @@ use crate::settings::RuleEffect;
 use crate::slot::Slot;
 use crate::time::Seq;
 
-/// Numbers the changes, collects them into batches for the store, and holds answers back until all that they rest on is durable.
+/// Numbers the changes, collects them into batches for the store, and holds each answer back until all changes that it rests on are
+/// durable.
 ///
 /// # Invariants
 /// - An answer leaves only when all that had been applied when it was made is durable.
@@ -47,7 +48,7 @@ pub(crate) struct Ledger {
     last_request: RequestId,
     /// Why nothing is changed any more.
     failed: Option<Arc<str>>,
-    /// The same, while a commit is still in flight: its reply comes first.
+    /// Why the ledger will fail once the commit in flight has its reply, which comes first.
     failing: Option<Arc<str>>,
     is_stopping: bool,
     counters: Stats,
@@ -104,12 +105,13 @@ impl Ledger {
 
     /// Answers a call once all that has been applied so far is durable.
     pub(crate) fn answer(&mut self, call: CallId, answer: Answer) {
-        // Once the store has failed, no commit comes any more: what is made now rests on durable state alone, see `Ledger::fail`.
+        // Once the store has failed, no commit comes any more. An answer that is made then rests on durable state alone, see
+        // `Ledger::fail`.
         let seen = if self.failed.is_some() { self.durable } else { self.applied };
         self.barrier.hold(seen, call, answer);
     }
 
-    /// Answers a call whose answer rests on nothing but what is durable: it passes those that wait for a commit.
+    /// Answers a call with an answer that rests on durable changes only. The answer passes those that wait for a commit.
     pub(crate) fn answer_durable(&mut self, call: CallId, answer: Answer) {
         self.barrier.pass(call, answer);
     }
@@ -119,11 +121,17 @@ impl Ledger {
         self.barrier.release(self.durable, out);
     }
 
-    /// Puts what became of the task in `slot` into the batch. `filled` says where the batch has an earlier effect of it, as this returned then.
-    pub(crate) fn note(&mut self, slot: Slot, filled: Option<Filled>, effect: TaskEffect) -> Filled {
-        let filled = self.batch.push(slot, filled, effect);
+    /// Puts the effect on the task in `slot` into the batch. `filled`: what this returned for an earlier effect on the task, so that the
+    /// batch finds that effect.
+    pub(crate) fn note(
+        &mut self,
+        slot: Slot,
+        batch_slot: Option<BatchSlot>,
+        effect: TaskEffect,
+    ) -> BatchSlot {
+        let batch_slot = self.batch.push(slot, batch_slot, effect);
         self.seal_if_full();
-        filled
+        batch_slot
     }
 
     /// Puts a change of a rule into the batch.
@@ -138,8 +146,8 @@ impl Ledger {
     }
 
     /// Whether an effect stands in a batch that is closed.
-    pub(crate) fn is_sealed(&self, filled: Filled) -> bool {
-        self.batch.is_sealed(filled)
+    pub(crate) fn is_sealed(&self, batch_slot: BatchSlot) -> bool {
+        self.batch.is_sealed(batch_slot)
     }
 
     /// Whether more than one closed batch waits for its commit.
@@ -147,7 +155,7 @@ impl Ledger {
         self.batch.has_backlog()
     }
 
-    /// From now on all that is noted goes into one batch, until [`end_together`](Self::end_together) gets what this returned.
+    /// From now on all effects go into one batch, until [`end_together`](Self::end_together) gets the value that this returned.
     pub(crate) fn begin_together(&mut self) -> bool {
         core::mem::replace(&mut self.together, true)
     }
@@ -192,7 +200,7 @@ impl Ledger {
         self.failed.is_some()
     }
 
-    /// Whether what changed last with `changed` is known to be durable, or never to be.
+    /// Checks that the outcome of the change `changed` is known: the change is durable, or the store has not failed.
     ///
     /// # Errors
     /// [`Unavailable::Indeterminate`]: the store has failed, and the change may have been written down or not.
@@ -218,17 +226,17 @@ impl Ledger {
         &self.ids
     }
 
-    /// What is counted.
+    /// The counters.
     pub(crate) fn counters(&self) -> &Stats {
         &self.counters
     }
 
-    /// What is counted, to count more.
+    /// The counters, to count with them.
     pub(crate) fn counters_mut(&mut self) -> &mut Stats {
         &mut self.counters
     }
 
-    /// Whether nothing waits: all that was applied is durable, or never will be, and all answers have left.
+    /// Whether nothing waits: all applied changes are durable or never will be, and all answers have left.
     pub(crate) fn is_idle(&self) -> bool {
         let is_settled = self.in_flight.is_none() && !self.batch.has_work();
         (is_settled || self.failed.is_some()) && self.barrier.is_empty()

@@ -1,6 +1,5 @@
-//! The task machine: what a task is and how it moves from *put* to *done*. Pure: time, look-ups and commits come in as
-//! inputs and go out as effects, so that the same code runs in a server, in a test and in a simulator that crashes it at
-//! every write.
+//! The task engine: the parts of a task, and how it moves from *put* to *done*. Pure: time, look-ups and commits come in as inputs and go
+//! out as effects, so that the same code runs in a server, in a test and in a simulator that crashes it at every write.
 
 mod acquired;
 mod bounds;
@@ -64,7 +63,7 @@ pub use schedule::{
     Which, occurrence_key,
 };
 pub use seam::{
-    Batch, Census, Filter, Found, Grid, Page, Place, Reply, Request, RequestId, ShardStore, TaskEffect,
+    Batch, DueHistogram, Filter, Found, Grid, Page, Place, Reply, Request, RequestId, ShardStore, TaskEffect,
     Validity, Wanted,
 };
 pub use settings::{QueueRecord, QueueSettings, Rate, Retention, Rule, RuleEffect, RuleName};

@@ -1,4 +1,4 @@
-//! The names people give: queues, keys, groups and tags. Validated once, cheap to clone.
+//! The names that users give: queues, keys, groups and tags. Validated once, cheap to clone.
 
 use core::borrow::Borrow;
 use core::fmt;
@@ -20,8 +20,8 @@ pub struct QueueName(Arc<str>);
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Key(Arc<str>);
 
-/// A group of tasks in a queue: 1 to 256 bytes of UTF-8 without control characters. What a queue allows of one group at a time is the
-/// queue's to say.
+/// A group of tasks in a queue: 1 to 256 bytes of UTF-8 without control characters. The settings of the queue limit the tasks of one group
+/// at a time.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Group(Arc<str>);
 
@@ -49,7 +49,7 @@ pub enum NameError {
     TooLong {
         /// "queue name", "key", "group", "tag" or "schedule name".
         what: &'static str,
-        /// Its length, bytes.
+        /// The length of the name (bytes).
         bytes: usize,
         /// The longest allowed, bytes.
         max: usize,
@@ -61,9 +61,9 @@ pub enum NameError {
         what: &'static str,
         /// The offending character.
         found: char,
-        /// Its byte offset, from 0.
+        /// The byte offset of that character, from 0.
         at: usize,
-        /// What is allowed, in words.
+        /// The allowed characters, in words.
         alphabet: &'static str,
     },
 }
@@ -108,7 +108,7 @@ impl Key {
         Ok(Self(key.into()))
     }
 
-    /// The key of a task whose client gave none: its id in decimal.
+    /// Returns the key of a task that was put without one: its id in decimal.
     #[must_use]
     pub fn from_id(id: u64) -> Self {
         Self(id.to_string().into())
@@ -162,7 +162,7 @@ impl Tag {
 }
 
 impl ScheduleName {
-    /// The longest name, bytes: the keys of its tasks have the instant behind it.
+    /// The longest name (bytes). It is shorter than a key because the keys of the schedule's tasks are the name and the instant behind it.
     pub const BYTES_MAX: usize = 200;
 
     /// Checks `name` and takes a copy of it.
@@ -205,7 +205,7 @@ fn check_length(what: &'static str, name: &str, max: usize) -> Result<(), NameEr
     }
 }
 
-/// By their texts, so that a map of queues can be searched by the beginning of a name. The order is the same.
+/// Borrows the text, so that a map of queues can be searched by the beginning of a name. Names and texts have the same order.
 impl Borrow<str> for QueueName {
     fn borrow(&self) -> &str {
         &self.0

@@ -3,7 +3,7 @@
 use crate::shard::ShardId;
 use crate::time::{Epoch, Seq};
 
-/// The right to commit to a shard, and the state it was left in.
+/// The right to commit to a shard, and the state in which the shard was left.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Ownership {
     /// Which shard.

@@ -1,4 +1,4 @@
-//! A queue as its owner sees it: its tasks, counted, and what its owner laid down.
+//! A queue as its owner sees it: its counted tasks, and its settings.
 
 use crate::figures::QueueFigures;
 use crate::name::QueueName;
@@ -12,27 +12,27 @@ pub struct QueueCounts {
     pub queue: QueueName,
     /// Not due yet.
     pub scheduled: u64,
-    /// Due, and nobody has them.
+    /// Due, and no worker has them.
     pub ready: u64,
-    /// In workers' hands.
+    /// Leased by workers.
     pub leased: u64,
     /// Given up.
     pub dead: u64,
-    /// Of those that are ready, with a priority below [`PRIORITY_DEFAULT`](crate::PRIORITY_DEFAULT).
+    /// Ready tasks with a priority below [`PRIORITY_DEFAULT`](crate::PRIORITY_DEFAULT).
     pub urgent: u64,
-    /// When the oldest of those that are ready was due, whatever its priority; `None`: nothing is ready. Beyond 1,000 priorities in one line those that are
-    /// the least urgent are not looked at.
+    /// The `due_at` of the oldest ready task, whatever its priority; `None`: nothing is ready. If a line has more than 1,000 priorities,
+    /// the least urgent ones are not looked at.
     pub oldest_due: Option<Timestamp>,
-    /// Nothing is leased.
+    /// No task is leased while this is true.
     pub paused: bool,
-    /// No task is added.
+    /// No task is added while this is true.
     pub draining: bool,
-    /// What has happened in it since it appeared, but not before the machine's start.
+    /// Counts of events since the queue appeared, but not from before the engine's start.
     pub totals: QueueTotals,
-    /// The same for those who watch it: these figures go on when it is empty.
+    /// Counts for monitoring: these figures go on when the queue is empty.
     pub figures: QueueFigures,
-    /// Its number among the queues that have appeared since the machine's start, from 1; 0: it is not there. A queue that is forgotten and appears again has a
-    /// higher one.
+    /// The queue's number among the queues that have appeared since the engine's start, from 1; 0: the queue does not exist. A queue that
+    /// is forgotten and appears again has a higher number.
     pub appeared: u64,
 }
 
@@ -44,7 +44,7 @@ impl QueueCounts {
     }
 }
 
-/// One page of the queues.
+/// A page of the queues.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct QueuePage {
     /// The queues, in the order of their names.
@@ -53,26 +53,26 @@ pub struct QueuePage {
     pub next: Option<QueueName>,
 }
 
-/// One queue: its tasks, counted, and what its owner laid down.
+/// A queue: its counted tasks, and its settings.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct QueueView {
-    /// Its tasks by state.
+    /// The tasks by state.
     pub counts: QueueCounts,
-    /// How it hands them out.
+    /// How the queue hands its tasks out.
     pub settings: QueueSettings,
-    /// Until when it is paused; [`Timestamp::MAX`]: until it is resumed.
+    /// Until when the queue is paused; [`Timestamp::MAX`]: until it is resumed.
     pub paused_until: Option<Timestamp>,
-    /// Whether it is there: it has tasks or settings, or somebody waits on it or uses it.
+    /// Whether the queue exists: it has tasks or settings, or a lease call waits on it, or a client uses it.
     pub exists: bool,
-    /// The id of the task that is first in its line.
+    /// The id of the first ready task in the queue's line.
     pub first_ready: Option<u64>,
-    /// Lease calls that wait on it.
+    /// Lease calls that wait on the queue.
     pub waiting: usize,
-    /// In how many milliseconds its rate lets the next delivery begin; 0: now. `None`: it has no rate.
+    /// The time until the queue's rate lets the next delivery begin (ms); 0: now. `None`: the queue has no rate.
     pub next_delivery_ms: Option<u64>,
 }
 
-/// What has happened in a queue, counted.
+/// Counts of the events in a queue.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub struct QueueTotals {
     /// Tasks added.
@@ -86,7 +86,7 @@ pub struct QueueTotals {
 }
 
 impl QueueTotals {
-    /// What happened in another queue as well.
+    /// Adds the events of another queue.
     pub fn add(&mut self, other: &Self) {
         let Self { added, ended, pauses, expiries } = other;
         self.added += added;

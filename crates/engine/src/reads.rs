@@ -21,7 +21,7 @@ use crate::bounds::Bounds;
 use crate::calls::Command;
 use crate::input::CallId;
 
-/// What the store is asked, for whom, and what waits meanwhile.
+/// The questions to the store, the calls that they are for, and the commands that wait meanwhile.
 ///
 /// # Invariants
 /// - Commands on a key that is not in memory wait for its look-up, and later commands on that key wait behind them.
@@ -33,9 +33,9 @@ pub(crate) struct Reads {
     forecasts: Forecasts,
     token_calls: BTreeMap<CallId, TokenCall>,
     imports: BTreeMap<CallId, Importing>,
-    /// Calls for counts that wait until it is known what is due.
+    /// Calls for counts. They wait until memory knows which tasks are due.
     counting: Vec<(CallId, Command)>,
-    /// Records of stubs that are fetched together because time has to do with them.
+    /// At most this many records of expired or forgotten stubs are fetched at a time.
     overdue_max: usize,
 }
 
@@ -44,12 +44,12 @@ impl Reads {
         Self { overdue_max: bounds.overdue, ..Self::default() }
     }
 
-    /// A call for counts waits until it is known what is due.
+    /// Lets a call for counts wait until memory knows which tasks are due.
     pub(crate) fn count(&mut self, call: CallId, command: Command) {
         self.counting.push((call, command));
     }
 
-    /// The calls that wait for counts.
+    /// Takes the calls that wait for counts.
     pub(crate) fn take_counting(&mut self) -> Vec<(CallId, Command)> {
         core::mem::take(&mut self.counting)
     }

@@ -1,4 +1,4 @@
-//! [`Recurrence`]: the schedules, and of which of their instants tasks are to be made.
+//! [`Recurrence`]: the schedules, and for which of their instants tasks are to be made.
 
 mod instants;
 mod put;
@@ -13,40 +13,40 @@ use crate::input::Effect;
 use crate::schedule::{AskId, ScheduleId};
 use crate::time::{Seq, Timestamp};
 
-/// The schedules. Time and owners move them on; the tasks of their instants are made by the engine, which takes them from
+/// The schedules. Time and owners move them on. The engine makes the tasks of their instants, which it takes from
 /// [`pop_to_make`](Self::pop_to_make).
 ///
 /// # Invariants
-/// - Of one instant of a schedule at most one task is made.
-/// - The progress of a schedule is written down in the batch that has its task, or that says that the instant is left out.
+/// - At most one task is made for one instant of a schedule.
+/// - The progress of a schedule is written down in the batch that has its task, or in the batch that says that the instant is left out.
 /// - A schedule that waits and has a next instant is in `due` with it, unless it is in `changed`, `stalled` or `unsettled`.
 #[derive(Debug, Default)]
 pub(crate) struct Recurrence {
     secret: [u8; 16],
     /// Instants that are looked at in one step.
     instants_max: usize,
-    /// Instants whose keys are to be looked up, for tasks to be made of them.
+    /// Instants that wait for a look-up of their keys, before tasks are made for them.
     to_make: VecDeque<(ScheduleId, Timestamp)>,
     /// The last change of a schedule.
     last_change: Seq,
     by_name: BTreeMap<ScheduleId, Scheduled>,
     due: BTreeSet<(Timestamp, ScheduleId)>,
-    /// Whose turn it is to be looked at.
+    /// Schedules that have changed and are to be looked at.
     changed: BTreeSet<ScheduleId>,
-    /// An instant of these has come, and the store had no room for its task.
+    /// Schedules that wait for room: an instant has come, and the store had no room for its task.
     stalled: BTreeSet<ScheduleId>,
-    /// An instant of these has come, and what they did last is not durable yet. So however many instants there are to make up for, there is a
-    /// commit between one and the next, and others are served in that time.
+    /// Schedules that wait for a commit: an instant has come, and their last change is not durable yet. So there is a commit between one
+    /// instant and the next, however many there are to make up for, and other calls are served in that time.
     unsettled: BTreeSet<ScheduleId>,
     /// Instants that wait for their turn, of all schedules.
     waiting: usize,
     /// Tasks that have to end before another is made.
     running: BTreeMap<u64, ScheduleId>,
     asked: BTreeMap<AskId, Asked>,
-    /// To go out at the end of the step.
+    /// Questions to the driver that go out at the end of the step.
     asks: Vec<Effect>,
     last_ask: u64,
-    /// When it was asked last how much room there is, monotonic milliseconds.
+    /// When the store was last asked how much room there is (monotonic ms).
     room_asked_ms: Option<u64>,
     bytes: u64,
 }
@@ -56,7 +56,7 @@ impl Recurrence {
         Self { secret: acquired.secret, instants_max: bounds.instants, ..Self::default() }
     }
 
-    /// An instant of which a task is to be made.
+    /// Takes the next instant for which a task is to be made.
     pub(crate) fn pop_to_make(&mut self) -> Option<(ScheduleId, Timestamp)> {
         self.to_make.pop_front()
     }
@@ -66,7 +66,7 @@ impl Recurrence {
         self.phase(id) == Some(Phase::Making(at))
     }
 
-    /// Hands the questions over that the step has raised.
+    /// Hands over the questions that the step has raised.
     pub(crate) fn hand_over_asks(&mut self, out: &mut Vec<Effect>) {
         out.append(&mut self.asks);
     }

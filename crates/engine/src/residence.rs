@@ -33,9 +33,9 @@ use crate::wheel::WheelView;
 /// How much of the shard is kept in memory.
 #[derive(Clone, Debug)]
 pub(crate) struct ResidenceLimits {
-    /// Tasks due so far ahead are kept in memory, milliseconds.
+    /// Tasks that are due within this time from now (ms) are kept in memory.
     pub(crate) horizon_ms: u64,
-    /// The budget, bytes.
+    /// The memory budget (bytes).
     pub(crate) bytes_max: u64,
     /// Tasks loaded with one scan.
     pub(crate) scan_max: usize,
@@ -46,7 +46,7 @@ pub(crate) struct ResidenceLimits {
 ///
 /// # Invariants
 /// - A task in memory is an entry or a stub, never both.
-/// - A stub says what the store's record says: a change takes the task whole, and a durable entry becomes a stub only when no read under way
+/// - A stub agrees with the store's record: a change takes the task whole, and a durable entry becomes a stub only when no read under way
 ///   can contradict it.
 /// - Every durable task that is due inside the window is in memory.
 #[derive(Debug)]
@@ -58,17 +58,18 @@ pub(crate) struct Residence {
     stubs: Runs<WaitingStub>,
     /// Stubs in the lines of all queues.
     ready_stubs: u64,
-    /// Bytes of what is in workers' hands: a part of what the entries take that stays.
+    /// Bytes of the entries that workers have. These entries stay in memory.
     leased_bytes: u64,
-    /// The entry looked at last for something to evict.
+    /// The last entry that was looked at for eviction.
     visited: Slot,
     window: Window,
     pins: Pins,
     expiries: Expiries,
     burials: Burials,
-    /// Stubs whose records are to be fetched: expired, in this queue, or to be forgotten.
+    /// Stubs of which the records are to be fetched, with the queue if the stub has expired there. `None`: the stub is to be forgotten.
     overdue: VecDeque<(u64, Option<QueueName>)>,
-    /// The latest instant that was written down before this life began, with its last commit. What was due by then was ready then.
+    /// The latest instant that was written down before this life began, with its last commit. Every task that was due by then was ready
+    /// then.
     ready_before: Timestamp,
 }
 
@@ -96,7 +97,7 @@ impl Residence {
         self.entries.get(slot)
     }
 
-    /// The entry in this slot, which has one, to say where it stands now.
+    /// The entry in this slot, which has one, to change it: for example where it stands now.
     pub(crate) fn get_mut(&mut self, slot: Slot) -> &mut Entry {
         self.entries.get_mut(slot)
     }
@@ -142,24 +143,25 @@ impl Residence {
         self.entries.insert(entry)
     }
 
-    /// Takes an entry, which stands nowhere, out of memory.
+    /// Takes an entry out of memory. The entry stands nowhere.
     pub(crate) fn remove(&mut self, slot: Slot) {
         self.entries.remove(slot);
     }
 
-    /// Lets the key of an entry lead to it.
+    /// Makes the key index find this entry by its key.
     pub(crate) fn index_key(&mut self, slot: Slot) {
         self.entries.index_key(slot);
     }
 
-    /// Gives a live task a new record, which `change` makes from the old one, and leaves it where it stands.
+    /// Gives a live task a new record, which `change` makes from the old one. The entry stays where it stands.
     pub(crate) fn record(&mut self, ledger: &mut Ledger, slot: Slot, change: impl FnOnce(&mut Task)) {
         let seq = ledger.next_seq();
         let entry = self.entries.get(slot);
         let mut task = Task::clone(&entry.task);
         change(&mut task);
         task.seq = seq;
-        let is_sealed = entry.body_sealed || entry.filled.is_some_and(|filled| ledger.is_sealed(filled));
+        let is_sealed =
+            entry.body_sealed || entry.batch_slot.is_some_and(|batch_slot| ledger.is_sealed(batch_slot));
         let body_known = is_sealed && Arc::ptr_eq(&entry.task.body, &task.body);
         let task = Arc::new(task);
         self.note(ledger, slot, TaskEffect::Stored { task: Arc::clone(&task), body_known });
@@ -167,7 +169,7 @@ impl Residence {
         self.entries.get_mut(slot).body_sealed = body_known;
     }
 
-    /// The task in this slot has ended: it leaves memory once that is durable.
+    /// The task in this slot has ended. It leaves memory once that is durable.
     pub(crate) fn end(&mut self, ledger: &mut Ledger, slot: Slot, ended: Ended) {
         let outcome = ended.outcome;
         self.note(ledger, slot, TaskEffect::Ended(ended));
@@ -178,10 +180,10 @@ impl Residence {
     fn note(&mut self, ledger: &mut Ledger, slot: Slot, effect: TaskEffect) {
         let entry = self.entries.get_mut(slot);
         entry.dirty = Some(effect.seq());
-        entry.filled = Some(ledger.note(slot, entry.filled, effect));
+        entry.batch_slot = Some(ledger.note(slot, entry.batch_slot, effect));
     }
 
-    /// An effect of this entry is durable. Whether it was the last one, so that the entry may leave memory.
+    /// An effect of this entry is durable. Returns whether it was the last one and the entry may leave memory.
     pub(crate) fn settle(&mut self, ledger: &Ledger, slot: Slot) -> bool {
         if !self.has(slot) {
             return false;
@@ -205,7 +207,7 @@ impl Residence {
         self.entries.len()
     }
 
-    /// How many tasks more have a stub in memory.
+    /// How many more tasks have a stub in memory.
     pub(crate) fn stubs(&self) -> u64 {
         self.stubs.len() as u64 + self.ready_stubs
     }
@@ -231,39 +233,39 @@ impl Residence {
         self.entries.get_mut(slot).at = At::Leased(lease);
     }
 
-    /// A worker has the task in this slot no longer.
+    /// The lease of the task in this slot has ended.
     pub(crate) fn lease_ends(&mut self, slot: Slot) {
         self.leased_bytes -= self.entries.bytes_of(slot);
     }
 
-    /// Bytes that are in use, about: tasks that are held whole, 64 for each stub, 48 for each task that expires.
+    /// Bytes that are in use, about: the tasks that are held whole, 64 for each stub, 48 for each task that expires.
     pub(crate) fn bytes(&self) -> u64 {
         self.entries.bytes() + self.stubs() * STUB_BYTES + self.expiries.len() as u64 * EXPIRY_BYTES
     }
 
-    /// The budget, bytes.
+    /// The memory budget (bytes).
     pub(crate) fn bytes_max(&self) -> u64 {
         self.limits.bytes_max
     }
 
-    /// Three quarters of the budget are in use: nothing more is loaded ahead, and what lies beyond what is loaded leaves.
+    /// Whether three quarters of the budget are in use. Then nothing more is loaded ahead, and tasks behind the loaded part leave memory.
     pub(crate) fn is_full(&self) -> bool {
         let max = self.limits.bytes_max;
         self.bytes() > max - max / 4
     }
 
-    /// Half of the budget is free: more may be loaded ahead.
+    /// Whether half of the budget is free. Then more may be loaded ahead.
     fn has_spare(&self) -> bool {
         self.bytes() <= self.limits.bytes_max / 2
     }
 
-    /// Whether there is too much that is held whole and need not be. An eighth of the budget is for the heads of the lines, whatever the
+    /// Whether too many tasks are held whole that need not be. An eighth of the budget is for the heads of the lines, however much the
     /// stubs take.
     pub(crate) fn sheds(&self) -> bool {
         self.is_full() && self.entries.bytes() - self.leased_bytes > self.limits.bytes_max / 8
     }
 
-    /// The next entry to look at, in a round over all of them, while too much is held whole.
+    /// The next entry to look at for eviction, in a round over all entries, while too many tasks are held whole.
     pub(crate) fn next_visited(&mut self) -> Option<Slot> {
         let next = self.entries.next_slot(self.visited).filter(|_| self.sheds())?;
         self.visited = next;
@@ -272,7 +274,7 @@ impl Residence {
 
     /// Drops the stubs that are due last, a bounded step at a time, if memory is short.
     pub(crate) fn drop_last_stubs(&mut self, now: Now) {
-        // Only stubs beyond what loading ahead may bring: else what is dropped would be loaded again at once.
+        // Drops stubs only if there are more than loading ahead may bring. Otherwise the dropped stubs would be loaded again at once.
         let max = self.limits.bytes_max;
         let mut drops = self.limits.bounds.shed_drops;
         while drops > 0
@@ -297,46 +299,47 @@ impl Residence {
         self.stubs.get(place).is_some()
     }
 
-    /// Takes the stub of a task that is not due yet away. Whether there was one.
+    /// Takes the stub of a task that is not due yet out of memory. Returns whether there was one.
     pub(crate) fn take_stub(&mut self, place: Place) -> bool {
         self.stubs.remove(place).is_some()
     }
 
-    /// A stub whose instant has come by now.
+    /// Takes the next stub that is due by now.
     pub(crate) fn pop_due_stub(&mut self, now: Now) -> Option<WaitingStub> {
         let stub = self.stubs.first().copied().filter(|stub| stub.due_at <= now.wall)?;
         self.stubs.pop_first();
         Some(stub)
     }
 
-    /// The instant before which a task of the store was ready in an earlier life, and was counted then.
+    /// The instant up to which the tasks of the store became ready in an earlier life, and were counted then.
     pub(crate) fn ready_before(&self) -> Timestamp {
         self.ready_before
     }
 
-    /// When time alone will next change something here. `writes`: changes are taken, so that what expires is given up.
+    /// When time alone will next change something here. `writes`: whether changes are taken, so that tasks that expire are given up.
     pub(crate) fn next_wake(&self, writes: bool) -> Option<Timestamp> {
         let expiry = self.expiries.next().filter(|_| writes);
         let stub = self.stubs.first().map(|stub| stub.due_at);
         [self.timers.next(), expiry, stub, self.load_at()].into_iter().flatten().min()
     }
 
-    /// The record of a stub is to be fetched, because it has expired in this queue, or is to be forgotten.
+    /// Asks for the record of a stub, because the stub has expired in this queue, or is to be forgotten.
     pub(crate) fn want_overdue(&mut self, id: u64, expired: Option<QueueName>) {
         self.overdue.push_back((id, expired));
     }
 
-    /// The next record of a stub that time has to do with. `has_room`: the store has room for the change of one that has expired.
+    /// The next record of an expired or forgotten stub to fetch. `has_room`: the store has room for the change of one that has expired.
     pub(crate) fn pop_overdue(&mut self, has_room: bool) -> Option<(u64, Option<QueueName>)> {
         self.overdue.pop_front_if(|(_, expired)| expired.is_none() || has_room)
     }
 
-    /// Nothing is changed any more: nothing that time has to do with is fetched.
+    /// Nothing is changed any more, so no record of an expired or forgotten stub is fetched.
     pub(crate) fn clear_overdue(&mut self) {
         self.overdue.clear();
     }
 
-    /// Whether nothing is being loaded, and no record of a stub is still to be fetched. `has_room`: the store has room for what those bring.
+    /// Whether nothing is being loaded, and no record of a stub is still to be fetched. `has_room`: the store has room for the changes that
+    /// those records bring.
     pub(crate) fn is_idle(&self, has_room: bool) -> bool {
         !self.is_scanning() && (self.overdue.is_empty() || !has_room)
     }

@@ -1,11 +1,11 @@
-//! [`Runs`]: an ordered set for millions of small things.
+//! [`Runs`]: an ordered set for millions of small elements.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
 
-/// What has its place in an order.
+/// An element that has a place in an order.
 pub(crate) trait Ordered: Copy {
-    /// The place; no two have the same.
+    /// The place; no two elements have the same.
     type Key: Ord + Copy;
 
     fn key(&self) -> Self::Key;
@@ -17,10 +17,10 @@ const RUN_MAX: usize = 128;
 /// Runs of neighbours, in order. In memory an element costs little more than its size: runs that grow at the end are
 /// full, others at least half full when they are split, and neighbours that have shrunk are joined.
 ///
-/// Both ends cost O(1), all else O(log n) and a move inside one run.
+/// Both ends cost O(1). All else costs O(log n) and a move inside one run.
 #[derive(Debug)]
 pub(crate) struct Runs<T: Ordered> {
-    /// By a bound: nothing in the run stands before it, everything in the runs before does.
+    /// Runs by a lower bound: no element of the run is before its bound, and all elements of the runs before it are.
     runs: BTreeMap<T::Key, VecDeque<T>>,
     len: usize,
 }
@@ -40,7 +40,7 @@ impl<T: Ordered> Runs<T> {
         self.runs.first_key_value().and_then(|(_, run)| run.front())
     }
 
-    /// The first at this place or behind it.
+    /// Returns the first element at this place or behind it.
     pub(crate) fn first_from(&self, key: T::Key) -> Option<&T> {
         let run = self.runs.range(..=key).next_back();
         let in_run = run.and_then(|(_, run)| run.get(run.partition_point(|one| one.key() < key)));
@@ -61,12 +61,12 @@ impl<T: Ordered> Runs<T> {
         run.get(at)
     }
 
-    /// Adds `new`, whose place nothing else has.
+    /// Adds `new`, at a place that no other element has.
     pub(crate) fn insert(&mut self, new: T) {
         let key = new.key();
         self.len += 1;
         let Some((&bound, run)) = self.runs.range_mut(..=key).next_back() else {
-            // Before all others: the first run takes it, under a lower bound.
+            // The new element is before all others: the first run takes it, under a lower bound.
             let mut run = self.runs.pop_first().map_or_else(VecDeque::new, |(_, run)| run);
             run.push_front(new);
             self.runs.insert(key, run);
@@ -111,7 +111,7 @@ impl<T: Ordered> Runs<T> {
         self.runs.insert(first, upper);
     }
 
-    /// An element of the run at `bound` is gone. What is left of it joins a neighbour that has shrunk, too.
+    /// An element of the run at `bound` is gone. If the rest of the run is small, it joins a neighbour that has shrunk, too.
     fn took_from(&mut self, bound: T::Key) {
         self.len -= 1;
         let left = self.runs[&bound].len();
@@ -161,7 +161,7 @@ mod tests {
         for seed in 0..20 {
             let mut state = seed;
             let (mut runs, mut set) = (Runs::default(), BTreeSet::new());
-            // It grows, then it shrinks.
+            // The set grows, then it shrinks.
             for round in 0..8_000 {
                 let n = next(&mut state) as u32 % 4_000;
                 match next(&mut state) % if round < 4_000 { 8 } else { 24 } {
@@ -185,7 +185,7 @@ mod tests {
         let mut runs = Runs::default();
         (0..100_000).for_each(|n| runs.insert(n));
         assert_eq!(runs.runs.len(), 100_000_usize.div_ceil(RUN_MAX));
-        // One in a hundred stays: runs of their own for each would cost a hundred times as much.
+        // Each hundredth element stays: a run for each of them would cost a hundred times as much.
         (0..100_000).filter(|n| n % 100 != 0).for_each(|n| assert_eq!(runs.remove(n), Some(n)));
         assert_eq!(runs.len(), 1_000);
         assert!(runs.runs.len() <= 1_000 / (RUN_MAX / 4) + 1, "{} runs", runs.runs.len());

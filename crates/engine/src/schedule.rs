@@ -1,4 +1,4 @@
-//! What is to be done again and again: a schedule says when, and each time becomes a task of its own.
+//! Recurring work: a schedule says at which instants, and each instant becomes a task of its own.
 
 use std::sync::Arc;
 
@@ -7,90 +7,90 @@ use crate::name::{Key, QueueName, ScheduleName};
 use crate::task::Body;
 use crate::time::{Now, Seq, Timestamp};
 
-/// Which schedule: its queue and its name.
+/// The id of a schedule: its queue and its name.
 pub(crate) type ScheduleId = (QueueName, ScheduleName);
 
-/// When something is to be done, and what its tasks are like. Each time it makes a task with the key `name@instant`.
+/// The instants of recurring work, and the content of its tasks. Each instant makes a task with the key `name@instant`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Schedule {
     /// At which instants.
     pub cadence: Cadence,
-    /// At none before.
+    /// No instant before this one.
     pub start: Option<Timestamp>,
-    /// At none after.
+    /// No instant after this one.
     pub end: Option<Timestamp>,
-    /// So many tasks are made, and then no more.
+    /// The number of tasks that are made in all; after them no more.
     pub count: Option<u64>,
-    /// A task is due by up to so many milliseconds later than its instant, by chance.
+    /// A task is due at its instant or later, by a random time of at most this length (ms).
     pub jitter_ms: u64,
-    /// What becomes of instants at which nobody was there to make their tasks.
+    /// How missed instants are treated: those at which the engine did not run to make their tasks.
     pub catch_up: CatchUp,
-    /// What becomes of an instant that comes while the task of one before is still live.
+    /// How an instant is treated that comes while an earlier task of the schedule is still live.
     pub overlap: Overlap,
-    /// What the worker gets.
+    /// The payload, content type and tags that the worker gets.
     pub body: Arc<Body>,
-    /// On what terms.
+    /// Priority, group, retries and expiry of the tasks.
     pub terms: Terms,
 }
 
-/// At which instants something is to be done.
+/// The rule for the instants of a schedule.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Cadence {
-    /// When the wall of a time zone shows times that match an expression.
+    /// When the local time of a zone matches an expression.
     Cron {
         /// The expression, of five or six fields.
         text: Arc<str>,
         /// The IANA name of the zone.
         zone: Arc<str>,
     },
-    /// Again and again, whatever becomes of the tasks: at the start, or so long after the put, and then each time so much later.
+    /// At a fixed interval, whatever becomes of the tasks: first at the start, or one interval after the put.
     Every {
         /// Milliseconds.
         ms: u64,
     },
-    /// At the start, or so long after the put, and then each time so long after the task before has ended.
+    /// First at the start, or one delay after the put; then each time one delay after the task before has ended.
     FixedDelay {
         /// Milliseconds.
         ms: u64,
     },
 }
 
-/// What becomes of instants that are missed: nobody was there within [`MISSED_MS`] to make their tasks. A fixed delay misses none.
+/// How missed instants are treated: no task was made of them within [`MISSED_MS`]. A fixed delay misses none.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub enum CatchUp {
-    /// They are left out.
+    /// The missed instants are left out.
     Skip,
-    /// The last of them is made up for, with one task.
+    /// The last missed instant becomes a task.
     #[default]
     Once,
-    /// Each of them is made up for, the oldest first.
+    /// Each missed instant becomes a task, the oldest first.
     All,
 }
 
-/// What becomes of an instant that comes while the task of one before is still live.
+/// How an instant is treated that comes while an earlier task of the schedule is still live.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub enum Overlap {
-    /// It is left out.
+    /// The instant is left out.
     Skip,
-    /// Its task is made when that one has ended.
+    /// The task of the instant is made when the earlier one has ended.
     Queue,
-    /// Its task is made at once.
+    /// The task of the instant is made at once.
     #[default]
     Allow,
 }
 
-/// An instant is missed that passed so many milliseconds ago: a minute.
+/// An instant is missed if it passed more than this long ago (ms): a minute.
 pub const MISSED_MS: u64 = 60_000;
 
 impl Cadence {
     /// The shortest time from one instant to the next, milliseconds.
     pub const MS_MIN: u64 = 100;
-    /// The longest, and the longest jitter: 100 years.
+    /// The longest such time, and the longest jitter: 100 years (ms).
     pub const MS_MAX: u64 = 100 * 365 * 86_400_000;
-    /// An expression and a zone have at most so many bytes each.
+    /// The largest size of an expression, and of a zone (bytes).
     pub const TEXT_BYTES_MAX: usize = 256;
 
-    /// For those that can be told by counting: the first instant after this one. `anchor` is the first of all.
+    /// The first instant after this one, for a cadence that the engine can count. `anchor` is the first instant of all.
     #[must_use]
     pub fn next_after(ms: u64, anchor: Timestamp, after: Timestamp) -> Option<Timestamp> {
         if after < anchor {
@@ -100,7 +100,7 @@ impl Cadence {
         anchor.plus_ms(turns.checked_mul(ms)?)
     }
 
-    /// Of a new schedule, if that can be told by counting: the first instant after this one.
+    /// The first instant of a new schedule after this one, if the engine can count the cadence.
     #[must_use]
     pub fn first_counted(&self, anchor: Timestamp, after: Timestamp) -> Option<Timestamp> {
         match self {
@@ -121,7 +121,7 @@ impl Cadence {
 }
 
 impl Schedule {
-    /// A schedule without limits and without payload: it misses nothing for longer than it must, and its tasks may overlap.
+    /// A schedule without limits and without payload. It has the default rules for missed instants and for overlap.
     #[must_use]
     pub fn new(cadence: Cadence) -> Self {
         Self {
@@ -140,7 +140,7 @@ impl Schedule {
     /// The longest payload and tags together, bytes: all schedules are in memory.
     pub const BODY_BYTES_MAX: usize = 65_536;
 
-    /// What cannot be, if there is anything.
+    /// Returns the field with a value that is not allowed, if there is one.
     #[must_use]
     pub fn mistake(&self) -> Option<&'static str> {
         match &self.cadence {
@@ -171,7 +171,7 @@ impl Schedule {
         }
     }
 
-    /// Of a new schedule that is put now: the first instant of all, where the others are counted from it, and the one up to which all are
+    /// For a schedule that is put now: the first instant of all, if the cadence counts from it, and the instant up to which all are
     /// decided.
     #[must_use]
     pub fn begins(&self, now: Now) -> (Timestamp, Timestamp) {
@@ -183,7 +183,7 @@ impl Schedule {
             }
             (Cadence::Cron { .. }, None) => now.wall,
         };
-        // Who says that it starts now means it, though now is over when it is read.
+        // A caller that names the present as the start means "now", though that instant has passed when the put is read.
         let just_started = |start: &Timestamp| *start <= now.wall && now.wall.ms_since(*start) <= MISSED_MS;
         let decided = match self.start.filter(just_started) {
             Some(start) => Timestamp::from_ms(start.as_ms() - 1).unwrap_or_default(),
@@ -192,13 +192,13 @@ impl Schedule {
         (anchor, decided)
     }
 
-    /// Whether one instant waits for the task of the one before.
+    /// Whether an instant waits for the task of the instant before it.
     #[must_use]
     pub fn takes_turns(&self) -> bool {
         self.overlap != Overlap::Allow || matches!(self.cadence, Cadence::FixedDelay { .. })
     }
 
-    /// Bytes of all its texts, about.
+    /// Bytes of all texts of the schedule, about.
     #[must_use]
     pub fn text_bytes(&self) -> usize {
         let Self { cadence, body, terms, start: _, end: _, count: _, jitter_ms: _, catch_up: _, overlap: _ } =
@@ -213,35 +213,35 @@ impl Schedule {
     }
 }
 
-/// The durable record of a schedule: what its owner put, and how far it has come.
+/// The durable record of a schedule: the schedule as its owner put it, and its progress.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ScheduleRecord {
-    /// What its owner put.
+    /// The schedule as its owner put it.
     pub schedule: Arc<Schedule>,
-    /// The put: the ETag. Its occurrences leave it alone.
+    /// The change that put the schedule: the ETag. Its occurrences do not change it.
     pub version: Seq,
-    /// The first instant of all, where the others are counted from it.
+    /// The first instant of all, if the cadence counts from it.
     pub anchor: Timestamp,
     /// All instants up to this one are decided.
     pub decided: Timestamp,
-    /// The first that is not; `None`: there is none, or it is not known yet.
+    /// The first instant that is not decided; `None`: there is none, or it is not known yet.
     pub next: Option<Timestamp>,
-    /// The last instant that a task was made of.
+    /// The last instant that became a task.
     pub last: Option<Timestamp>,
     /// Tasks made so far.
     pub made: u64,
-    /// Instants left out: they were missed, the task before was live still, the key was taken, the queue took no task, or they waited for their turn
-    /// when the schedule got another cadence, or an end or a count that they are beyond. Of a cron expression
-    /// those that are left out together, after a while in which nobody was there, count as one.
+    /// Instants left out: they were missed, the task before was still live, the key was taken, or the queue took no task. Instants that
+    /// wait are left out, too, when the schedule gets another cadence, or an end or a count that they are beyond. Instants of a cron
+    /// expression that are left out together, after a time in which the engine did not run, count as one.
     pub skipped: u64,
-    /// The task that has to end before another is made, by id.
+    /// The id of the task that has to end before another is made.
     pub running: Option<u64>,
-    /// Instants whose turn comes when that one has ended, rising.
+    /// Instants that wait for that task to end, rising.
     pub waiting: Vec<Timestamp>,
 }
 
 impl ScheduleRecord {
-    /// Of a schedule that has made nothing yet, and of which no next instant is known.
+    /// The record of a schedule that has made no task yet, and that has no known next instant.
     #[must_use]
     pub fn new(schedule: Arc<Schedule>, version: Seq, anchor: Timestamp, decided: Timestamp) -> Self {
         Self {
@@ -258,11 +258,11 @@ impl ScheduleRecord {
         }
     }
 
-    /// So many instants may wait for their turn; those that come after are left out.
+    /// The largest number of instants that wait for the task before; later ones are left out.
     pub const WAITING_MAX: usize = 1_000;
 
-    /// When a schedule is next whose turn comes so long after now; `None`: its instants are others. Not before its start, and not at an instant that
-    /// was decided before, whatever the clock has done.
+    /// The next instant of a schedule with a fixed delay that begins now; `None`: another cadence. The instant is not before the start, and
+    /// not one that was decided before, whatever the clock has done.
     #[must_use]
     pub fn after_a_delay(&self, now: Now) -> Option<Timestamp> {
         let Cadence::FixedDelay { ms } = self.schedule.cadence else { return None };
@@ -270,13 +270,13 @@ impl ScheduleRecord {
         Some(next.max(self.beyond().saturating_plus_ms(1)))
     }
 
-    /// Instants beyond this one count: of those, what comes before the start is left out.
+    /// Only instants after this one count: it is the last decided instant, or the last before the start, if that is later.
     #[must_use]
     pub fn beyond(&self) -> Timestamp {
         beyond(self.decided, self.schedule.start)
     }
 
-    /// Whether so many tasks are made, or are about to be, that no more will.
+    /// Whether the schedule has made all tasks of its count, with those that are about to be made.
     #[must_use]
     pub fn is_counted_out(&self) -> bool {
         self.left() == Some(0)
@@ -289,7 +289,7 @@ impl ScheduleRecord {
         self.schedule.count.map(|count| count.saturating_sub(begun))
     }
 
-    /// Of an instant that comes next by the cadence, whether it comes at all.
+    /// Checks the next instant of the cadence: returns it if the schedule has it.
     #[must_use]
     pub fn in_time(&self, next: Option<Timestamp>) -> Option<Timestamp> {
         let end = self.schedule.end.unwrap_or(Timestamp::MAX);
@@ -304,18 +304,18 @@ pub(crate) fn beyond(decided: Timestamp, start: Option<Timestamp>) -> Timestamp 
     before_start.map_or(decided, |before| before.max(decided))
 }
 
-/// Something the machine has to know about instants of a cron expression, and cannot tell by itself.
+/// A question about instants of a cron expression that the engine cannot answer by itself.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct InstantWanted {
     /// The expression.
     pub text: Arc<str>,
     /// The zone.
     pub zone: Arc<str>,
-    /// Which instant.
+    /// The instant that is wanted.
     pub which: Which,
 }
 
-/// Which of the instants.
+/// An instant of the expression.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum Which {
     /// The first after this one.
@@ -324,7 +324,7 @@ pub enum Which {
     LastUntil(Timestamp),
 }
 
-/// What there is to say of an instant: it is this one, there is none, or why it cannot be told.
+/// The answer to a question for an instant: the instant, or none, or why it is not known.
 pub type InstantFound = Result<Option<Timestamp>, Arc<str>>;
 
 /// Names one question for an instant until its answer.

@@ -1,8 +1,8 @@
-//! The seam between the task machine and whatever keeps its tasks.
+//! The seam between the task engine and the store that keeps its tasks.
 //!
-//! Nothing here blocks: the driver submits a [`Request`] and later polls its [`Reply`]. The engine knows the near tasks,
-//! the store all that was committed; a reply of the store speaks of the state after the last commit it answered with
-//! [`Reply::Done`], never of one still in flight.
+//! Nothing here blocks: the driver submits a [`Request`] and later polls its [`Reply`]. The engine knows the near tasks, the store all that
+//! was committed. A reply of the store shows the state after the last commit it answered with [`Reply::Done`], never of a commit still in
+//! flight.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ pub trait ShardStore {
     fn submit(&mut self, id: RequestId, request: Request);
     /// Appends the replies that are there, in the order they were made.
     fn poll(&mut self, replies: &mut Vec<(RequestId, Reply)>);
-    /// Why the store takes no commit any more, if it failed while nobody had asked it for anything.
+    /// Why the store takes no commit any more, if it failed outside of any request.
     fn failure(&self) -> Option<&str> {
         None
     }
@@ -58,7 +58,7 @@ pub enum Validity {
     Lost,
 }
 
-/// What the engine asks of a store.
+/// A request of the engine to a store.
 #[derive(Clone, Debug)]
 pub enum Request {
     /// Take the shard. `wall` is for the record only. Answered by [`Reply::Acquired`] or [`Reply::Held`].
@@ -68,8 +68,8 @@ pub enum Request {
         /// The wall clock now.
         wall: Timestamp,
     },
-    /// The page behind this cursor of what a new owner has to know; the first one came with [`Reply::Acquired`]. Asked for before anything
-    /// else, until there is none. Answered by [`Reply::AcquiredPage`].
+    /// The page behind this cursor of the facts that a new owner needs; the first page came with [`Reply::Acquired`]. The engine asks for
+    /// all pages before anything else. Answered by [`Reply::AcquiredPage`].
     AcquiredPage {
         /// Where the page before ended.
         after: AcquiredCursor,
@@ -94,20 +94,20 @@ pub enum Request {
         after: Place,
         /// The last instant wanted.
         until: Timestamp,
-        /// At most so many, at least 1.
+        /// The largest number of tasks, at least 1.
         max: usize,
     },
     /// Live tasks of one queue in the same order, at most `max` looked at.
     ScanFilter {
-        /// What is wanted.
+        /// The tasks that are wanted.
         filter: Filter,
         /// Start behind this place.
         after: Place,
-        /// At most so many, at least 1.
+        /// The largest number of tasks that are looked at, at least 1.
         max: usize,
     },
     /// Count live tasks by when they are due. Answered by [`Reply::Counts`].
-    Count(Census),
+    Count(DueHistogram),
     /// Give the shard up: everything is durable and closed when the reply comes.
     Release {
         /// From `Acquire`.
@@ -115,12 +115,12 @@ pub enum Request {
     },
 }
 
-/// What a store answers.
+/// An answer of a store.
 #[derive(Clone, Debug)]
 pub enum Reply {
     /// The shard is taken and recovered.
     Acquired(Acquired),
-    /// More of what a new owner has to know.
+    /// The next page of the facts that a new owner needs.
     AcquiredPage(AcquiredPage),
     /// Another owner has the shard. It may be free later.
     Held,
@@ -132,10 +132,10 @@ pub enum Reply {
     /// The ownership is over: a newer epoch has the shard, or the store has lost commits that it had acknowledged. A commit wrote nothing,
     /// and a read is not answered. The engine is dropped, and the shard can be acquired again.
     Fenced,
-    /// To a commit: it is not acknowledged and nothing will be any more: the store is read-only from now on. Reads go on.
-    /// To a read: it cannot be answered. The machine commits nothing any more; it may go on to read.
+    /// To a commit: it is not acknowledged, and no later one will be: the store is read-only from now on. Reads go on. To a read: it cannot
+    /// be answered. The engine commits nothing any more; it may go on to read.
     Failed {
-        /// What failed, as a sentence fragment with file and cause.
+        /// The cause, as a sentence fragment with the file.
         why: String,
     },
     /// The answer to `GetMany`.
@@ -146,35 +146,35 @@ pub enum Reply {
     Counts {
         /// How many are due in each.
         counts: Vec<u64>,
-        /// Those are counted that are due at this instant or before; ask again for those behind it. `None`: all are.
+        /// Tasks that are due at this instant or before are counted; ask again for those behind it. `None`: all are counted.
         counted: Option<Timestamp>,
     },
     /// The shard is given up.
     Released,
 }
 
-/// What one commit carries: at most one final effect for each task and each rule. Applying it twice changes nothing.
+/// The content of one commit: at most one final effect for each task and each rule. Applying it twice changes nothing.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Batch {
     /// One effect for each task.
     pub effects: Vec<TaskEffect>,
-    /// The engine's own state, if it changed. It contains all that earlier ones said, so the last one may replace them.
+    /// The engine's own state, if it changed. It contains all earlier states, so the last one may replace them.
     pub state: Option<EngineState>,
     /// One effect for each rule that changed.
     pub rules: Vec<RuleEffect>,
 }
 
-/// What became of one task.
+/// The new state of one task.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum TaskEffect {
-    /// It stands like this.
+    /// The task has this record now.
     Stored {
         /// The whole record.
         task: Arc<Task>,
         /// Whether the store already has this very body, from an earlier commit: then it need not be written again.
         body_known: bool,
     },
-    /// It ended.
+    /// The task ended.
     Ended(Ended),
 }
 
@@ -198,7 +198,7 @@ impl TaskEffect {
     }
 }
 
-/// What to look up.
+/// The task to look up.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Wanted {
     /// The task that has this key now, or had it last.
@@ -207,12 +207,12 @@ pub enum Wanted {
     Id(u64),
 }
 
-/// What a look-up found.
+/// The result of a look-up.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Found {
     /// A live task.
     Live(Arc<Task>),
-    /// None live; the last one that ended, as long as the history remembers it.
+    /// No live task has it; this is the last one that ended, as long as the history remembers it.
     Ended(Ended),
     /// Nothing known.
     Absent,
@@ -238,7 +238,7 @@ impl Place {
     }
 }
 
-/// Which tasks a list wants. Whether one is scheduled or ready is the engine's to say: the store filters by `due_at` only.
+/// The tasks that a list wants. The engine decides whether a task is scheduled or ready: the store filters by `due_at` only.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Filter {
     /// Tasks of this queue.
@@ -247,13 +247,13 @@ pub struct Filter {
     pub due_from: Timestamp,
     /// Due at or before.
     pub due_to: Timestamp,
-    /// Dead tasks, else those that are not.
+    /// Whether dead tasks are wanted, or those that are not dead.
     pub dead: bool,
 }
 
 /// Which tasks are counted, and by what.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Census {
+pub struct DueHistogram {
     /// Tasks of this queue; `None`: of all.
     pub queue: Option<QueueName>,
     /// Due later than this.
@@ -264,7 +264,7 @@ pub struct Census {
     pub grid: Grid,
 }
 
-/// The buckets of a census or a forecast: where each ends, counted from the begin of the first.
+/// The buckets of a due histogram or a forecast: where each ends, counted from the begin of the first.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Grid {
     /// Buckets of one length.
@@ -320,7 +320,7 @@ impl Grid {
     }
 }
 
-impl Census {
+impl DueHistogram {
     /// Which bucket has this instant.
     #[must_use]
     pub fn bucket(&self, due_at: Timestamp) -> Option<usize> {
@@ -330,10 +330,10 @@ impl Census {
         self.grid.bucket(due_at.ms_since(self.from))
     }
 
-    /// All that is counted stands behind this place.
+    /// The place behind which all counted tasks are.
     #[must_use]
     pub fn start(&self) -> Place {
-        // What is due at `after` does not count, whatever its place: any number of tasks may be due at one instant.
+        // Tasks that are due at `after` itself do not count: any number of tasks may be due at one instant.
         let after = Place { due_at: self.after, put_seq: Seq(u64::MAX) };
         after.max(Place { due_at: self.from, put_seq: Seq::ZERO })
     }
@@ -345,7 +345,7 @@ impl Census {
     }
 }
 
-/// One page of a scan.
+/// A page of a scan.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Page {
     /// The tasks, in order.

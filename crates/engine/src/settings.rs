@@ -1,4 +1,4 @@
-//! What a queue's owner lays down: it stays when the queue's tasks are gone.
+//! The settings of a queue, as its owner configured them. They stay when the queue's tasks are gone.
 
 use std::sync::Arc;
 
@@ -8,20 +8,20 @@ use crate::schedule::ScheduleRecord;
 use crate::task::Retry;
 use crate::time::Timestamp;
 
-/// How a queue hands its tasks out. Whatever is `None` has no limit, or the server's default.
+/// How a queue hands its tasks out. A field that is `None` has no limit, or the server's default.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct QueueSettings {
-    /// So many tasks may be in workers' hands at one time, at least 1.
+    /// The largest number of tasks that workers have at one time, at least 1.
     pub max_in_flight: Option<u64>,
-    /// So many tasks of one group may be in workers' hands at one time, at least 1. Tasks without a group are not counted.
+    /// The largest number of tasks of one group that workers have at one time, at least 1. Tasks without a group are not counted.
     pub max_in_flight_per_group: Option<u64>,
-    /// How many deliveries may begin in a while.
+    /// How many deliveries may begin in a period.
     pub rate: Option<Rate>,
-    /// A put is refused that would make a task more than so many live ones.
+    /// The largest number of live tasks. A put that would exceed it is refused.
     pub max_backlog: Option<u64>,
-    /// The lease of a worker who names no length, milliseconds.
+    /// The lease duration if the worker names none (ms).
     pub default_lease_ms: Option<u64>,
-    /// How often and how soon a task is tried again that says nothing of it.
+    /// How often and how soon a task is tried again, if the task itself does not say so.
     pub retry: Option<Retry>,
     /// How long it is remembered that a task has ended.
     pub history: Option<Retention>,
@@ -30,36 +30,37 @@ pub struct QueueSettings {
 /// A bucket of tokens: it holds `burst`, each delivery takes one, and `tasks` come back in each `per_ms`.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Rate {
-    /// Deliveries, at least 1.
+    /// Deliveries per period, at least 1.
     pub tasks: u64,
-    /// In so many milliseconds, at least 1.
+    /// The length of the period (ms), at least 1.
     pub per_ms: u64,
-    /// So many may begin at once after a quiet while, at least 1.
+    /// The largest number of deliveries that may begin at once after a quiet time, at least 1.
     pub burst: u64,
 }
 
-/// How much is remembered of tasks that ended, whichever ends first.
+/// How long ended tasks are remembered: until either limit is reached.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Retention {
-    /// For so long, milliseconds.
+    /// The longest time (ms).
     pub keep_ms: u64,
-    /// The last so many.
+    /// The number of ended tasks that are remembered, the last ones.
     pub keys: u64,
 }
 
 /// The durable record of a queue: its settings, and whether it is held.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct QueueRecord {
-    /// How it hands its tasks out.
+    /// How the queue hands its tasks out.
     pub settings: QueueSettings,
     /// Nothing is leased before this instant; [`Timestamp::MAX`]: until it is resumed.
     pub paused_until: Option<Timestamp>,
-    /// No task is added; those that are there are worked off.
+    /// No task is added; workers finish the tasks that are there.
     pub draining: bool,
 }
 
 impl QueueSettings {
-    /// What cannot be, if there is anything: a limit or a rate of nothing would hold tasks for ever, and a pause says so better.
+    /// Returns the setting that is not allowed, if there is one. A limit or a rate of 0 would hold tasks for ever, and a pause says that
+    /// more clearly.
     #[must_use]
     pub fn mistake(&self) -> Option<&'static str> {
         let none = |limit: Option<u64>| limit == Some(0);
@@ -77,19 +78,19 @@ impl QueueSettings {
 }
 
 impl QueueRecord {
-    /// Whether it says anything. If not, it need not be kept.
+    /// Whether the record says anything. If not, it need not be kept.
     #[must_use]
     pub fn is_default(&self) -> bool {
         *self == Self::default()
     }
 
-    /// When the pause ends that there is at this instant.
+    /// When the pause ends that is in force at this instant.
     #[must_use]
     pub fn pause_end(&self, now: Timestamp) -> Option<Timestamp> {
         self.paused_until.filter(|&until| now < until)
     }
 
-    /// Whether it is paused at this instant.
+    /// Whether the queue is paused at this instant.
     #[must_use]
     pub fn is_paused(&self, now: Timestamp) -> bool {
         self.pause_end(now).is_some()
@@ -107,16 +108,16 @@ pub enum RuleName {
     Job(u64),
 }
 
-/// What an owner laid down, as engine and store hand it to each other.
+/// A configured record, as engine and store exchange it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Rule {
-    /// Of a queue.
+    /// The record of a queue.
     Queue(QueueRecord),
-    /// Of a schedule.
+    /// The record of a schedule.
     Schedule(ScheduleRecord),
-    /// Of a job.
+    /// The value of a job.
     Job(JobValue),
 }
 
-/// What became of a rule: it stands like this, or `None`: it is gone.
+/// The new state of a rule; `None`: the rule is gone.
 pub type RuleEffect = (RuleName, Option<Arc<Rule>>);

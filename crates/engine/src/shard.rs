@@ -5,7 +5,7 @@ use core::fmt;
 /// A data set has at most this many shards.
 pub const SHARDS_MAX: u32 = 1_024;
 
-/// One shard of a data set: its number, and how many shards there are. The number of shards never changes.
+/// A shard of a data set: its number, and the number of shards. The number of shards never changes.
 ///
 /// The ids of a shard's tasks leave its number as the remainder when they are divided by the number of shards. So an id names its
 /// shard, and so does a lease token, because it carries the id. With one shard, ids are 1, 2, 3 and so on.
@@ -41,7 +41,7 @@ impl ShardId {
         Self::new(u32::try_from(number).ok()?, count)
     }
 
-    /// Its number, from 0.
+    /// The shard's number, from 0.
     #[must_use]
     pub const fn number(self) -> u32 {
         self.number

@@ -1,18 +1,18 @@
 //! [`EngineState`]: what an engine keeps beside tasks and rules.
 
-/// What an engine keeps in its store beside tasks and rules: which ids it may have given out, and which of them owners use as keys. Only the
-/// engine understands it. A store keeps its bytes, and hands them to the next owner.
+/// The state of an engine beside tasks and rules: which ids it may have given out, and which of them owners use as keys. Only the engine
+/// understands it. A store keeps its bytes, and hands them to the next owner.
 ///
-/// A state only grows: of two, [`join`](Self::join) makes the one that has both.
+/// A state only grows. [`join`](Self::join) makes of two states the one that has both.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub struct EngineState {
     /// Ids below this one may have been given out. A new owner starts here.
     pub(crate) ids_reserved: u64,
-    /// Ids whose decimals owners may have used as keys: that of an id outside is no owner's key.
+    /// Ids that owners may have used as keys, in decimal. The decimal of any other id is no owner's key.
     pub(crate) own_numbers: OwnNumbers,
 }
 
-/// These bytes are no state of an engine.
+/// The bytes are no state of an engine.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("not the state of an engine, or that of a later release")]
 pub struct NotAState;
@@ -51,11 +51,11 @@ impl EngineState {
 
     /// Some records are lost: ids up to `known`, and `more` behind them, may have been given out.
     pub fn pass_ids(&mut self, known: u64, more: u64) {
-        // It must not be a number that says that no id of its own was given out: those are even.
+        // The number must be odd: even numbers say that the shard has given out no id of its own.
         self.ids_reserved = self.ids_reserved.max(known).saturating_add(more) | 1;
     }
 
-    /// Its two numbers, for the records of directories before format 6 and for tests.
+    /// The two numbers of the state, for the records of directories before format 6 and for tests.
     #[doc(hidden)]
     #[must_use]
     pub const fn from_parts(ids_reserved: u64, own_numbers: u64) -> Self {
@@ -70,17 +70,18 @@ impl EngineState {
     }
 }
 
-/// Bitmap of the lengths, in binary digits, of the numbers that owners used as keys. A generated id whose length is absent needs no look-up.
+/// Bitmap of the lengths, in binary digits, of the numbers that owners used as keys. A generated id with a length that is absent needs no
+/// look-up.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct OwnNumbers(u64);
 
 impl OwnNumbers {
-    /// Whether this number may be one of them.
+    /// Whether this number may be a key of an owner.
     pub(crate) fn has(self, number: u64) -> bool {
         self.0 & Self::length(number) != 0
     }
 
-    /// Takes one more in.
+    /// Adds a number.
     pub(crate) fn insert(&mut self, number: u64) {
         self.0 |= Self::length(number);
     }

@@ -1,4 +1,4 @@
-//! What a task is, as engine and store hand it to each other.
+//! The task, as engine and store exchange it.
 
 use std::sync::Arc;
 
@@ -26,9 +26,9 @@ pub struct Task {
     pub put_seq: Seq,
     /// The owner's last change (put, patch): the ETag. Lease, ack, nack and extend leave it alone.
     pub version: Seq,
-    /// When time has to do with it next: when it is due, which a nack with delay moves; of a dead task, when it is forgotten.
+    /// The next instant that matters to the task: when it is due, which a nack with delay moves; for a dead task, when it is forgotten.
     pub due_at: Timestamp,
-    /// When its put was received; of a row of debounced puts, the first.
+    /// When its put was received; for a row of debounced puts, the first.
     pub put_at: Timestamp,
     /// Smaller goes first among ready tasks.
     pub priority: u32,
@@ -36,39 +36,39 @@ pub struct Task {
     pub attempts: u32,
     /// Lease numbers below this one no longer speak for the task. See [`LeaseNo`].
     pub lease_fence: LeaseNo,
-    /// The lease that a revoke ended last, so that its token can be told; `None` if none was.
+    /// The lease that a revoke ended last, so that its token is recognized; `None` if none was.
     pub revoked: Option<LeaseNo>,
     /// A lease that a graceful stop wrote down.
     pub lease: Option<StoredLease>,
-    /// What the worker gets.
+    /// The payload, content type and tags that the worker gets.
     pub body: Arc<Body>,
-    /// What most tasks do not have.
+    /// Members that most tasks do not have.
     pub extra: Option<Box<Extra>>,
 }
 
-/// What the worker gets and the owner may describe: payload, content type, tags.
+/// The content that the worker gets and the owner may describe: payload, content type, tags.
 ///
-/// Shared between the records of one task, for most changes leave it as it is.
+/// The records of one task share a body, because most changes leave it as it is.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Body {
     /// The bytes. JSON is kept as the client wrote it.
     pub payload: Vec<u8>,
-    /// What the bytes are, such as `application/json`.
+    /// The content type of the bytes, such as `application/json`.
     pub content_type: Arc<str>,
     /// Words to find the task by, in the owner's order.
     pub tags: Vec<Tag>,
-    /// Of a task that is due again and again: its instants, rising. Empty: it is due once.
+    /// The instants of a task that is due several times, rising. Empty: the task is due once.
     pub timeline: Vec<Moment>,
 }
 
-/// One instant of a timeline, and what the worker gets then.
+/// One instant of a timeline, and its payload.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Moment {
     /// When.
     pub at: Timestamp,
     /// The bytes.
     pub payload: Vec<u8>,
-    /// What they are.
+    /// The content type of the bytes.
     pub content_type: Arc<str>,
 }
 
@@ -112,7 +112,7 @@ impl Task {
         self.extra.as_ref().and_then(|extra| extra.trace.as_ref())
     }
 
-    /// When it is given up unless somebody has it or has finished it.
+    /// When the task is given up, unless a worker has it or has finished it.
     #[must_use]
     pub fn expire_at(&self) -> Option<Timestamp> {
         self.extra.as_ref().and_then(|extra| extra.expire_at)
@@ -124,13 +124,13 @@ impl Task {
         self.extra.as_ref().and_then(|extra| extra.ttr_ms)
     }
 
-    /// What has happened to it so far, counted.
+    /// Counts of the task's events so far.
     #[must_use]
     pub fn tally(&self) -> Tally {
         self.extra.as_ref().map_or_else(Tally::default, |extra| extra.tally)
     }
 
-    /// What there is to say of it if it was given up.
+    /// When and why the task was given up, if it was.
     #[must_use]
     pub fn dead(&self) -> Option<&Dead> {
         self.extra.as_ref().and_then(|extra| extra.dead.as_ref())
@@ -142,7 +142,7 @@ impl Task {
         self.extra.as_ref().map_or(&[], |extra| &extra.failures)
     }
 
-    /// Whether its key leads to it. A key leads to one task at most: to the live one, else to the last that is dead.
+    /// Whether its key leads to it. A key leads to one task at most: to the live one, else to the last dead one.
     #[must_use]
     pub fn is_keyed(&self) -> bool {
         self.dead().is_none_or(|dead| !dead.keyless)
@@ -160,13 +160,13 @@ impl Task {
         self.extra.as_ref().and_then(|extra| extra.acked)
     }
 
-    /// When it is due once this instant of its timeline is done; `None`: then it is done.
+    /// When the task is due once this instant of its timeline is done; `None`: the task is then done.
     #[must_use]
     pub fn next_moment(&self) -> Option<&Moment> {
         self.body.timeline.get(self.step() + 1)
     }
 
-    /// Its members that most tasks do not have, to be changed.
+    /// Returns the members that most tasks do not have, to change them.
     pub fn extra_mut(&mut self) -> &mut Extra {
         self.extra.get_or_insert_default()
     }
@@ -195,29 +195,29 @@ impl Extra {
         texts + failures.sum::<usize>()
     }
 
-    /// In a box, or nothing at all if no member says anything.
+    /// Returns the members in a box, or `None` if all have their defaults.
     #[must_use]
     pub fn boxed(self) -> Option<Box<Self>> {
         (self != Self::default()).then(|| Box::new(self))
     }
 }
 
-/// For whom a task is made due before its time, or gets another life.
+/// Why a task is made due before its time, or gets another life.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Redriven {
-    /// Its owner wants it to run.
+    /// The owner wants the task to run.
     ByOwner,
     /// A worker takes this very task.
     ForLease,
 }
 
 impl Tally {
-    /// It was made due before its time, or got another life.
+    /// Counts that the task was made due before its time, or got another life.
     pub(crate) fn count_redrive(&mut self, by: Redriven) {
         self.redrives = self.redrives.saturating_add(u32::from(by == Redriven::ByOwner));
     }
 
-    /// A lease ended so.
+    /// Counts a lease that ended without an ack.
     pub(crate) fn count(&mut self, how: Failed) {
         self.leases = self.leases.saturating_add(1);
         let of_them = match how {
@@ -231,14 +231,14 @@ impl Tally {
 }
 
 impl Body {
-    /// What the worker gets at this step of the timeline, and what it is. Without a timeline there is one step, 0.
+    /// The payload and its content type at this step of the timeline. Without a timeline there is one step, 0.
     #[must_use]
     pub fn payload_at(&self, step: usize) -> (&[u8], &Arc<str>) {
         let moment = self.timeline.get(step).map(|moment| (&moment.payload[..], &moment.content_type));
         moment.unwrap_or((&self.payload, &self.content_type))
     }
 
-    /// Bytes of its payloads, the timeline's among them with what goes with each, about.
+    /// Bytes of all payloads, about: those of the timeline and their content types are included.
     #[must_use]
     pub fn payload_bytes(&self) -> usize {
         let of_moment = |moment: &Moment| 40 + moment.payload.len() + moment.content_type.len();
@@ -261,7 +261,7 @@ pub struct Extra {
     pub ttr_ms: Option<u64>,
     /// The door it came through; 0 is HTTP or an embedding program.
     pub origin: u8,
-    /// Not leased by then: dead.
+    /// If no worker has leased the task by then, it is dead.
     pub expire_at: Option<Timestamp>,
     /// W3C trace context of the put.
     pub trace: Option<Arc<str>>,
@@ -269,26 +269,26 @@ pub struct Extra {
     pub retry: Option<Retry>,
     /// The last attempts that failed, the oldest first, at most [`Failure::KEPT`].
     pub failures: Vec<Failure>,
-    /// It was given up.
+    /// When and why the task was given up.
     pub dead: Option<Dead>,
     /// Which instant of its timeline it is due at, from 0.
     pub step: u32,
     /// The lease under which the instant of its timeline before this one was acked, so that a second ack is told the same.
     pub acked: Option<LeaseNo>,
-    /// What has happened to it so far, counted.
+    /// Counts of the task's events so far.
     pub tally: Tally,
 }
 
-/// What has happened to a task so far, counted. A lease that runs is not counted before it ends. A redrive leaves the counts alone.
+/// Counts of the events of a task so far. A running lease is not counted before it ends. A redrive does not reset the counts.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub struct Tally {
     /// Leases that ended without an ack.
     pub leases: u32,
-    /// Of those, ran out.
+    /// Leases among them that ran out.
     pub expiries: u32,
-    /// Of those, given back by their workers.
+    /// Leases among them that workers gave back.
     pub nacks: u32,
-    /// Of those, ended by a worker that gave the task up.
+    /// Leases among them that ended because the worker gave the task up.
     pub burials: u32,
     /// Redrives, and calls to be due at once.
     pub redrives: u32,
@@ -299,7 +299,7 @@ pub struct Tally {
 /// How often a task is tried, and how soon after a nack that names no delay.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub struct Retry {
-    /// Dead after so many attempts that failed, at least 1; `None`: tried for ever.
+    /// The task is dead after this many attempts that failed, at least 1; `None`: the task is tried for ever.
     pub max_attempts: Option<u32>,
     /// How long to wait after a nack; `None`: not at all.
     pub backoff: Option<Backoff>,
@@ -314,7 +314,8 @@ pub struct Backoff {
     pub base_ms: u64,
     /// The longest wait, milliseconds.
     pub max_ms: u64,
-    /// Up to so much of a wait is left out by chance, percent, at most 100: tasks that failed together do not come back together.
+    /// The largest share of a wait that is left out at random (percent, at most 100). So tasks that failed together do not come back
+    /// together.
     pub jitter_percent: u8,
 }
 
@@ -327,26 +328,26 @@ pub struct Failure {
     pub attempt: u32,
     /// How it ended.
     pub how: Failed,
-    /// What its worker said.
+    /// The reason that its worker gave.
     pub reason: Option<Arc<str>>,
 }
 
 /// How an attempt failed.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum Failed {
-    /// Its worker gave it back.
+    /// The worker gave the task back.
     Nacked,
-    /// Its lease ran out.
+    /// The lease ran out.
     LeaseEnded,
-    /// Its owner took it back.
+    /// The owner took the task back.
     Revoked,
-    /// Its worker gave the task up.
+    /// The worker gave the task up.
     Buried,
-    /// Its worker went away, such as by a connection that closed.
+    /// The worker went away, for example because its connection closed.
     Gone,
 }
 
-/// What there is to say of a task that was given up.
+/// When and why a task was given up.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Dead {
     /// When.
@@ -355,12 +356,12 @@ pub struct Dead {
     pub due_at: Timestamp,
     /// Why.
     pub why: Death,
-    /// Another task has had its key since: it is found by its id alone.
+    /// Another task has had its key since: this task is found by its id alone.
     pub keyless: bool,
 }
 
-/// Tasks that a worker gave up for good are never forgotten. The instants that stand for that begin here, a thousand years after the first of
-/// all, in the order in which the tasks were given up.
+/// The first instant that stands for "never forgotten", a thousand years after the Unix epoch. Tasks that a worker gave up for good get
+/// instants from here on, in the order in which they were given up.
 pub(crate) const BURIED_FROM: Timestamp = match Timestamp::from_ms(1_000 * 365_250 * 86_400) {
     Some(instant) => instant,
     None => unreachable!(),
@@ -369,23 +370,23 @@ pub(crate) const BURIED_FROM: Timestamp = match Timestamp::from_ms(1_000 * 365_2
 /// Why a task was given up.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum Death {
-    /// It had failed as often as its retry policy allows.
+    /// The attempts failed as often as the retry policy allows.
     MaxAttempts,
-    /// Nobody had finished it by its `expire_at`.
+    /// No worker had finished the task by its `expire_at`.
     Expired,
-    /// A worker gave it up. It is kept until somebody redrives or cancels it, however long that takes.
+    /// A worker gave the task up. The task is kept until a caller redrives or cancels it, without a limit of time.
     Buried,
 }
 
 /// The number of one lease, rising over all restarts of a shard: the epoch in the upper 24 bits, a count in the lower 40.
 ///
-/// Every record of a task carries a fence: the lowest lease number that may still speak for it. Whatever ends a lease
-/// (expiry, nack, a change by the owner) writes a record with a higher fence, so a token is valid exactly if its number
-/// is not below the fence and nobody else holds the task.
+/// Every record of a task carries a fence: the lowest lease number that may still speak for it. Each end of a lease (expiry, nack, a change
+/// by the owner) writes a record with a higher fence. So a token is valid exactly if its number is not below the fence and no other worker
+/// holds the task.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct LeaseNo(pub u64);
 
-/// A lease number has so many bits for the count, and the other 24 for the epoch: 16 million restarts.
+/// The bits of a lease number for the count. The other 24 are for the epoch: 16 million restarts.
 const COUNT_BITS: u32 = 40;
 
 impl LeaseNo {
@@ -404,8 +405,8 @@ impl LeaseNo {
         Epoch((self.0 >> COUNT_BITS) as u32)
     }
 
-    /// The number after this one. A million million leases into one epoch it would be a number of the next epoch: at
-    /// 100,000 leases a second that takes four months without a restart, and the machine panics rather than go on.
+    /// The number after this one. After a million million leases in one epoch it would be a number of the next epoch. At 100,000 leases a
+    /// second that takes four months without a restart; the engine then panics and does not go on.
     #[must_use]
     pub const fn next(self) -> Self {
         Self(self.0 + 1)
@@ -415,12 +416,12 @@ impl LeaseNo {
 /// A lease that a graceful stop wrote down, to go on after the next start.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct StoredLease {
-    /// Its number.
+    /// The number of the lease.
     pub no: LeaseNo,
     /// When it ends, by the wall clock.
     pub until: Timestamp,
-    /// The life of the shard whose stop wrote it down. It counts in the very next life only: after a crash in between
-    /// nobody knows whether it still ran.
+    /// The epoch of the shard in which the stop wrote the lease down. The lease counts in the very next epoch only: after a crash in
+    /// between it is unknown whether the lease still ran.
     pub written_in: Epoch,
 }
 
@@ -429,16 +430,15 @@ pub struct StoredLease {
 pub enum Outcome {
     /// A worker acked it under this lease. Its key answers `done`, and a second ack of the lease's token `acked`.
     Done(LeaseNo),
-    /// Its owner cancelled it. Its key answers `not_found`.
+    /// The owner cancelled the task. Its key answers `not_found`.
     Cancelled,
-    /// Its owner took it back from the worker that held this lease. The lease's token answers `revoked`.
+    /// The owner took the task back from the worker that held this lease. The lease's token answers `revoked`.
     Revoked(LeaseNo),
-    /// It was dead for so long that it is forgotten. Its key answers `not_found`.
+    /// The task was dead until its time was over, and is forgotten. Its key answers `not_found`.
     Forgotten,
 }
 
-/// What is left of a task that ended: enough to tell `done` from `not_found`, and `acked` and
-/// `revoked` from `expired`.
+/// The rest of a task that ended: enough to tell `done` from `not_found`, and `acked` and `revoked` from `expired`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Ended {
     /// The task's id.
@@ -456,12 +456,12 @@ pub struct Ended {
 }
 
 impl Failure {
-    /// Of one task so many are kept: the last ones say what is wrong now.
+    /// How many failures of one task are kept. The last ones matter most.
     pub const KEPT: usize = 10;
 }
 
 impl Backoff {
-    /// How long to wait after the `attempts`th attempt failed, milliseconds. `chance` is any number; the same gives the same.
+    /// How long to wait after the `attempts`th attempt failed (ms). `chance` is any number; an equal number gives an equal wait.
     ///
     /// ```
     /// use tickwheel_engine::Backoff;

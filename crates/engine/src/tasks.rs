@@ -1,4 +1,4 @@
-//! [`Tasks`]: what changes a task, wherever it stands and whoever has it.
+//! [`Tasks`]: the changes of a task, wherever it is and whichever worker has it.
 
 mod change;
 mod evict;
@@ -30,12 +30,12 @@ pub(crate) struct Tasks<'a> {
 }
 
 impl Tasks<'_> {
-    /// What hands tasks out.
+    /// The part that hands tasks out.
     pub(crate) fn delivery(&mut self, now: Now) -> Delivery<'_> {
         Delivery { dispatch: self.dispatch, residence: self.residence, ledger: self.ledger, now }
     }
 
-    /// Does what has to be durable as a whole or not at all.
+    /// Makes changes that have to be durable as a whole or not at all.
     pub(crate) fn together<T>(&mut self, act: impl FnOnce(&mut Self) -> T) -> T {
         let outer = self.ledger.begin_together();
         let done = act(self);

@@ -1,4 +1,4 @@
-//! Instants as the engine sees them: they come in as arguments and are only compared and added.
+//! Instants as the engine sees them: arguments that are only compared and added.
 
 use core::fmt;
 
@@ -33,7 +33,7 @@ impl Timestamp {
         self.0
     }
 
-    /// The same count as a wheel tick. Exact: a `Timestamp` is never negative.
+    /// The milliseconds as a wheel tick. Exact: a `Timestamp` is never negative.
     #[must_use]
     pub const fn as_tick(self) -> u64 {
         self.0.unsigned_abs()
@@ -208,7 +208,7 @@ mod tests {
         assert_eq!(now(5_000_001, 7, 1).mono_deadline(at(17)), 15);
         assert_eq!(now(5_000_001, 7, 2).mono_deadline(at(17)), 15);
         assert_eq!(now(5_000_002, 7, 1).mono_deadline(at(17)), 16);
-        // What is over is over by the next whole millisecond.
+        // An instant that has passed counts as the next whole millisecond.
         assert_eq!(now(5_000_001, 7, 0).mono_deadline(at(3)), 6);
         assert_eq!(
             now(u64::MAX, 0, 0).mono_deadline(Timestamp::MAX),
@@ -217,8 +217,8 @@ mod tests {
         assert_eq!(now(5_999_999, 0, 0).mono_tick(), 5);
     }
 
-    /// A lease was told to end at an instant of the wall clock and kept until one of the monotonic clock, each rounded up for
-    /// itself. Where the wall clock showed more of its millisecond than the other, it ended before what was told.
+    /// A worker was told that its lease ends at an instant of the wall clock. The lease was kept until an instant of the monotonic clock,
+    /// and each was rounded up for itself. Where the wall clock showed more of its millisecond than the other, the lease ended too early.
     #[test]
     fn what_is_kept_is_never_shorter_than_what_is_told() {
         let parts = [0, 1, 2, 460_000, 499_999, 500_000, 540_000, 999_998, 999_999];

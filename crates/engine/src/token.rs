@@ -1,4 +1,4 @@
-//! Lease tokens: the proof of a lease, signed, so that one never issued is told from one that ended.
+//! Lease tokens: the proof of a lease. They are signed, so that a token that was never issued is told from one that ended.
 
 use core::fmt;
 use core::hash::Hasher;
@@ -7,11 +7,11 @@ use siphasher::sip::SipHasher24;
 
 use crate::task::LeaseNo;
 
-/// What the engine knows a lease by: which task, which lease. As text: 32 characters of `[A-Za-z0-9_-]`, opaque to workers.
+/// The identity of a lease for the engine: the task and the lease number. As text: 32 characters of `[A-Za-z0-9_-]`, opaque to workers.
 ///
-/// The text carries a signature (SipHash-2-4 under the shard's secret, over id and number). It keeps honest workers from
-/// ever hitting another's lease by accident and makes forging one a guess at 64 bits; it is no defence against somebody
-/// who can read the data directory.
+/// The text carries a signature (SipHash-2-4 under the shard's secret, over id and number). It prevents that an honest worker hits another
+/// worker's lease by accident, and makes forging a token a guess at 64 bits. It is no defence against an attacker who can read the data
+/// directory.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Token {
     id: u64,
@@ -25,7 +25,7 @@ pub struct Token {
 pub struct NotAToken;
 
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-/// 24 bytes in sixes, and nothing left over.
+/// 24 bytes as text, 6 bits in each character.
 const TEXT_BYTES: usize = 32;
 
 impl Token {
@@ -39,7 +39,7 @@ impl Token {
         (self.mac == sign(secret, self.id, self.no)).then_some((self.id, self.no))
     }
 
-    /// The id of the task that it claims to be of. It names the shard to ask, see [`ShardId::of_id`](crate::ShardId::of_id); only that shard
+    /// The id of the task that the token claims. It names the shard to ask, see [`ShardId::of_id`](crate::ShardId::of_id); only that shard
     /// can say whether the token is genuine.
     #[must_use]
     pub fn task_id(self) -> u64 {

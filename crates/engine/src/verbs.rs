@@ -1,6 +1,6 @@
-//! The verbs: what owners and workers do with tasks. Each is decided here, at one point in the order of all changes.
+//! The verbs: the operations of owners and workers on tasks. Each is decided here, at one point in the order of all changes.
 //!
-//! A verb works with [`Tasks`](crate::tasks::Tasks). It answers its call, or says what has to be looked up first.
+//! A verb works with [`Tasks`](crate::tasks::Tasks). It answers its call, or says which look-up it needs first.
 
 mod admit;
 mod by_id;

@@ -10,19 +10,19 @@ use crate::time::until;
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AdvanceError {
-    /// It is the real one.
+    /// The clock is the real one.
     #[error("the clock is real; only a queue opened with a virtual clock can be moved")]
     NotVirtual,
-    /// It is being moved by somebody else.
+    /// Another call moves the clock.
     #[error("the clock is being moved by another call; wait for its answer")]
     Busy,
-    /// Farther than time goes.
+    /// The target is farther than time goes.
     #[error("the clock cannot go beyond {limit_ms} ms after 1970")]
     TooFar {
         /// The last millisecond it can show.
         limit_ms: i64,
     },
-    /// Not the caller's mistake.
+    /// The queue failed. This is not the caller's mistake.
     #[error(transparent)]
     Unavailable(#[from] Unavailable),
 }
@@ -40,11 +40,11 @@ pub(crate) struct Advance {
 
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Goal {
-    /// So far from where it stands when the move begins.
+    /// By this much from where the clock stands when the move begins.
     By(Duration),
     /// To this instant.
     To(Timestamp),
-    /// To the first instant at which something fires, at most to this one. Nothing left to fire: it stays.
+    /// To the first instant at which something fires, at most to this one. If nothing is left to fire, the clock stays.
     NextFire(Timestamp),
 }
 
@@ -58,11 +58,11 @@ enum State {
 /// What to do next about a move, once the shard is idle.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Next {
-    /// Move the clock so far and let the machine look at it.
+    /// Move the clock by this much and let the engine look at it.
     Move(Duration),
     /// The clock has arrived: have the time written down.
     WriteDown,
-    /// That is done too.
+    /// The time is written down too.
     Arrived,
 }
 

@@ -1,4 +1,4 @@
-//! Tells the machine when cron expressions fire: time zones are not its business.
+//! Tells the engine when cron expressions fire. The engine knows no time zones.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use tickwheel_engine::{Effect, Engine, Input, InstantFound, InstantWanted, Now, 
 
 use crate::cron::{Cron, CronError};
 
-/// Expressions that are known at one time; each is some kilobytes.
+/// How many expressions are kept at one time; each takes some kilobytes.
 const KNOWN_MAX: usize = 1_000;
 
 /// The expressions that were asked about lately.
@@ -17,7 +17,7 @@ pub(crate) struct Calendar {
 }
 
 impl Calendar {
-    /// Answers all that the machine asks, until it asks no more.
+    /// Answers the questions of the engine until it has no more.
     pub(crate) fn answer(&mut self, engine: &mut Engine, now: Now, effects: &mut Vec<Effect>) {
         loop {
             let asks: Vec<_> =
@@ -55,8 +55,9 @@ impl Calendar {
     }
 }
 
-/// The last time at which it fires that is not after this one. That there is one after an instant is true of all instants before the last, and
-/// of none from it on, so halving finds it: some forty steps, however often it fires and however long ago the last was.
+/// Returns the last time, up to `until`, at which the expression fires. An instant before that time has a later firing up to `until`; an
+/// instant from that time on has none. So halving finds the time in some forty steps, however often the expression fires and however long
+/// ago the time was.
 fn last_until(cron: &Cron, until: Timestamp) -> Option<Timestamp> {
     let next = |after: Timestamp| cron.next_after(after).map(|found| found.at).filter(|&at| at <= until);
     let (mut fires, mut rests) = (Timestamp::EPOCH, until);

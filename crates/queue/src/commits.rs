@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// Upper bounds of the histogram, microseconds. One more count stands behind the last.
+/// Upper bounds of the histogram (µs). One more count stands behind the last.
 pub const COMMIT_BOUNDS_US: [u64; 14] =
     [50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000, 500_000, 2_000_000, 10_000_000];
 
@@ -11,7 +11,7 @@ pub const COMMIT_BOUNDS_US: [u64; 14] =
 pub struct CommitSeconds {
     /// Commits in each bucket of [`COMMIT_BOUNDS_US`] and one beyond.
     pub buckets: [u64; COMMIT_BOUNDS_US.len() + 1],
-    /// Their sum.
+    /// The sum of these times.
     pub sum: Duration,
 }
 

@@ -1,7 +1,7 @@
 //! Cron expressions in a time zone: when one fires next, and what happens when the clocks change.
 //!
 //! An expression has five fields (minute, hour, day of month, month, day of week) or six, seconds first. Names of months and weekdays,
-//! ranges, lists, steps, `L`, `W`, `#` and nicknames such as `@daily` are read as cron reads them. Days go as they always did: if day of
+//! ranges, lists, steps, `L`, `W`, `#` and nicknames such as `@daily` are read as cron reads them. Days follow cron's old rule: if day of
 //! month and day of week are both given, either is enough.
 //!
 //! **When the clocks change** an expression means the time on the wall:
@@ -47,15 +47,15 @@ pub struct Cron {
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[non_exhaustive]
 pub enum CronError {
-    /// It cannot be read.
+    /// The text cannot be read.
     #[error("`{text}` is no cron expression: {what}")]
     Text {
         /// The text.
         text: String,
-        /// What is wrong with it.
+        /// The parser's reason.
         what: String,
     },
-    /// It never fires.
+    /// The expression never fires.
     #[error("`{text}` never fires: there is no such day")]
     Never {
         /// The text.
@@ -70,7 +70,7 @@ pub enum CronError {
 }
 
 impl CronError {
-    /// What to do about it.
+    /// Advice for the user.
     #[must_use]
     pub fn hint(&self) -> &'static str {
         match self {
@@ -83,12 +83,12 @@ impl CronError {
     }
 }
 
-/// One time at which an expression fires.
+/// A time at which an expression fires.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Occurrence {
-    /// When.
+    /// The instant.
     pub at: Timestamp,
-    /// What a change of the clocks has to do with it.
+    /// How a change of the clocks affects this time.
     pub change: ClockChange,
     local: String,
 }
@@ -101,7 +101,7 @@ impl Occurrence {
     }
 }
 
-/// What a change of the clocks does to an occurrence.
+/// The effect of a change of the clocks on an occurrence.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ClockChange {
     /// Nothing.
@@ -129,8 +129,8 @@ impl fmt::Display for ClockChange {
     }
 }
 
-/// Candidates that are looked at for one occurrence. One of them may be over, because it came twice, and the next is behind all that come
-/// twice.
+/// How many candidates are looked at for one occurrence. A candidate may be over, because its time came twice. The next candidate is then
+/// behind all times that come twice.
 const CANDIDATES_MAX: usize = 16;
 
 impl Cron {
@@ -163,7 +163,7 @@ impl Cron {
         &self.zone_name
     }
 
-    /// When it fires first after this instant; `None` beyond the end of the calendar, in the year 5000.
+    /// When the expression fires first after this instant; `None` beyond the end of the calendar, in the year 5000.
     #[must_use]
     pub fn next_after(&self, after: Timestamp) -> Option<Occurrence> {
         let start = jiff::Timestamp::from_millisecond(after.as_ms()).ok()?;
@@ -188,7 +188,8 @@ impl Cron {
         None
     }
 
-    /// A time that comes twice ran the first time, and so did all that come twice with it: where they end. Of any other time itself.
+    /// Returns where the next search begins. A time that comes twice ran the first time, and so did all times that come twice with it: for
+    /// such a time, their end. For any other time, the time itself.
     fn end_of_repetition(&self, local: DateTime) -> Option<DateTime> {
         match self.zone.to_ambiguous_timestamp(local).offset() {
             AmbiguousOffset::Fold { before, .. } => {
@@ -200,14 +201,14 @@ impl Cron {
         }
     }
 
-    /// When the wall shows this time.
+    /// When the wall shows this time, and how a change of the clocks affects it.
     fn instant_of(&self, local: DateTime) -> Option<(Timestamp, ClockChange)> {
         let ambiguous = self.zone.to_ambiguous_timestamp(local);
         let (instant, change) = match ambiguous.offset() {
             AmbiguousOffset::Unambiguous { offset } => (offset.to_timestamp(local).ok()?, ClockChange::None),
             AmbiguousOffset::Fold { before, .. } => (before.to_timestamp(local).ok()?, ClockChange::Repeated),
             AmbiguousOffset::Gap { after, .. } => {
-                // By the offset after it, a time in the gap lies before the jump, and nothing between.
+                // With the offset after the jump, a time in the gap lies before the jump, with no other change between.
                 let before_it = after.to_timestamp(local).ok()?;
                 let jump = self.zone.following(before_it).next()?.timestamp();
                 (jump, ClockChange::Skipped { wanted: local.to_string() })
@@ -217,7 +218,7 @@ impl Cron {
     }
 }
 
-/// What the parser says, without the name of its kind of error and without a full stop.
+/// Returns the parser's message, without the name of its kind of error and without a full stop.
 fn what_is_wrong(error: &croner::errors::CronError) -> String {
     use croner::errors::CronError as E;
     let what = match error {
@@ -245,7 +246,7 @@ mod tests {
         Timestamp::from_ms(instant.as_millisecond()).expect("after 1970")
     }
 
-    /// The next ones, as the wall shows them, and what happens.
+    /// The next occurrences, as the wall shows them, with the change of each.
     fn next(text: &str, zone: &str, after: &str, count: usize) -> Vec<(String, ClockChange)> {
         let cron = Cron::parse(text, zone).expect(text);
         let mut last = at(after);
@@ -275,7 +276,7 @@ mod tests {
                 ("2030-03-11T02:30:00-04:00".to_owned(), ClockChange::None),
             ]
         );
-        // The beginning of the gap is in it, and its end is not.
+        // The gap contains its beginning, but not its end.
         let begins = next("0 2 10 3 *", "America/New_York", "2030-03-01T00:00:00Z", 1);
         assert_eq!(begins[0].0, "2030-03-10T03:00:00-04:00");
         assert!(matches!(begins[0].1, ClockChange::Skipped { .. }));
@@ -302,7 +303,7 @@ mod tests {
         let nights = next("30 1 * * *", "America/New_York", "2030-11-02T12:00:00Z", 2);
         assert_eq!(nights[0], ("2030-11-03T01:30:00-04:00".to_owned(), ClockChange::Repeated));
         assert_eq!(nights[1].0, "2030-11-04T01:30:00-05:00");
-        // Asked in the second hour, the first is over.
+        // In the second hour, the first one is over.
         assert_eq!(
             walls("*/30 * * * *", "America/New_York", "2030-11-03T01:10:00-05:00", 1),
             ["2030-11-03T02:00:00-05:00"]
@@ -313,7 +314,7 @@ mod tests {
         );
     }
 
-    /// Asked in the second hour, an expression with a second field had a candidate for each second of the first.
+    /// In the second hour, an expression with a second field had a candidate for each second of the first hour.
     #[test]
     fn what_comes_twice_is_passed_over_at_once() {
         for (text, next) in [
@@ -331,7 +332,7 @@ mod tests {
             walls("* * * * * *", "America/New_York", "2030-11-03T01:59:58-04:00", 2),
             ["2030-11-03T01:59:59-04:00", "2030-11-03T02:00:00-05:00"]
         );
-        // Half an hour comes twice there.
+        // In this zone, half an hour comes twice.
         assert_eq!(
             walls("* * * * * *", "Australia/Lord_Howe", "2030-04-07T01:31:00+10:30", 1),
             ["2030-04-07T02:00:00+10:30"]
@@ -356,7 +357,7 @@ mod tests {
 
     #[test]
     fn odd_zones() {
-        // Half an hour on Lord Howe, and a whole day that Samoa skipped.
+        // Lord Howe skips half an hour. Samoa skipped a whole day.
         let lord_howe = next("15 2 * * *", "Australia/Lord_Howe", "2030-10-05T00:00:00+10:30", 2);
         assert_eq!(lord_howe[1].0, "2030-10-06T02:30:00+11:00");
         let samoa = next("0 12 * * *", "Pacific/Apia", "2011-12-29T00:00:00-10:00", 3);
@@ -402,7 +403,7 @@ mod tests {
         }
     }
 
-    /// Against a walk over every minute of two years, in zones that change their clocks in different ways.
+    /// Compares with a walk over every minute of two years, in zones that change their clocks in different ways.
     #[test]
     fn it_is_what_a_walk_over_every_minute_finds() {
         for zone in ["America/New_York", "Europe/Berlin", "Australia/Lord_Howe", "UTC"] {
@@ -417,7 +418,7 @@ mod tests {
                     let instant = begin.plus_ms(minute * 60_000).expect("it fits");
                     let wall =
                         tz.to_datetime(jiff::Timestamp::from_millisecond(instant.as_ms()).expect("it fits"));
-                    // All walls since the last minute: more than one after a jump, none that was seen before.
+                    // All wall times since the last minute: more than one after a jump, and none that was seen before.
                     let mut fires = false;
                     let from = last_wall
                         .filter(|last| *last < wall)

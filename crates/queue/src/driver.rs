@@ -1,4 +1,4 @@
-//! The thread that owns a shard: it carries calls in, time in, answers out, and decides nothing about tasks.
+//! The thread that owns a shard: it takes calls and time in, sends answers out, and decides nothing about tasks.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
@@ -16,7 +16,7 @@ use crate::shard::Shard;
 use crate::time::Time;
 use crate::watch::Watch;
 
-/// Calls taken in one turn: enough for a full batch, and expiry is never starved by a flood of calls.
+/// Calls taken in one turn: enough for a full batch, and few enough that a flood of calls never delays expiry.
 const CALLS_PER_TURN: usize = 4_096;
 
 /// The name of the thread that owns the engine. A panic on it ends the queue: calls under way are answered as
@@ -24,25 +24,25 @@ const CALLS_PER_TURN: usize = 4_096;
 /// whole then.
 pub const SHARD_THREAD: &str = "tickwheel-shard";
 
-/// A shard that another owner has is asked for this often.
+/// How often the driver asks for a shard that another owner has.
 const ACQUIRE_AGAIN: Duration = Duration::from_millis(500);
 
 pub(crate) struct Driver<S> {
     shard: Shard<S>,
     time: Arc<Mutex<Time>>,
     messages: Receiver<Message>,
-    /// For answers that reach no caller to come back by.
+    /// Brings answers back that reach no caller.
     back: Sender<Message>,
     shared: Arc<Shared>,
-    /// Calls under way, and when those that wait stop waiting.
+    /// Calls under way, and when the waiting ones stop waiting.
     replies: BTreeMap<CallId, (oneshot::Sender<Delivered>, Option<Instant>)>,
     /// Leases that wait, by when they stop waiting.
     waits: BTreeSet<(Instant, CallId)>,
     inputs: Vec<Input>,
     answers: Vec<(CallId, Answer)>,
-    /// How many use each queue. A new owner of the shard has to know it.
+    /// How many users each queue has. A new owner of the shard has to know it.
     uses: BTreeMap<QueueName, u64>,
-    /// When the shard was lost, or asked for in vain; `None` while it is owned.
+    /// When the shard was lost, or was last asked for without success; `None` while it is owned.
     unowned_since: Option<Instant>,
     advance: Option<Advance>,
     watch: Watch,
@@ -84,7 +84,7 @@ impl<S: QueueStore> Driver<S> {
             if self.shard.is_serving() {
                 self.wait_for_messages();
             } else {
-                // Being acquired, loaded or released: only the store can say more.
+                // The shard is being acquired, loaded or released: only the store can say more.
                 self.wait_for_store();
             }
             self.end_waits();
@@ -126,7 +126,7 @@ impl<S: QueueStore> Driver<S> {
                 if let Some(until) = until {
                     self.waits.remove(&(until, call));
                 }
-                // A caller that went away drops its parcel, which brings deliveries back.
+                // A caller that went away drops its `Delivered`, which brings deliveries back.
                 let _ = reply.send(Delivered::new(answer, self.back.clone()));
             }
         }
@@ -137,7 +137,7 @@ impl<S: QueueStore> Driver<S> {
         if self.shard.is_to_be_acquired() {
             let now = Instant::now();
             if self.unowned_since.is_none_or(|since| now >= since + ACQUIRE_AGAIN) {
-                // Without an answer a caller is told that the outcome is unknown.
+                // A caller that gets no answer is told that the outcome is unknown.
                 self.replies.clear();
                 self.waits.clear();
                 self.unowned_since = Some(now);
@@ -154,7 +154,7 @@ impl<S: QueueStore> Driver<S> {
         }
     }
 
-    /// What the store is to look at from time to time: it has no clock.
+    /// Has the store look at its lock and its free bytes from time to time: the store has no clock.
     fn look_after_store(&mut self) {
         if !self.shard.is_serving() {
             return;
@@ -173,7 +173,7 @@ impl<S: QueueStore> Driver<S> {
         }
     }
 
-    /// A message that came while the machine takes no inputs any more.
+    /// Takes a message that came while the engine takes no inputs.
     fn postpone(&mut self, message: Message) {
         match message {
             Message::Call { command, reply, .. } => {
@@ -214,13 +214,13 @@ impl<S: QueueStore> Driver<S> {
 
     fn take(&mut self, message: Message) {
         match message {
-            // Its answer would wait for a time that is not known.
+            // The answer to this call would wait for a time that is not known.
             Message::Call { command, reply, .. } if self.shard.is_in_doubt() => {
                 self.refuse(&command, reply, Unavailable::Unowned);
             }
             Message::Call { call, command, wait, reply } => {
                 let waits = !wait.is_zero() && matches!(*command, Command::Lease(_));
-                // Longer than the clock can count is for ever: nothing ends such a wait.
+                // A wait that is longer than the clock can count never ends.
                 let until = if waits { Instant::now().checked_add(wait) } else { None };
                 self.waits.extend(until.map(|until| (until, call)));
                 self.replies.insert(call, (reply, until));
@@ -282,7 +282,7 @@ impl<S: QueueStore> Driver<S> {
         }
     }
 
-    /// Ends the waits whose time is over. Waits are real time, also beside a virtual clock.
+    /// Ends the waits whose time is over. Waits count real time, even if the queue has a virtual clock.
     fn end_waits(&mut self) {
         if !self.shard.is_serving() {
             return;
@@ -300,7 +300,7 @@ impl<S: QueueStore> Driver<S> {
         self.advance.is_some() && self.shard.is_idle()
     }
 
-    /// Moves a virtual clock to its next wake, or lets its mover know that it has arrived.
+    /// Moves a virtual clock to its next wake, or tells its mover that it has arrived.
     fn go_on_advancing(&mut self) {
         if !self.advance_can_go_on() {
             return;
@@ -331,10 +331,11 @@ impl<S: QueueStore> Driver<S> {
     }
 }
 
-/// The kernel may let a thread sleep 50 µs longer than it asked for, to wake several at once. This one is waited for.
+/// The kernel may let a thread sleep 50 µs longer than it asked for, to wake several threads at once. Callers wait for this thread, so it
+/// wakes on time.
 #[cfg(target_os = "linux")]
 fn wake_on_time() {
-    // Where it is not allowed, it is later by that.
+    // If the system refuses, the thread wakes that much later.
     let _as_it_was = rustix::thread::set_current_timer_slack(core::num::NonZeroU64::new(1));
 }
 
@@ -343,7 +344,7 @@ fn wake_on_time() {}
 
 impl<S> Drop for Driver<S> {
     fn drop(&mut self) {
-        // Also when the thread panics: from then on the queue does not say that it is ready.
+        // This runs also when the thread panics. From then on the queue does not say that it is ready.
         self.shared.closed();
     }
 }

@@ -1,4 +1,4 @@
-//! What is known of a queue from outside its thread.
+//! The state of a queue as other threads see it.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -11,26 +11,26 @@ use crate::shard::Shard;
 /// How a queue is.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Health {
-    /// Whether it answers: it has loaded what is near, and it has not closed.
+    /// Whether the queue answers: it has loaded what is near, and it has not closed.
     pub ready: bool,
     /// Why nothing is changed any more: the store failed.
     pub read_only: Option<Arc<str>>,
-    /// The free bytes of the store, while they are so few that puts are refused or may soon be; `None`: there are enough. Acks and cancels
-    /// are not refused.
+    /// The free bytes of the store, while there are too few for puts or soon may be. `None`: there are enough. Acks and cancels are not
+    /// refused.
     pub short_of_room: Option<u64>,
-    /// What its acknowledgements mean.
+    /// Which failures an acknowledged call survives.
     pub durability: Durability,
-    /// Whether its clock stands still until it is moved.
+    /// Whether the queue's clock stands still until it is moved.
     pub virtual_clock: bool,
     /// Steps of the wall clock that were noticed since the start.
     pub clock_steps: u64,
-    /// What the wall clock shows beyond what is believed, milliseconds; not 0 only while a step is doubted.
+    /// How far the wall clock is ahead of the believed time (ms). The offset is not 0 only while a step is doubted.
     pub clock_offset_ms: i64,
-    /// What the last recovery had to cut or leave behind; `None` if it found all in order.
+    /// The records or files that the last recovery had to cut or leave behind; `None` if it found all in order.
     pub recovery: Option<Arc<str>>,
 }
 
-/// Written by the driver, read by everybody.
+/// The driver writes this, and every thread reads it.
 #[derive(Debug)]
 pub(crate) struct Shared {
     state: Mutex<State>,
@@ -70,7 +70,7 @@ impl Shared {
     }
 
     pub(crate) fn closed(&self) {
-        // A panic may have left the lock as it was; this is a flag and nothing else.
+        // A panic may have poisoned the lock. To set this flag is safe nevertheless.
         let mut state = self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         state.health.ready = false;
     }

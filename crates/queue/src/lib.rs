@@ -1,9 +1,9 @@
 //! The durable delay queue to embed: schedule by key, survive, deliver when due, lease, ack.
 //!
-//! [`Queue`] is the door. Behind it one thread owns a [`Shard`]: the task machine of `tickwheel-engine` over a store of
-//! `tickwheel-store`. Whatever the Tickwheel server can do with tasks, a program can do with this crate alone.
+//! [`Queue`] is the door. Behind it one thread owns a [`Shard`]: the engine of `tickwheel-engine` over a store of `tickwheel-store`. A
+//! program can do with this crate alone everything that the Tickwheel server can do with tasks.
 //!
-//! A driver of its own, such as a simulator, takes [`Shard`] and brings time and inputs itself.
+//! Another driver, such as a simulator, takes [`Shard`] and brings time and inputs itself.
 
 mod advance;
 pub mod backup;

@@ -8,14 +8,14 @@ use tickwheel_engine::{Acted, Answer, CallId, Command, QueueName, Token};
 use crate::advance::Advance;
 use crate::backup::Pin;
 
-/// What other threads tell the shard thread.
+/// A message of another thread to the shard thread.
 #[derive(Debug)]
 pub(crate) enum Message {
     Call {
         call: CallId,
-        /// In a box: all messages are as long as the longest.
+        /// The command is in a box, because each message takes as much memory as the longest kind.
         command: Box<Command>,
-        /// For a lease: how long it waits, in real time.
+        /// For a lease: how long the call waits, in real time.
         wait: Duration,
         reply: oneshot::Sender<Delivered>,
     },
@@ -30,8 +30,8 @@ pub(crate) enum Message {
     Stop,
 }
 
-/// An answer on its way to its caller. If it is dropped before it is taken, the tasks that it delivers go back: a caller that went away must not
-/// keep them until their lease ends.
+/// An answer on its way to its caller. If it is dropped before the caller takes it, the tasks that it delivers go back. Otherwise a caller
+/// that went away would keep them until their lease ends.
 #[derive(Debug)]
 pub(crate) struct Delivered {
     answer: Option<Answer>,
@@ -56,7 +56,7 @@ impl Drop for Delivered {
             _ => Vec::new(),
         };
         if !tokens.is_empty() {
-            // The thread may have ended; then a stop has written the leases down.
+            // The thread may have ended. Then a stop has written the leases down.
             let _ = self.back.send(Message::Undelivered(tokens));
         }
     }

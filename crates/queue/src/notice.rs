@@ -1,12 +1,12 @@
-//! [`Notice`]: what a queue tells its operator while it runs.
+//! [`Notice`]: an event that a queue tells its operator while it runs.
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Something that an operator should know. [`Options::on_notice`](crate::Options::on_notice) says who is told.
+/// An event that an operator should know. [`Options::on_notice`](crate::Options::on_notice) sets the listener.
 ///
-/// Milliseconds are those of the machine's clocks; nothing here has a key, a payload or a token in it.
+/// Milliseconds are those of the machine's clocks. No notice has a key, a payload or a token in it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Notice {
@@ -14,19 +14,19 @@ pub enum Notice {
     Clock(ClockChange),
     /// Growth is refused from now on, or may be: there is not enough room for it in the store. Acks and cancels go on.
     RoomShort {
-        /// What growth may still take (bytes).
+        /// How much growth may still take (bytes).
         room_bytes: u64,
     },
     /// There is enough room again.
     RoomAgain {
-        /// What growth may take (bytes).
+        /// How much growth may take (bytes).
         room_bytes: u64,
-        /// How long there was not.
+        /// How long there was too little room.
         after: Duration,
     },
     /// Nothing is changed any more: the store has failed.
     ReadOnly {
-        /// What failed, with its file.
+        /// The failure, with its file.
         why: Arc<str>,
     },
     /// A commit takes longer than the threshold, and is still under way.
@@ -36,10 +36,10 @@ pub enum Notice {
     },
     /// A commit took longer than the threshold.
     CommitSlow {
-        /// How long, from its handing over until it was durable.
+        /// How long it took, from its handing over until it was durable.
         took: Duration,
     },
-    /// The log grows, and no checkpoint makes up for it: a start would take long.
+    /// The log grows, and no checkpoint shortens it: a start would take long.
     CheckpointLate {
         /// How much log there is (bytes).
         log_bytes: u64,
@@ -48,10 +48,10 @@ pub enum Notice {
     CheckpointDone,
 }
 
-/// What became of the time that the queue believes when the wall clock was set.
+/// How the queue's believed time changed when the wall clock was set.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum ClockChange {
-    /// The clock stepped, and is believed at once: a step back, a small one, or a return to where it was believed before.
+    /// The clock stepped, and the step is believed at once: a step back, a small step, or a return to where the clock was believed before.
     Stepped {
         /// How far; less than 0 is back (ms).
         by_ms: i64,
@@ -66,14 +66,14 @@ pub enum ClockChange {
         /// How far believed time moved (ms).
         by_ms: i64,
     },
-    /// The clock went back before a step was believed. Nothing came of it.
+    /// The clock went back before its step was believed. The step had no effect.
     GoneBack {
-        /// What the clock shows beyond what was believed by then; less than 0 is behind (ms).
+        /// How far the clock is ahead of the time that was believed by then; less than 0 is behind (ms).
         by_ms: i64,
     },
 }
 
-/// Who is told.
+/// The function that gets the notices, if there is one.
 #[derive(Clone, Default)]
 pub(crate) struct Listener(Option<Arc<dyn Fn(Notice) + Send + Sync>>);
 

@@ -9,11 +9,11 @@ use tickwheel_store::RecoveryReport;
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Opened {
-    /// What was found in the directory; `None` for a queue in memory.
+    /// How the directory was recovered; `None` for a queue in memory.
     pub recovery: Option<RecoveryReport>,
-    /// What tells this queue from others: of a directory its [`identity`](crate::backup::identity), which it keeps for its whole life; of a queue in
-    /// memory 16 hex digits that no other has. It tells nothing about what is in it.
+    /// The name that tells this queue from others. A directory has its [`identity`](crate::backup::identity), which it keeps for its whole
+    /// life. A queue in memory has 16 hex digits that no other queue has. The identity tells nothing about the queue's content.
     pub identity: Arc<str>,
-    /// How long it took until the queue could be used.
+    /// How long the opening took until the queue could be used.
     pub took: Duration,
 }

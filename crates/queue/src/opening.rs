@@ -21,7 +21,7 @@ use crate::time::Time;
 use crate::watch::Watch;
 
 impl Options {
-    /// Opens the queue in `directory`, which is made if it is not there.
+    /// Opens the queue in `directory`, which is made if it does not exist.
     ///
     /// # Errors
     /// [`OpenError`].
@@ -37,16 +37,16 @@ impl Options {
         self.open_store(Directory { path: directory.as_ref(), options })
     }
 
-    /// A queue without a directory: its tasks live as long as the process.
+    /// Opens a queue without a directory: its tasks live as long as the process.
     ///
     /// # Errors
     /// [`OpenError::Random`], [`OpenError::Thread`].
     pub fn open_memory(self) -> Result<Queue, OpenError> {
-        // The identity has a secret of its own, so that it tells nothing of the one that signs.
+        // The identity has random bytes of its own, so that it tells nothing about the secret that signs.
         self.open_store(Memory { secret: secret()?, identity: u128::from_be_bytes(secret()?) })
     }
 
-    /// Opens the queue over another store. Of the options, those that concern a directory have no effect.
+    /// Opens the queue over another store. The options that concern a directory have no effect.
     ///
     /// # Errors
     /// [`OpenError`].
@@ -58,7 +58,7 @@ impl Options {
         let (messages, inbox) = channel();
         let wake = messages.clone();
         let opened = store.open(Box::new(move || {
-            // The thread may have ended; then nothing has to be polled.
+            // The thread may have ended. Then nothing has to be polled.
             let _gone = wake.send(Message::Store);
         }))?;
         let OpenedStore { store, last_wall, identity, durability, recovery, directory } = opened;
@@ -95,8 +95,7 @@ impl Options {
     }
 }
 
-/// Runs the shard until all that is near is in memory. Before that no caller can ask, so that the task that was due first is delivered
-/// first.
+/// Runs the shard until all that is near is in memory. No caller can ask before that, so the task that was due first is delivered first.
 fn load<S: QueueStore>(
     mut shard: Shard<S>,
     time: &mut Time,
@@ -117,7 +116,7 @@ fn load<S: QueueStore>(
         if let Some(why) = shard.engine().and_then(Engine::failure) {
             return Err(OpenError::Near { why: why.to_string() });
         }
-        // The store says when it has more; a second is the cap of every wait.
+        // The store says when it has more. One second is the limit of every wait.
         let _woken = inbox.recv_timeout(Duration::from_secs(1));
     }
 }
@@ -128,7 +127,7 @@ fn secret() -> Result<[u8; 16], OpenError> {
     Ok(secret)
 }
 
-/// What an operator should know of a recovery; `None` if all was in order.
+/// Returns what an operator should know of a recovery; `None` if all was in order.
 fn warning(report: &RecoveryReport) -> Option<String> {
     let torn = report.torn.as_ref().map(|torn| {
         format!(

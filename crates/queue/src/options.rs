@@ -7,7 +7,7 @@ use tickwheel_store::AckLevel;
 
 use crate::notice::{Listener, Notice};
 
-/// A commit that takes this long is told of unless another time is chosen.
+/// The default threshold of a slow commit. [`Notice`] tells of a commit that takes this long.
 pub const SLOW_COMMIT_DEFAULT: Duration = Duration::from_secs(1);
 
 /// Why a queue could not be opened.
@@ -26,16 +26,16 @@ pub enum OpenError {
     /// The store failed right after it was opened.
     #[error("take the shard: {why}")]
     Taken {
-        /// What failed.
+        /// The failure.
         why: String,
     },
-    /// What is due soon cannot be read, so nobody could say what is ready.
+    /// Tasks that are due soon cannot be read, so it is unknown which tasks are ready.
     #[error(
         "{why}; `tickwheel doctor --deep` says what else is damaged: restore the data directory from a copy, or save what can be read of it \
          with `tickwheel salvage`, and keep this one as it is until then"
     )]
     Near {
-        /// What failed, with file and byte.
+        /// The failure, with file and byte.
         why: String,
     },
 }
@@ -46,7 +46,7 @@ impl From<std::convert::Infallible> for OpenError {
     }
 }
 
-/// What can be chosen about a queue before it is opened. Start from [`Queue::options`](crate::Queue::options).
+/// The choices about a queue before it is opened. Start from [`Queue::options`](crate::Queue::options).
 ///
 /// ```
 /// use std::time::{Duration, Instant};
@@ -77,32 +77,32 @@ pub(crate) enum VirtualStart {
 }
 
 impl Options {
-    /// A clock that stands still until [`Queue::advance`](crate::Queue::advance) moves it. It starts at the real time, or at the last time the
-    /// directory knows if that is later. A directory belongs to one kind of clock for good.
+    /// The queue gets a clock that stands still until [`Queue::advance`](crate::Queue::advance) moves it. It starts at the real time, or at
+    /// the last time that the directory knows if that is later. A directory belongs to one kind of clock for good.
     #[must_use]
     pub fn virtual_clock(mut self) -> Self {
         self.virtual_clock = Some(VirtualStart::Now);
         self
     }
 
-    /// A virtual clock that starts at `start`, or at the last time the directory knows if that is later.
+    /// The queue gets a virtual clock that starts at `start`, or at the last time that the directory knows if that is later.
     #[must_use]
     pub fn virtual_clock_at(mut self, start: Timestamp) -> Self {
         self.virtual_clock = Some(VirtualStart::At(start));
         self
     }
 
-    /// Tasks due so far ahead are kept in memory; later ones are loaded in time. Default: an hour; at least 1 s.
+    /// How far ahead the due times of tasks in memory reach; later tasks are loaded in time. Default: an hour; at least 1 s.
     #[must_use]
     pub fn horizon(mut self, horizon: Duration) -> Self {
         self.horizon = Some(horizon);
         self
     }
 
-    /// Tasks that are due soon or ready may take about so many bytes of memory. Default: 256 MiB; at least 1 MiB.
+    /// How much memory the tasks that are due soon or ready may take, about (bytes). Default: 256 MiB; at least 1 MiB.
     ///
-    /// Beyond them tasks are kept in memory for less than the horizon, and of a ready task behind the first of its queue 64
-    /// bytes are kept, the rest being read before it is leased. Nothing is late or refused for that. Not counted: tasks in
+    /// Beyond this limit, tasks are kept in memory for less than the horizon. A ready task behind the first of its queue keeps only 64
+    /// bytes in memory; the rest is read before the task is leased. No task is late or refused because of that. Not counted: tasks in
     /// workers' hands, changes on their way to the disk, and the 64 bytes of each task that is ready or due within 2 s.
     #[must_use]
     pub fn near_bytes_max(mut self, bytes: u64) -> Self {
@@ -110,30 +110,30 @@ impl Options {
         self
     }
 
-    /// When a call is answered that changes something: when it is synced (the default), when it is written, or at once.
-    /// [`AckLevel`] says what an answer survives then. It makes no difference to a queue in memory.
+    /// When a call that changes something is answered: when the change is synced (the default), when it is written, or at once.
+    /// [`AckLevel`] says which failures an answered call survives then. A queue in memory is the same at every level.
     #[must_use]
     pub fn ack_level(mut self, level: AckLevel) -> Self {
         self.ack_level = level;
         self
     }
 
-    /// Bytes of one log file. Default: 16 MiB.
+    /// The size of one log file (bytes). Default: 16 MiB.
     #[must_use]
     pub fn log_file_bytes(mut self, bytes: u64) -> Self {
         self.log_file_bytes = Some(bytes);
         self
     }
 
-    /// A checkpoint starts when so many bytes of log have been written since the last one. Default: 32 MiB.
+    /// How much log has to be written since the last checkpoint for the next one to start (bytes). Default: 32 MiB.
     #[must_use]
     pub fn checkpoint_after_bytes(mut self, bytes: u64) -> Self {
         self.checkpoint_after_bytes = Some(bytes);
         self
     }
 
-    /// Calls `listen` with what an operator should know while the queue runs, such as a full disk: see [`Notice`]. It is called on the
-    /// queue's own thread, between two turns, so it must not block.
+    /// Sets `listen`, which is called with everything that an operator should know while the queue runs, such as a full disk: see
+    /// [`Notice`]. It is called on the queue's own thread, between two turns, so it must not block.
     ///
     /// ```
     /// use tickwheel_queue::{Notice, Queue};
@@ -152,8 +152,9 @@ impl Options {
         self
     }
 
-    /// A commit that takes this long or longer is told of: [`Notice::CommitSlow`], and [`Notice::CommitWaits`] while it is under way. By the
-    /// monotonic clock, so never on a virtual one. Default: 1 s.
+    /// The threshold of a slow commit. A commit that takes this long or longer is told of: [`Notice::CommitSlow`], and
+    /// [`Notice::CommitWaits`] while it is under way. The monotonic clock measures it, so a virtual clock never has a slow commit. Default:
+    /// 1 s.
     #[must_use]
     pub fn slow_commit(mut self, threshold: Duration) -> Self {
         self.slow_commit = Some(threshold);

@@ -11,14 +11,14 @@ use crate::message::{Delivered, Message};
 
 /// The answer to a call that is on its way: `.wait()` for it, or `.await` it on any executor.
 ///
-/// The call is made already; dropping a `Pending` does not undo it. One exception, so that no task is handed to nobody: a
-/// dropped *lease* ends its wait, and what it had been granted is given back at once, without counting the attempt.
+/// The call is made already; dropping a `Pending` does not undo it. A *lease* is the one exception, so that no task is lost to a caller
+/// that went away: dropping it ends its wait, and the tasks that were granted are given back at once. Their attempts do not count.
 #[must_use = "the call is made, but whether it succeeded is known only from the answer"]
 #[derive(Debug)]
 pub struct Pending<T, E> {
     receiver: Receiver,
     open: fn(Answer) -> Result<T, E>,
-    /// For a lease: where to say that nobody waits any more.
+    /// For a lease: where to say that the caller does not wait any more.
     end_wait: Option<(Sender<Message>, CallId)>,
 }
 
@@ -48,7 +48,7 @@ impl<T, E> Pending<T, E> {
     /// ```
     pub fn end_wait(&self) {
         if let Some((messages, call)) = &self.end_wait {
-            // The thread may have ended; then so has the wait.
+            // The thread may have ended. Then the wait has ended too.
             let _ = messages.send(Message::EndWait(*call));
         }
     }
@@ -66,10 +66,10 @@ impl<T, E: From<Unavailable>> Pending<T, E> {
     /// Blocks the thread until the answer is there.
     ///
     /// # Errors
-    /// What the call was refused for; [`Unavailable::Closed`] or [`Unavailable::Indeterminate`] if the queue ended.
+    /// The call's own refusal; [`Unavailable::Closed`] or [`Unavailable::Indeterminate`] if the queue ended.
     ///
     /// # Panics
-    /// If it was polled as a future before.
+    /// If the `Pending` was polled as a future before.
     pub fn wait(mut self) -> Result<T, E> {
         let received = match core::mem::replace(&mut self.receiver, Receiver::Done) {
             Receiver::Sync(receiver) => receiver.recv(),

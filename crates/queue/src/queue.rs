@@ -32,18 +32,18 @@ use crate::upcoming::as_if_put;
 
 /// A durable delay queue inside your process: many named queues, one directory, one thread.
 ///
-/// Cheap to clone; all clones are one queue. A call comes back as a [`Pending`], which is waited for or awaited. An answer that
-/// reports a change follows the sync that covers it.
+/// A `Queue` is cheap to clone; all clones are one queue. A call returns a [`Pending`], which is waited for or awaited. An answer that
+/// reports a change follows the sync that covers the change.
 ///
 /// # Order
-/// Calls on one key take effect in the order they are made. Calls on different keys that are under way together may pass each
-/// other: one that has to look its key up goes after one that need not. To have a put seen by a lease, wait for the put.
+/// Calls on one key take effect in the order in which they are made. Calls on different keys that are under way together may pass each
+/// other: a call that has to look its key up goes after a call that need not. If a lease has to see a put, wait for the put first.
 ///
 /// The last clone to be dropped stops the thread gracefully; [`close`](Self::close) does it earlier.
 ///
 /// # What it is not
-/// Not for two processes at once: the directory is locked. Not exactly once: a delivered task comes again until it is
-/// acked, also after a crash.
+/// The queue is not for two processes at once: the directory is locked. Delivery is not exactly once: a delivered task comes again until it
+/// is acked, also after a crash.
 ///
 /// ```
 /// use std::time::Duration;
@@ -72,7 +72,7 @@ pub struct Queue {
     handle: Arc<Handle>,
 }
 
-/// Shared by all clones; dropped with the last.
+/// The part that all clones share. It is dropped with the last clone.
 #[derive(Debug)]
 struct Handle {
     messages: Sender<Message>,
@@ -85,7 +85,7 @@ struct Handle {
 }
 
 impl Queue {
-    /// Opens the queue in `directory`, which is made if it is not there, with default options. Returns when it is
+    /// Opens the queue in `directory`, with default options. The directory is made if it does not exist. Returns when the queue is
     /// recovered and all that is near is in memory.
     ///
     /// # Errors
@@ -94,7 +94,7 @@ impl Queue {
         Self::options().open(directory)
     }
 
-    /// What can be chosen about a queue before it is opened.
+    /// Returns the choices that can be made before a queue is opened.
     #[must_use]
     pub fn options() -> Options {
         Options::default()
@@ -126,7 +126,7 @@ impl Queue {
         self.call(put)
     }
 
-    /// Looks at a task.
+    /// Returns a task as it stands.
     pub fn get(&self, get: Get) -> Pending<TaskView, GetError> {
         self.call(get)
     }
@@ -138,13 +138,13 @@ impl Queue {
         self.call(patch)
     }
 
-    /// Ends a task. After `Ok(Cancelled)` no delivery of it starts, for ever.
+    /// Ends a task. After `Ok(Cancelled)` no delivery of it ever starts.
     pub fn cancel(&self, cancel: Cancel) -> Pending<Cancelled, CancelError> {
         self.call(cancel)
     }
 
-    /// Takes ready tasks to work on. If there are none it waits, at most so long, in real time; zero answers at once, and
-    /// [`Duration::MAX`] waits until there is one.
+    /// Takes ready tasks to work on. If none is ready, the call waits for at most `wait`, in real time. Zero answers at once, and
+    /// [`Duration::MAX`] waits until a task is ready.
     pub fn lease(&self, lease: Lease, wait: Duration) -> Pending<Vec<Leased>, Unavailable> {
         let lease = Lease { wait: !wait.is_zero(), ..lease };
         let call = self.next_call();
@@ -152,23 +152,23 @@ impl Queue {
         Pending::new(receiver, opened::<Lease>, Some((self.handle.messages.clone(), call)))
     }
 
-    /// Ends tasks: their work is done. One answer for each token, in their order. It may be sent again if its answer was lost: a second ack is
-    /// told `acked` as the first was.
+    /// Ends tasks: their work is done. There is one answer for each token, in the order of the tokens. An ack may be sent again if its
+    /// answer was lost: the second ack gets `acked` as the first did.
     pub fn ack(&self, ack: Ack) -> Pending<Vec<TokenAnswer>, Unavailable> {
         self.call(ack)
     }
 
-    /// Gives leases back. One answer for each token, in their order.
+    /// Gives leases back. There is one answer for each token, in the order of the tokens.
     pub fn nack(&self, nack: Nack) -> Pending<Vec<TokenAnswer>, NackError> {
         self.call(nack)
     }
 
-    /// Gives a dead task another life: it is ready at once, with all its attempts before it.
+    /// Gives a dead task another life: it is ready at once, and its attempts are counted from 0 again.
     pub fn redrive(&self, redrive: Redrive) -> Pending<TaskView, RedriveError> {
         self.call(redrive)
     }
 
-    /// Looks at a task, or does something to it, that is known by its id alone.
+    /// Returns a task, or acts on it, by its id alone.
     ///
     /// ```
     /// use tickwheel_queue::{Act, Acted, ById, Key, Put, Queue, QueueName};
@@ -199,27 +199,27 @@ impl Queue {
         self.call(by_key)
     }
 
-    /// Gives deliveries back as if they had not been made: the tasks are ready again in their old places, and the attempts do not count. Tokens that hold
-    /// nothing are left alone.
+    /// Gives deliveries back as if they had not been made: the tasks are ready again in their old places, and the attempts do not count.
+    /// Tokens that hold nothing have no effect.
     pub fn give_back(&self, tokens: Vec<Token>) {
         // The thread may have ended; then a stop has written the leases down.
         let _ = self.handle.messages.send(Message::Undelivered(tokens));
     }
 
-    /// Keeps a queue there, empty or not, until what comes back is dropped.
+    /// Keeps a queue in existence, empty or not, until the returned value is dropped.
     #[must_use]
     pub fn use_queue(&self, name: &QueueName) -> InUse {
-        // The thread may have ended; then there are no queues any more.
+        // The thread may have ended. Then there are no queues any more.
         let _ = self.handle.messages.send(Message::Use(name.clone()));
         InUse { name: name.clone(), messages: self.handle.messages.clone() }
     }
 
-    /// Keeps leases for longer. One answer for each token, in their order.
+    /// Makes leases longer. There is one answer for each token, in the order of the tokens.
     pub fn extend(&self, extend: Extend) -> Pending<Vec<TokenAnswer>, Unavailable> {
         self.call(extend)
     }
 
-    /// One page of the leases that run, in the order in which they began.
+    /// Returns one page of the running leases, in the order in which they began.
     ///
     /// ```
     /// use tickwheel_queue::{Key, Lease, ListLeases, Put, Queue, QueueName};
@@ -236,17 +236,18 @@ impl Queue {
         self.call(list)
     }
 
-    /// One page of the live tasks of a queue.
+    /// Returns one page of the live tasks of a queue.
     pub fn list(&self, list: List) -> Pending<TaskPage, Unavailable> {
         self.call(list)
     }
 
-    /// One page of the tasks of all queues, live and dead, in the order in which time has to do with them. It is how a store is exported.
+    /// Returns one page of the tasks of all queues in one order of time: a live task stands at its due time, a dead task at the time when
+    /// it is forgotten. An export of a store uses it.
     pub fn all_tasks(&self, list: ListAllTasks) -> Pending<TaskPage, Unavailable> {
         self.call(list)
     }
 
-    /// Brings tasks from another store, each as it stood there, in their order and up to the first that is refused.
+    /// Brings tasks from another store, each as it stood there, in their order. Stops at the first task that is refused.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -278,14 +279,15 @@ impl Queue {
         self.call(import)
     }
 
-    /// How many tasks fall due when, of a queue or of all. Cost: of all queues, about what it takes to look at each 16 KiB of far tasks and to
-    /// read those that stand over an edge of a bucket; of one queue, to read all far tasks in the span. Others are served meanwhile.
+    /// How many tasks fall due in each bucket of time, in one queue or in all. Cost for all queues: about one look at each 16 KiB of far
+    /// tasks, and a read of those that lie over an edge of a bucket. Cost for one queue: a read of all far tasks in the span. Other calls
+    /// are served meanwhile.
     pub fn forecast(&self, forecast: Forecast) -> Pending<ForecastView, Unavailable> {
         self.call(forecast)
     }
 
-    /// One page of the queues with exact counts of their tasks, in the order of their names. Cost: it looks at
-    /// [`QUEUES_PAGE_MAX`](crate::QUEUES_PAGE_MAX) queues at most, whatever is in them.
+    /// Returns one page of the queues with exact counts of their tasks, in the order of their names. Cost: a look at
+    /// [`QUEUES_PAGE_MAX`](crate::QUEUES_PAGE_MAX) queues at most, however many tasks they have.
     ///
     /// ```
     /// use tickwheel_queue::{ListQueues, Put, Queue, QueueName};
@@ -305,12 +307,12 @@ impl Queue {
         self.call(list)
     }
 
-    /// One queue: its tasks, counted, and what was laid down about it. One that was never used has no tasks and no settings.
+    /// Returns one queue: the counts of its tasks, and its settings. A queue that was never used has no tasks and no settings.
     pub fn queue(&self, name: &QueueName) -> Pending<Box<QueueView>, Unavailable> {
         self.call(GetQueue(name.clone()))
     }
 
-    /// Lays down how a queue hands its tasks out: limits, a rate, a pause. It stays when the queue's tasks are gone, until
+    /// Configures how a queue hands its tasks out: limits, a rate, a pause. The settings stay when the queue's tasks are gone, until
     /// [`QueueChange::Delete`](tickwheel_engine::QueueChange::Delete) forgets the queue.
     ///
     /// ```
@@ -332,9 +334,9 @@ impl Queue {
         self.call(change)
     }
 
-    /// Lays down what is to be done again and again: at each of its instants a task is made with the key `name@instant`.
+    /// Configures a schedule: at each of its instants a task is made with the key `name@instant`.
     ///
-    /// A schedule that is put again as it stands is left alone, so a program may put its schedules whenever it starts.
+    /// A schedule that is put again unchanged is left alone, so a program may put its schedules at every start.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -356,28 +358,28 @@ impl Queue {
         self.call(put)
     }
 
-    /// Gives a schedule up. The tasks that it has made stay.
+    /// Deletes a schedule. The tasks that it has made stay.
     pub fn delete_schedule(&self, delete: DeleteSchedule) -> Pending<(), ScheduleError> {
         self.call(delete)
     }
 
-    /// Looks at a schedule.
+    /// Returns a schedule as it stands.
     pub fn schedule(&self, get: GetSchedule) -> Pending<ScheduleView, ScheduleError> {
         self.call(get)
     }
 
-    /// One page of the schedules of a queue, in the order of their names.
+    /// Returns one page of the schedules of a queue, in the order of their names.
     pub fn schedules(&self, list: ListSchedules) -> Pending<Vec<ScheduleView>, Unavailable> {
         self.call(list)
     }
 
-    /// One page of the schedules of all queues, in the order of their queues and then of their names.
+    /// Returns one page of the schedules of all queues, in the order of their queues and then of their names.
     pub fn all_schedules(&self, list: ListAllSchedules) -> Pending<Vec<ScheduleView>, Unavailable> {
         self.call(list)
     }
 
-    /// Keeps a new job, and answers its number. A job is a number and a value that only its owner understands. It is kept like a task, and it
-    /// is in no queue. A full disk refuses no job, for jobs are what makes room.
+    /// Keeps a new job, and answers with its number. A job is a number and a value that only its owner understands. A job is kept like a
+    /// task, but in no queue. A full disk refuses no job, because jobs free space.
     ///
     /// ```
     /// use tickwheel_queue::Queue;
@@ -392,12 +394,12 @@ impl Queue {
         self.change_job(ChangeJob::Begin { value: value.into() })
     }
 
-    /// Gives a job another value. A job of another store comes with its number this way.
+    /// Gives a job another value. This is also how a job of another store comes in with its number.
     pub fn keep_job(&self, id: u64, value: impl Into<JobValue>) -> Pending<u64, JobError> {
         self.change_job(ChangeJob::Keep { id, value: value.into() })
     }
 
-    /// Forgets a job, unless its number is the highest one: the next number is counted from it.
+    /// Forgets a job, unless its number is the highest one: the next number is counted from that.
     pub fn forget_job(&self, id: u64) -> Pending<u64, JobError> {
         self.change_job(ChangeJob::Forget { id })
     }
@@ -406,17 +408,17 @@ impl Queue {
         self.call(change)
     }
 
-    /// All jobs that are kept, in the order of their numbers.
+    /// Returns all jobs that are kept, in the order of their numbers.
     pub fn jobs(&self) -> Pending<Vec<(u64, JobValue)>, Unavailable> {
         self.call(ListJobs)
     }
 
-    /// The queue's own figures, and a page of queues with counts that are as right as may be, also while the queue is read-only.
+    /// Returns the queue's own figures, and a page of queues. The counts are as exact as possible, also while the queue is read-only.
     pub fn stats(&self, list: ListQueues) -> Pending<Box<Stats>, Unavailable> {
         self.call(GetStats(list))
     }
 
-    /// The wheel of the tasks in memory, to draw it. Cost: it looks at the sets of occupied slots, whatever is in the wheel.
+    /// Returns the wheel of the tasks in memory, to draw it. Cost: a look at the sets of occupied slots, whatever is in the wheel.
     ///
     /// ```
     /// use std::time::Duration;
@@ -434,11 +436,11 @@ impl Queue {
         self.call(GetWheel)
     }
 
-    /// The record that a new schedule would have if it was put now, for [`upcoming`](crate::upcoming). Nothing is stored. It reads the zone of a
-    /// cron expression, and looks for its first instant, on the thread of the caller.
+    /// Returns the record that a new schedule would have if it was put now, for [`upcoming`](crate::upcoming). Nothing is stored. The
+    /// thread of the caller reads the zone of a cron expression and looks for its first instant.
     ///
     /// # Errors
-    /// Those of a put: what the schedule says cannot be, or it never fires. There may be a place for it or not.
+    /// The errors of a put: the schedule is invalid, or it never fires. The call does not check whether there is a place for the schedule.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -460,14 +462,14 @@ impl Queue {
         self.time_now().wall
     }
 
-    /// When a delay is over that begins now, rounded up to the millisecond; `None` where time ends. Tasks that are put, or moved, to this
-    /// one instant are due together, however long that takes.
+    /// When a delay that begins now is over, rounded up to the millisecond; `None` beyond the end of time. Tasks that are put, or moved, to
+    /// this one instant are due together, however long the calls take.
     #[must_use]
     pub fn due_after(&self, delay_ms: u64) -> Option<Timestamp> {
         self.time_now().due_after(delay_ms)
     }
 
-    /// How its opening went.
+    /// How the queue's opening went.
     #[must_use]
     pub fn opened(&self) -> &Opened {
         &self.handle.opened
@@ -485,16 +487,16 @@ impl Queue {
         self.handle.shared.commits()
     }
 
-    /// Moves a virtual clock `by` so far, wake by wake: all that falls due on the way becomes ready at its own instant.
-    /// Answers with the new time when that is committed.
+    /// Moves a virtual clock by `by`, wake by wake: everything that falls due on the way becomes ready at its own instant. Answers with the
+    /// new time when that is committed.
     ///
     /// # Errors
-    /// [`AdvanceError`]: the clock is real, it is being moved already, or it cannot go so far.
+    /// [`AdvanceError`]: the clock is real, it is being moved already, or it cannot go that far.
     pub fn advance(&self, by: Duration) -> Advancing {
         self.start_advance(Goal::By(by))
     }
 
-    /// Moves a virtual clock to `target`; an earlier instant than now leaves it where it is.
+    /// Moves a virtual clock to `target`. An instant before now leaves the clock where it is.
     ///
     /// # Errors
     /// As [`advance`](Self::advance).
@@ -502,8 +504,8 @@ impl Queue {
         self.start_advance(Goal::To(target))
     }
 
-    /// Moves a virtual clock to the first instant at which a task falls due, at most to `limit`. If nothing is left to
-    /// fall due and `limit` is [`Timestamp::MAX`], it stays.
+    /// Moves a virtual clock to the first instant at which a task falls due, at most to `limit`. If nothing is left to fall due and `limit`
+    /// is [`Timestamp::MAX`], the clock stays.
     ///
     /// # Errors
     /// As [`advance`](Self::advance).
@@ -511,10 +513,10 @@ impl Queue {
         self.start_advance(Goal::NextFire(limit))
     }
 
-    /// Copies the directory to `to`, which must be absent or empty, while calls go on. The copy is made and synced on this thread and
-    /// has all that was acknowledged before the call; until it is whole it is called `<to>.unfinished`. It takes the space of one more
-    /// directory, and the log is not let go of meanwhile. Where calls are answered before they are written, what is not written yet is
-    /// not in it.
+    /// Copies the directory to `to`, which must be absent or empty, while calls go on. The calling thread makes and syncs the copy. The
+    /// copy has everything that was acknowledged before the call. Until it is whole its name is `<to>.unfinished`. The copy takes the space
+    /// of one more directory, and the log is kept meanwhile. If calls are answered before they are written, the copy lacks the changes that
+    /// are not written yet.
     ///
     /// A copy opens like any directory, and [`restore`](crate::backup::restore) checks every record of it and copies it back.
     ///
@@ -539,13 +541,15 @@ impl Queue {
         self.handle.source.copy_to(to.as_ref(), &self.handle.messages)
     }
 
-    /// Copies the directory to `to` as [`backup`](Self::backup) does, so that those who wait for the queue hardly notice: on a thread of its own
-    /// with the lowest priority, in small pieces that are synced one by one, with rests that grow where the disk is busy. Then it reads every
-    /// record of the copy and checks it, writes down what the copy is ([`Manifest`](crate::backup::Manifest)), and gives it its name. `watch`
-    /// shows how far it is and stops it. It blocks until then. The check takes as much memory as an opening of the directory.
+    /// Copies the directory to `to` as [`backup`](Self::backup) does, but so that the queue's callers hardly notice. The work runs on a
+    /// thread of its own with the lowest priority, in small pieces that are synced one by one. Its rests grow if the disk is busy. Then it
+    /// reads and checks every record of the copy, writes the [`Manifest`](crate::backup::Manifest), and gives the copy its name. The call
+    /// blocks until then. `watch` shows how far the backup is and can stop it. The check takes as much memory as an opening of the
+    /// directory.
     ///
     /// # Errors
-    /// [`BackupError`]: those of [`backup`](Self::backup); it was stopped, the disk has no space for it, or the copy does not check out.
+    /// [`BackupError`]: the errors of [`backup`](Self::backup); the backup was stopped, the disk has no space for it, or the copy does not
+    /// check out.
     ///
     /// # Panics
     /// If the work does.
@@ -570,14 +574,14 @@ impl Queue {
         self.handle.source.copy_gently(to.as_ref(), &self.handle.messages, watch)
     }
 
-    /// Stops gracefully: no new calls, waiting leases answer empty, running leases are written down and go on after the
-    /// next opening. Returns when everything is durable and closed. A second call returns when the first one has.
+    /// Stops gracefully: no new calls are taken, waiting leases get an empty answer, and running leases are written down and go on after
+    /// the next opening. Returns when everything is durable and closed. A second call returns when the first one has.
     pub fn close(&self) {
         let _ = self.handle.messages.send(Message::Stop);
-        // A second call waits for the lock, and so for the first one.
+        // A second call waits for the lock, and so for the first call.
         let mut thread = self.handle.thread.lock().expect("no thread panics while it holds this");
         if let Some(thread) = thread.take() {
-            // A panic on the thread has been reported by its hook; there is nothing left to close.
+            // The panic hook has reported a panic on the thread. There is nothing left to close.
             let _ = thread.join();
         }
     }
@@ -627,15 +631,15 @@ impl Queue {
     }
 }
 
-/// The result in the answer to a call of this kind.
+/// Returns the result in the answer to a call of this kind.
 fn opened<C: Call>(answer: Answer) -> Result<C::Answer, C::Error> {
     C::open(answer).unwrap_or_else(|| unreachable!("an answer has the kind of its call"))
 }
 
-/// A delay begins when the call is made, and not when its turn comes on the shard's thread.
+/// Counts a delay from the call, and not from its turn on the shard's thread.
 fn counted_from(now: Now, due: Due) -> Due {
     match due {
-        // Where time ends the machine says so.
+        // Beyond the end of time, the engine refuses the call.
         Due::After { ms } => now.due_after(ms).map_or(due, Due::At),
         Due::Now | Due::At(_) => due,
     }

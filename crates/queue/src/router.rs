@@ -23,10 +23,10 @@ pub struct Router {
 }
 
 impl Router {
-    /// Of a data set with one shard, such as a directory.
+    /// The router of a data set with one shard, such as a directory.
     pub const ONE: Self = Self { shards: 1 };
 
-    /// Of a data set with this many shards; `None` if no data set has that many: 1 to [`SHARDS_MAX`].
+    /// Returns the router of a data set with this many shards; `None` unless the number is between 1 and [`SHARDS_MAX`].
     #[must_use]
     pub fn new(shards: u32) -> Option<Self> {
         (1..=SHARDS_MAX).contains(&shards).then_some(Self { shards })
@@ -68,8 +68,8 @@ impl Router {
 mod tests {
     use super::*;
 
-    /// Names, and the numbers of their shards of 1, 3, 64 and 1,024. They were computed by another program. They are frozen, as the
-    /// tests of another implementation of the rule may have them.
+    /// Names, and the numbers of their shards of 1, 3, 64 and 1,024. Another program computed them. They are frozen, because the tests of
+    /// another implementation of the rule may have them.
     const VECTORS: [(&str, [u32; 4]); 6] = [
         ("mail", [0, 2, 49, 1_009]),
         ("close", [0, 0, 0, 512]),

@@ -10,22 +10,22 @@ use tickwheel_engine::{
 use crate::calendar::Calendar;
 use crate::commits::CommitSeconds;
 
-/// An engine and its store, joined: inputs go in, answers come out, and what the two say to each other stays inside.
+/// An engine and its store, joined: inputs go in, and answers come out. The messages between the two stay inside.
 ///
-/// A driver calls [`turn`](Self::turn) with all inputs that are there, whenever there are some, when
-/// [`next_wake`](Self::next_wake) says so, or when the store has something to say. After each turn it takes the answers, see
-/// [`take_answers`](Self::take_answers). The thread of [`Queue`](crate::Queue) is one driver, the simulator another: both run this very code.
+/// A driver calls [`turn`](Self::turn) with all inputs that are there: when inputs come, when [`next_wake`](Self::next_wake) says so, or
+/// when the store has something to say. After each turn it takes the answers, see [`take_answers`](Self::take_answers). The thread of
+/// [`Queue`](crate::Queue) is one driver, the simulator another: both run this very code.
 ///
 /// # Ownership
-/// The store may lose the shard to another owner while the engine runs. Then the engine is dropped, the answers that have not left are
-/// dropped with it, and [`is_unowned`](Self::is_unowned) is true: it is unknown whether the open calls took effect. The
-/// driver asks for the shard again with [`acquire`](Self::acquire).
+/// The store may lose the shard to another owner while the engine runs. Then the engine is dropped, together with the answers that have not
+/// left, and [`is_unowned`](Self::is_unowned) is true: it is unknown whether the open calls took effect. The driver asks for the shard
+/// again with [`acquire`](Self::acquire).
 #[derive(Debug)]
 pub struct Shard<S> {
     id: ShardId,
     store: S,
     phase: Phase,
-    /// Whether all that is near was in memory at least once since the shard was acquired.
+    /// Whether all that is near has been in memory at least once since the shard was acquired.
     serving: bool,
     config: EngineConfig,
     effects: Vec<Effect>,
@@ -33,17 +33,17 @@ pub struct Shard<S> {
     answers: Vec<(CallId, Answer)>,
     /// The request of the shard itself that is under way.
     own: Option<RequestId>,
-    /// Requests up to this one were made before the engine ran, or by an earlier engine. Their replies say nothing to this one.
+    /// Requests up to this one were made before the engine ran, or by an earlier engine. The present engine ignores their replies.
     earlier: RequestId,
     /// The last request.
     last: RequestId,
-    /// Whether it is unknown at the moment if the shard is still owned.
+    /// Whether it is unknown now if the shard is still owned.
     in_doubt: bool,
     replies: Vec<(RequestId, Reply)>,
-    /// The commit in flight and when it was handed over, monotonic nanoseconds.
+    /// The commit in flight, and when it was handed over (monotonic ns).
     committing: Option<(RequestId, u64)>,
     commits: CommitSeconds,
-    /// The longest since it was asked for.
+    /// The longest commit since the last call of `take_slowest`.
     slowest: Duration,
     calendar: Calendar,
 }
@@ -52,11 +52,11 @@ pub struct Shard<S> {
 enum Phase {
     /// The store is asked for the shard.
     Acquiring,
-    /// The store did not hand it over, and why.
+    /// The store did not hand the shard over, for this reason.
     Refused(String),
-    /// Another owner has it, from the start or since the store lost it.
+    /// Another owner has the shard, from the start or since the store lost it.
     Unowned,
-    /// The engine is told what the shard was left with, page by page.
+    /// The engine gets the tasks that the shard was left with, page by page.
     Restoring(Box<Engine>),
     Running(Box<Engine>),
     /// The engine has stopped. Its last answers leave before the shard is released.
@@ -92,7 +92,7 @@ impl<S: ShardStore> Shard<S> {
         shard
     }
 
-    /// Asks the store for the shard again, after it was lost, or was not to be had, or could not be loaded. Otherwise nothing happens.
+    /// Asks the store for the shard again, if the shard was lost, was refused, or could not be loaded. Otherwise does nothing.
     pub fn acquire(&mut self, now: Now) {
         if self.is_to_be_acquired() {
             self.lose();
@@ -101,7 +101,7 @@ impl<S: ShardStore> Shard<S> {
         }
     }
 
-    /// Whether the shard is to be asked for again: another owner has it, the store refused it, or what is near cannot be read.
+    /// Whether the driver has to ask for the shard again: another owner has it, the store refused it, or the near tasks cannot be read.
     #[must_use]
     pub fn is_to_be_acquired(&self) -> bool {
         match &self.phase {
@@ -123,8 +123,8 @@ impl<S: ShardStore> Shard<S> {
         self.store.submit(self.last, request);
     }
 
-    /// Takes what has happened, and carries requests and replies between engine and store as long as there are any. The answers are
-    /// kept for [`take_answers`](Self::take_answers). Inputs that come while the shard is not to be had are dropped.
+    /// Takes the inputs, and carries requests and replies between engine and store as long as there are any. The answers are kept for
+    /// [`take_answers`](Self::take_answers). Inputs that come while another owner has the shard, or the store refuses it, are dropped.
     ///
     /// # Panics
     /// If inputs come before the shard is acquired, or after it was released.
@@ -189,12 +189,12 @@ impl<S: ShardStore> Shard<S> {
         }
     }
 
-    /// Drops the engine, whose memory may be wrong by now, with all that it was about to say.
+    /// Drops the engine, whose memory may be wrong by now, with everything that it was about to say.
     fn lose(&mut self) {
         match &self.phase {
             Phase::Restoring(_) | Phase::Running(_) | Phase::Stopped(_) => self.phase = Phase::Unowned,
             Phase::Acquiring | Phase::Refused(_) | Phase::Unowned => {}
-            // All its answers have left. The next owner has an epoch of its own.
+            // All answers of the engine have left. The next owner has an epoch of its own.
             Phase::Releasing(_) | Phase::Released(_) => return,
         }
         self.serving = false;
@@ -205,7 +205,7 @@ impl<S: ShardStore> Shard<S> {
         self.earlier = self.last;
     }
 
-    /// Carries out the engine's effects. Whether the store was asked for something.
+    /// Carries out the engine's effects. Returns whether the store was asked for something.
     fn carry_out(&mut self, now: Now) -> bool {
         let mut asked = false;
         for effect in self.effects.drain(..) {
@@ -275,7 +275,7 @@ impl<S: ShardStore> Shard<S> {
             (Phase::Acquiring | Phase::Restoring(_), Reply::Failed { why }) => Phase::Refused(why),
             // The shard was lost meanwhile.
             (Phase::Unowned, _) => Phase::Unowned,
-            // If it failed before, or another owner has the shard, the next one reads what is durable.
+            // If the store failed before, or another owner has the shard, the next owner reads what is durable.
             (Phase::Releasing(engine), Reply::Released | Reply::Failed { .. } | Reply::Fenced) => {
                 Phase::Released(engine)
             }
@@ -285,14 +285,14 @@ impl<S: ShardStore> Shard<S> {
         };
     }
 
-    /// The engine has taken a page in: it runs, or the next page is asked for.
+    /// The engine has taken a page in: now it runs, or the next page is asked for.
     fn restored(&mut self, engine: Box<Engine>, next: Option<AcquiredCursor>) -> Phase {
         let Some(after) = next else { return Phase::Running(engine) };
         self.submit_own(Request::AcquiredPage { after });
         Phase::Restoring(engine)
     }
 
-    /// When time alone will next change something.
+    /// When the passing of time will next change something.
     #[must_use]
     pub fn next_wake(&self) -> NextWake {
         match &self.phase {
@@ -307,13 +307,13 @@ impl<S: ShardStore> Shard<S> {
         }
     }
 
-    /// Whether it takes inputs: the shard is owned, and all that is near has been in memory since it was acquired.
+    /// Whether the shard takes inputs: it is owned, and all that is near has been in memory since it was acquired.
     #[must_use]
     pub fn is_serving(&self) -> bool {
         self.serving && self.is_running()
     }
 
-    /// Whether it is unknown at the moment if the shard is still owned. Answers wait meanwhile.
+    /// Whether it is unknown now if the shard is still owned. Answers wait meanwhile.
     #[must_use]
     pub fn is_in_doubt(&self) -> bool {
         self.in_doubt
@@ -337,13 +337,13 @@ impl<S: ShardStore> Shard<S> {
         matches!(self.phase, Phase::Running(_))
     }
 
-    /// Whether nothing is under way but waiting calls.
+    /// Whether nothing but waiting calls is under way.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         self.answers.is_empty() && matches!(&self.phase, Phase::Running(engine) if engine.is_idle())
     }
 
-    /// Why the store did not hand the shard over; `None` unless that is so.
+    /// Why the store did not hand the shard over; `None` if it did not refuse.
     #[must_use]
     pub fn refusal(&self) -> Option<&str> {
         match &self.phase {
@@ -358,7 +358,7 @@ impl<S: ShardStore> Shard<S> {
         }
     }
 
-    /// Whether the shard has been given up: a stop is over.
+    /// Whether the shard has been given up, so that a stop is over.
     #[must_use]
     pub fn is_released(&self) -> bool {
         matches!(self.phase, Phase::Released(_))
@@ -376,13 +376,13 @@ impl<S: ShardStore> Shard<S> {
         }
     }
 
-    /// The store, for drivers that look at it.
+    /// The store, for drivers that inspect it.
     #[must_use]
     pub fn store(&self) -> &S {
         &self.store
     }
 
-    /// The store, to hold its files still.
+    /// The store, to pin its files or to check its lock.
     pub(crate) fn store_mut(&mut self) -> &mut S {
         &mut self.store
     }
@@ -401,12 +401,12 @@ impl<S: ShardStore> Shard<S> {
         }
     }
 
-    /// Since when the commit in flight is under way, monotonic nanoseconds.
+    /// Since when the commit in flight is under way (monotonic ns).
     pub(crate) fn committing_since(&self) -> Option<u64> {
         self.committing.map(|(_, since_ns)| since_ns)
     }
 
-    /// The longest that a commit took since this was called last.
+    /// Returns the time of the longest commit since the last call.
     pub(crate) fn take_slowest(&mut self) -> Duration {
         core::mem::take(&mut self.slowest)
     }

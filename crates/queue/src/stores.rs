@@ -13,7 +13,7 @@ use tickwheel_store::{
 
 use crate::backup::{Manifest, identity};
 
-/// A directory in use is tried again this often, because a `doctor` locks it for a moment.
+/// How many times the lock of a directory in use is tried again. A `doctor` locks the directory for a moment.
 const TRIES: u32 = 10;
 const TRY_AGAIN_AFTER: Duration = Duration::from_millis(10);
 
@@ -43,8 +43,8 @@ impl OpenStore for Directory<'_> {
                 opened => break opened?,
             }
         };
-        // A directory that is opened is a backup no more, because it changes from now on. Where the file stays, `doctor` says that it
-        // differs.
+        // A directory that is opened is no longer a backup, because it changes from now on. If the file cannot be removed, `doctor` says
+        // that it differs.
         let _absent = std::fs::remove_file(path.join(Manifest::FILE));
         Ok(OpenedStore {
             last_wall: store.last_wall(),
@@ -58,7 +58,7 @@ impl OpenStore for Directory<'_> {
     }
 }
 
-/// Memory, for as long as the process lives.
+/// The store in memory, which lives as long as the process.
 #[derive(Debug)]
 pub(crate) struct Memory {
     pub(crate) secret: [u8; 16],

@@ -1,4 +1,4 @@
-//! Where the driver's time comes from: the machine's clocks, or a clock that stands still until it is moved.
+//! The source of the driver's time: the machine's clocks, or a clock that stands still until it is moved.
 
 use std::time::{Duration, SystemTime};
 
@@ -8,7 +8,7 @@ use tickwheel_engine::{NextWake, Now, Timestamp};
 use crate::notice::ClockChange;
 use crate::wall::{Reading, WallGuard, split};
 
-/// Waits are never longer: both clocks are looked at again after so long, and a step is noticed.
+/// The longest wait. Both clocks are looked at again after it, so that a step is noticed.
 const WAIT_MAX: Duration = Duration::from_secs(1);
 
 /// The system's clock, rounded down to the millisecond. Backups use this clock even if the queue has a virtual one.
@@ -48,7 +48,7 @@ impl Time {
         Now { mono_ns, wall, wall_sub_ns }
     }
 
-    /// How long to wait for the wake, at most [`WAIT_MAX`]. A virtual clock comes to nothing by waiting.
+    /// How long to wait for the wake, at most [`WAIT_MAX`]. No wait brings a virtual clock to its wake.
     pub(crate) fn wait(&mut self, wake: NextWake) -> Duration {
         if matches!(self, Self::Virtual { .. }) {
             return WAIT_MAX;
@@ -57,7 +57,7 @@ impl Time {
         until(now, wake).map_or(WAIT_MAX, |wait| wait.min(WAIT_MAX))
     }
 
-    /// What an event outside of the queue is dated by: the believed wall time, or that of the system where a virtual clock stands still.
+    /// The date of an event outside of the queue: the believed wall time, or the system's time if the queue has a virtual clock.
     pub(crate) fn stamp(&mut self) -> Timestamp {
         match self {
             Self::Real { .. } => self.now().wall,
@@ -69,7 +69,7 @@ impl Time {
         matches!(self, Self::Virtual { .. })
     }
 
-    /// Moves a virtual clock; both of its hands go as far.
+    /// Moves a virtual clock. Its wall time and its monotonic time move equally far.
     pub(crate) fn advance(&mut self, by: Duration) {
         match self {
             Self::Real { .. } => unreachable!("only a virtual clock is moved by hand"),
@@ -80,7 +80,7 @@ impl Time {
         }
     }
 
-    /// What happened to the wall clock since the last call.
+    /// Returns the changes of the wall clock since the last call.
     pub(crate) fn take_changes(&mut self) -> Vec<ClockChange> {
         match self {
             Self::Real { guard, .. } => guard.take_changes().collect(),
@@ -88,7 +88,7 @@ impl Time {
         }
     }
 
-    /// Noticed steps of the wall clock, and what it shows beyond what is believed, milliseconds.
+    /// Returns how many steps of the wall clock were noticed, and how far it is ahead of the believed time (ms).
     pub(crate) fn clock_status(&self) -> (u64, i64) {
         match self {
             Self::Real { guard, .. } => {
@@ -99,7 +99,7 @@ impl Time {
     }
 }
 
-/// How long it is from `now` to the earlier of the two wakes, each on its clock; `None` if there is none.
+/// How long it is from `now` to the earlier of the two wakes, each on its own clock; `None` if there is no wake.
 pub(crate) fn until(now: Now, wake: NextWake) -> Option<Duration> {
     let by_wall = wake.wall.map(|at| {
         Duration::from_millis(at.ms_since(now.wall))
@@ -113,8 +113,9 @@ pub(crate) fn until(now: Now, wake: NextWake) -> Option<Duration> {
 }
 
 fn read(clock: &SystemClock) -> Reading {
-    // The wall clock comes first. A worker is told an instant of it, and the lease is kept by the monotonic clock: what passes
-    // between the two readings makes the lease longer, never shorter. Before 1970 the clock was never set: it counts as 1970.
+    // The wall clock is read first. A worker is told an instant of the wall clock, and the monotonic clock keeps the lease: the time
+    // between the two readings makes the lease longer, never shorter. A clock that shows a time before 1970 was never set: it counts as
+    // 1970.
     let wall_ns =
         SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_nanos() as i128);
     let mono_ns = clock.now().as_nanos();
@@ -128,7 +129,7 @@ fn boot_ns(_mono_ns: u64) -> u64 {
     seconds.saturating_mul(1_000_000_000).saturating_add(u64::try_from(time.tv_nsec).unwrap_or(0))
 }
 
-/// Without a boot-time clock a suspend looks like a step: it has to stand for a minute.
+/// Without a boot-time clock a suspend looks like a step, and the step has to stand for a minute.
 #[cfg(not(target_os = "linux"))]
 fn boot_ns(mono_ns: u64) -> u64 {
     mono_ns

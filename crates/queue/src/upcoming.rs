@@ -1,4 +1,4 @@
-//! What a schedule is going to do.
+//! The future instants of a schedule.
 
 use std::sync::Arc;
 
@@ -6,18 +6,18 @@ use tickwheel_engine::{Cadence, Now, Schedule, ScheduleError, ScheduleRecord, Se
 
 use crate::cron::{ClockChange, Cron, CronError, Occurrence};
 
-/// One instant of a schedule that is to come.
+/// A future instant of a schedule.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Upcoming {
-    /// When.
+    /// The instant.
     pub at: Timestamp,
-    /// What a change of the clocks has to do with it.
+    /// How a change of the clocks affects this instant.
     pub change: ClockChange,
-    /// What the wall shows then, with its offset; of a cadence without a zone, in UTC.
+    /// The wall time of this instant, with its offset. A cadence without a zone has it in UTC.
     pub local: String,
 }
 
-/// The record that a schedule would have if it was put now, and were new.
+/// Returns the record that a new schedule would have if it was put now.
 pub(crate) fn as_if_put(schedule: Arc<Schedule>, now: Now) -> Result<ScheduleRecord, ScheduleError> {
     if let Some(what) = schedule.mistake() {
         return Err(ScheduleError::Invalid { what });
@@ -35,11 +35,12 @@ pub(crate) fn as_if_put(schedule: Arc<Schedule>, now: Now) -> Result<ScheduleRec
     record.next.is_some().then_some(record).ok_or(ScheduleError::NeverFires)
 }
 
-/// The next instants of a schedule, at most `count`, from the one that it has noted on. They are what its record says as far as that can be
-/// told: how long a task takes after which a fixed delay begins cannot, and an instant that finds the task before still live may be left out.
+/// Returns the next instants of a schedule, at most `count`, from its noted instant on. The record decides them as far as that is possible.
+/// Two things cannot be foreseen: how long a task takes after which a fixed delay begins, and whether an instant is left out because the
+/// task before is still live.
 ///
 /// # Errors
-/// [`CronError`]: the expression or the zone cannot be used, as the database of zones is another than when it was put.
+/// [`CronError`]: the expression or the zone cannot be used, because the database of zones has changed since the put.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -64,8 +65,9 @@ pub fn upcoming(record: &ScheduleRecord, count: usize) -> Result<Vec<Upcoming>, 
     Ok(all(record, Timestamp::default())?.take(count).map(shown).collect())
 }
 
-/// The instants of [`upcoming`] alone that are not before `from`, one after the other, for as long as the schedule has any. Cost of each: some
-/// microseconds for an expression of cron. Those before `from` cost nothing, unless the schedule makes a limited number of tasks.
+/// The instants of [`upcoming`] without their details, one after the other, from `from` on, as long as the schedule has any. Cost of each
+/// instant: some microseconds for a cron expression. Instants before `from` cost nothing, unless the schedule makes a limited number of
+/// tasks.
 ///
 /// # Errors
 /// As [`upcoming`].
@@ -77,18 +79,18 @@ pub fn instants(
         One::Plain(at) => at,
         One::OfCron(found) => found.at,
     };
-    // Instants before `from` that count towards a limit are walked over.
+    // Instants before `from` that count towards a limit have to be walked over.
     let skipped = if record.left().is_some() { Timestamp::default() } else { from };
     Ok(all(record, skipped)?.map(at).skip_while(move |at| *at < from))
 }
 
-/// An instant that is to come.
+/// A future instant.
 enum One {
     Plain(Timestamp),
     OfCron(Occurrence),
 }
 
-/// The instants of a schedule from the one that it has noted on, and not before `from`.
+/// Returns the instants of the schedule from its noted instant on, and not before `from`.
 fn all(record: &ScheduleRecord, from: Timestamp) -> Result<Box<dyn Iterator<Item = One>>, CronError> {
     let schedule = &record.schedule;
     let left = usize::try_from(record.left().unwrap_or(u64::MAX)).unwrap_or(usize::MAX);

@@ -12,26 +12,26 @@ use tickwheel_engine::Timestamp;
 use self::lines::Lines;
 use crate::notice::ClockChange;
 
-/// A step forward of more than this that the boot-time clock did not see is not believed at once.
+/// A step forward of more than this is not believed at once, unless the boot-time clock saw it too.
 pub const CLOCK_GUARD: Duration = Duration::from_secs(5 * 60);
-/// It is believed after it has stood for so long.
+/// How long a doubted step has to stand until it is believed.
 pub const GUARD_STANDS: Duration = Duration::from_secs(60);
 /// A wall clock that returns to where it was believed before is believed at once for this long after it left, and no longer than it
 /// had been believed there.
 pub const RETURN_MAX: Duration = Duration::from_secs(60 * 60);
-/// Changes that are kept until they are taken. A clock that is set more often before anybody looks loses the oldest.
+/// How many changes are kept until they are taken. If the clock is set more often meanwhile, the oldest changes are lost.
 const CHANGES_MAX: usize = 16;
-/// Smaller differences between the clocks are slewing and rounding, no step.
+/// A smaller difference between the clocks is slewing and rounding, and no step.
 const STEP_NOTICED: Duration = Duration::from_millis(500);
 
-/// One look at three clocks, as close together as possible. Nanoseconds; `wall_ns` since the Unix epoch.
+/// A reading of three clocks, as close together as possible (ns); `wall_ns` counts from the Unix epoch.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Reading {
-    /// The monotonic clock; stands still while the machine is suspended.
+    /// The monotonic clock. It stands still while the machine is suspended.
     pub mono_ns: u64,
-    /// The boot-time clock; goes on while the machine is suspended.
+    /// The boot-time clock. It goes on while the machine is suspended.
     pub boot_ns: u64,
-    /// What the wall clock shows.
+    /// The time that the wall clock shows.
     pub wall_ns: i128,
 }
 
@@ -62,7 +62,7 @@ pub struct Reading {
 /// ```
 #[derive(Clone, Debug)]
 pub struct WallGuard {
-    /// The last reading and what was believed then.
+    /// The last reading, and the time that was believed then.
     last: Reading,
     believed_ns: i128,
     /// How long the guard has lived, by the boot-time clock.
@@ -72,12 +72,12 @@ pub struct WallGuard {
     /// A step that is not believed yet: when it was first seen, on the monotonic clock.
     doubted_since_ns: Option<u64>,
     steps: u64,
-    /// What happened and was not taken yet.
+    /// Changes that were not taken yet.
     changes: VecDeque<ClockChange>,
 }
 
 impl WallGuard {
-    /// Believes the first reading: there is nothing to hold it against.
+    /// Believes the first reading: there is nothing to compare it with.
     #[must_use]
     pub fn new(first: Reading) -> Self {
         Self {
@@ -91,7 +91,7 @@ impl WallGuard {
         }
     }
 
-    /// The wall time to believe at this reading, nanoseconds since the Unix epoch.
+    /// Returns the wall time to believe at this reading (ns since the Unix epoch).
     pub fn observe(&mut self, reading: Reading) -> i128 {
         let slept_ns = i128::from(reading.boot_ns.saturating_sub(self.last.boot_ns));
         let ran_ns = i128::from(reading.mono_ns.saturating_sub(self.last.mono_ns));
@@ -126,7 +126,7 @@ impl WallGuard {
         self.believed_ns
     }
 
-    /// Whether the step that is doubted has stood for long enough. If it has just been made, it begins to.
+    /// Whether the doubted step has stood for long enough. A step that has just been made begins to stand now.
     fn has_stood(&mut self, has_stepped: bool) -> bool {
         let now_ns = self.last.mono_ns;
         let since_ns = self.doubted_since_ns.filter(|_| !has_stepped).unwrap_or(now_ns);
@@ -141,7 +141,7 @@ impl WallGuard {
         self.changes.push_back(change);
     }
 
-    /// What happened to the wall clock since this was called last, oldest first; at most the last 16.
+    /// Returns the changes of the wall clock since the last call, oldest first; at most the last 16.
     pub fn take_changes(&mut self) -> impl Iterator<Item = ClockChange> + use<> {
         std::mem::take(&mut self.changes).into_iter()
     }
@@ -152,26 +152,26 @@ impl WallGuard {
         self.steps
     }
 
-    /// What the wall clock shows beyond what is believed, nanoseconds; not 0 only while a step is doubted.
+    /// How far the wall clock is ahead of the believed time (ns). The offset is not 0 only while a step is doubted.
     #[must_use]
     pub fn offset_ns(&self) -> i128 {
         self.last.wall_ns - self.believed_ns
     }
 }
 
-/// Whether the wall clock differs so much from where the other clocks say it is that it was set.
+/// Whether this difference between the wall clock and the other clocks is large enough to mean that the wall clock was set.
 fn is_step(by_ns: i128) -> bool {
     by_ns.unsigned_abs() > STEP_NOTICED.as_nanos()
 }
 
-/// Whole milliseconds of a difference.
+/// A difference in whole milliseconds.
 fn ms(ns: i128) -> i64 {
     let ms = ns / 1_000_000;
     i64::try_from(ms).unwrap_or(if ms < 0 { i64::MIN } else { i64::MAX })
 }
 
-/// Splits nanoseconds since the epoch into the millisecond and the rest, as [`Now`](tickwheel_engine::Now) wants them. Time
-/// before 1970 is 1970.
+/// Splits nanoseconds since the epoch into the millisecond and the rest, as [`Now`](tickwheel_engine::Now) wants them. A time before 1970
+/// becomes 1970.
 pub(crate) fn split(wall_ns: i128) -> (Timestamp, u32) {
     let wall_ns = wall_ns.max(0);
     let ms = i64::try_from(wall_ns / 1_000_000).unwrap_or(i64::MAX);

@@ -1,4 +1,4 @@
-//! Looks at a shard after each turn, and tells what an operator should know.
+//! Looks at a shard after each turn, and tells its operator what is new.
 
 use std::time::{Duration, Instant};
 
@@ -8,16 +8,16 @@ use tickwheel_store::QueueStore;
 use crate::notice::{ClockChange, Listener, Notice};
 use crate::shard::Shard;
 
-/// While puts are refused for want of room, or may be, the store is asked this often how much there is now. A look costs no write. The store
-/// tries to go on after about three looks, and two kinds of tries take turns: so it takes about 600 ms, and the time of their calls, from space to
-/// the first put.
+/// How often the store is asked for its free bytes while puts are refused for too few of them, or may be. A look costs no write. The store
+/// tries to go on after about three looks, and two kinds of tries take turns. So about 600 ms pass from free space to the first put, plus
+/// the time of the calls.
 const LOOK_FOR_ROOM: Duration = Duration::from_millis(100);
-/// While there is not very much room it is asked this often, so that what comes at once later is not refused for room that has come back.
+/// How often the store is asked while there are few free bytes, so that a later flood of puts is not refused for bytes that are free again.
 const LOOK_FOR_ROOM_SLOWLY: Duration = Duration::from_millis(900);
-/// This often it is looked whether the directory is still this process's: at least once a second.
+/// How often to check that the directory still belongs to this process: at least once a second.
 const LOOK_AT_LOCK: Duration = Duration::from_millis(900);
 
-/// What was told already, and when to look again.
+/// The notices that were told already, and when to look again.
 #[derive(Debug)]
 pub(crate) struct Watch {
     listener: Listener,
@@ -26,14 +26,14 @@ pub(crate) struct Watch {
     short_since: Option<Instant>,
     is_read_only: bool,
     is_late: bool,
-    /// The commit under way that was told to be slow, by its beginning (monotonic nanoseconds).
+    /// The beginning of the slow commit under way that was told already (monotonic ns).
     waits_told: Option<u64>,
     begun: Instant,
     looked_for_room: Option<Instant>,
     look_at_lock: Instant,
 }
 
-/// How often the store is asked for its room; `None`: there is enough.
+/// How often the store is asked for its free bytes; `None`: there are enough.
 fn pace<S: ShardStore>(shard: &Shard<S>) -> Option<Duration> {
     shard.room_pace().map(|pace| match pace {
         RoomPace::Fast => LOOK_FOR_ROOM,
@@ -64,12 +64,12 @@ impl Watch {
         room.map_or(lock, |room| room.min(lock))
     }
 
-    /// When it is time to ask how much room there is, if that is asked so often.
+    /// When to ask for the free bytes next, with this time between two looks.
     fn room_due(&self, every: Duration) -> Instant {
         self.looked_for_room.map_or(self.begun, |looked| looked + every)
     }
 
-    /// Whether it is time to ask how much room there is.
+    /// Whether it is time to ask for the free bytes.
     pub(crate) fn looks_for_room<S: ShardStore>(&mut self, shard: &Shard<S>, now: Instant) -> bool {
         let looks = pace(shard).is_some_and(|every| now >= self.room_due(every));
         if looks {
@@ -78,7 +78,7 @@ impl Watch {
         looks
     }
 
-    /// Has the store look at its lock, if it is time.
+    /// Has the store check its lock, if it is time.
     pub(crate) fn look_at_lock<S: QueueStore>(&mut self, shard: &mut Shard<S>, now: Instant) {
         if now >= self.look_at_lock {
             self.look_at_lock = now + LOOK_AT_LOCK;
@@ -86,7 +86,7 @@ impl Watch {
         }
     }
 
-    /// Tells what is new. `mono_ns` is the time of the shard, `now` that of the machine.
+    /// Tells what is new. `mono_ns` is the time of the shard, `now` is the real monotonic time.
     pub(crate) fn tell<S: QueueStore>(
         &mut self,
         shard: &mut Shard<S>,

@@ -9,15 +9,15 @@ use crate::log::HEAD_BYTES;
 /// small, because a few hundred tasks never meet a bound that is made for millions.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Bounds {
-    /// Bytes of blocks that a census reads at once. The records of these blocks take about a millisecond.
-    pub census_read_bytes: usize,
-    /// A part of a census ends at a block once it has this many bytes to read. The caller asks for the next part. Between the two parts,
+    /// Bytes of blocks that a due histogram reads at once. The records of these blocks take about a millisecond.
+    pub histogram_read_bytes: usize,
+    /// A part of a due histogram ends at a block once it has this many bytes to read. The caller asks for the next part. Between the two parts,
     /// the work that waits for the end of the reads has its turn.
-    pub census_bytes: usize,
-    /// A part of a census also ends once it has looked at this many blocks: a millisecond or two.
-    pub census_blocks: usize,
-    /// A part of a census also ends once it has looked at this many fresh tasks.
-    pub census_fresh: usize,
+    pub histogram_bytes: usize,
+    /// A part of a due histogram also ends once it has looked at this many blocks: a millisecond or two.
+    pub histogram_blocks: usize,
+    /// A part of a due histogram also ends once it has looked at this many tasks of the memtable.
+    pub histogram_memtable: usize,
     /// A filter looks at no more than this many records before it answers, even if the page is empty then. A block that the filter reads
     /// counts as several records: it has a megabyte and more, and takes some milliseconds.
     pub page_looks: usize,
@@ -38,8 +38,8 @@ pub struct Bounds {
     pub checkpoint_calls: usize,
     /// A segment takes no more runs once it has this many, because each run has to be read separately.
     pub segment_runs: usize,
-    /// The newest fresh tasks, up to this many, are in no order yet.
-    pub fresh_tail: usize,
+    /// The newest tasks in the memtable, up to this many, are in no order yet.
+    pub memtable_tail: usize,
     /// Spare log files that are kept; more are removed. A checkpoint of the usual size frees two or three at once. A file that is removed
     /// then would have to be filled with zeroes again later.
     pub spare_files: usize,
@@ -57,10 +57,10 @@ pub struct Bounds {
 impl Default for Bounds {
     fn default() -> Self {
         Self {
-            census_read_bytes: 512 << 10,
-            census_bytes: 8 << 20,
-            census_blocks: 16_384,
-            census_fresh: 16_384,
+            histogram_read_bytes: 512 << 10,
+            histogram_bytes: 8 << 20,
+            histogram_blocks: 16_384,
+            histogram_memtable: 16_384,
             page_looks: 4_096,
             page_passes: 1_024,
             page_bytes: 4 << 20,
@@ -70,7 +70,7 @@ impl Default for Bounds {
             settled_at_once: 8_192,
             checkpoint_calls: 8,
             segment_runs: 64,
-            fresh_tail: 512,
+            memtable_tail: 512,
             spare_files: 4,
             tasks_ahead: 64,
             record_read_bytes: 1 << 10,
@@ -84,10 +84,10 @@ impl Bounds {
     /// Returns the bounds, with every one at least 1. With a bound of 0 the store would make no progress.
     pub(crate) fn in_range(mut self) -> Self {
         let Self {
-            census_read_bytes,
-            census_bytes,
-            census_blocks,
-            census_fresh,
+            histogram_read_bytes,
+            histogram_bytes,
+            histogram_blocks,
+            histogram_memtable,
             page_looks,
             page_passes,
             page_bytes,
@@ -97,7 +97,7 @@ impl Bounds {
             settled_at_once,
             checkpoint_calls,
             segment_runs,
-            fresh_tail,
+            memtable_tail,
             spare_files,
             tasks_ahead,
             record_read_bytes,
@@ -106,10 +106,10 @@ impl Bounds {
         } = &mut self;
         *moved_bytes = (*moved_bytes).max(1);
         for bound in [
-            census_read_bytes,
-            census_bytes,
-            census_blocks,
-            census_fresh,
+            histogram_read_bytes,
+            histogram_bytes,
+            histogram_blocks,
+            histogram_memtable,
             page_looks,
             page_passes,
             page_bytes,
@@ -118,7 +118,7 @@ impl Bounds {
             settled_at_once,
             checkpoint_calls,
             segment_runs,
-            fresh_tail,
+            memtable_tail,
             spare_files,
             tasks_ahead,
             record_read_bytes,

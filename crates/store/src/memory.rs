@@ -108,7 +108,7 @@ impl MemoryStore {
                 if let Some(state) = batch.state {
                     self.table.join_state(state);
                 }
-                batch.rules.into_iter().for_each(|effect| self.table.lay_down(effect));
+                batch.rules.into_iter().for_each(|effect| self.table.apply_rule(effect));
                 self.last_seq = seq;
                 self.last_wall = self.last_wall.max(wall);
                 self.table.forget_until(wall);
@@ -119,8 +119,8 @@ impl MemoryStore {
             Request::ScanFilter { filter, after, max } => {
                 Reply::Page(self.table.scan_filter(&filter, after, max))
             }
-            Request::Count(census) => {
-                let (counts, counted) = self.table.count(&census);
+            Request::Count(histogram) => {
+                let (counts, counted) = self.table.count(&histogram);
                 Reply::Counts { counts, counted }
             }
             Request::Release { ownership } => {

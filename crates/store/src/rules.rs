@@ -18,7 +18,7 @@ pub(crate) struct Rules {
 impl Rules {
     /// Takes in the change of a rule, and its limits for the history of the queue. The last change counts, so changes come in the order of
     /// the commits.
-    pub(crate) fn lay_down(&mut self, (name, rule): RuleEffect, histories: &mut Histories) {
+    pub(crate) fn apply(&mut self, (name, rule): RuleEffect, histories: &mut Histories) {
         if let RuleName::Queue(queue) = &name {
             let limit = match rule.as_deref() {
                 Some(Rule::Queue(record)) => record.settings.history,

@@ -365,7 +365,7 @@ fn a_list_comes_further_with_each_page_however_many_runs_there_are() {
 /// The story: a forecast came while memory was taking a checkpoint of a hundred thousand tasks over, eight thousand at a time. Those that it had not
 /// come to stood in memory and in the new run, and were counted twice.
 #[test]
-fn a_census_counts_each_task_once_also_while_a_checkpoint_is_taken_over() {
+fn a_histogram_counts_each_task_once_also_while_a_checkpoint_is_taken_over() {
     let dir = tempfile::tempdir().expect("a directory");
     let mut options = StoreOptions::new([7; 16]);
     options.log_file_bytes = 1 << 20;
@@ -374,7 +374,7 @@ fn a_census_counts_each_task_once_also_while_a_checkpoint_is_taken_over() {
     let disk = FsDisk::new(dir.path()).expect("a directory");
     let mut life = Life::of(DiskStore::open(disk, InlineIo::new(), options).expect("it opens"), START_MS);
     let (first, hour) = (START_MS + 10 * DAY_MS, 3_600_000_i64);
-    let census = |queue: Option<&str>| tickwheel_engine::Census {
+    let histogram = |queue: Option<&str>| tickwheel_engine::DueHistogram {
         queue: queue.map(|name| QueueName::new(name).expect("a good name")),
         after: Timestamp::from_ms(START_MS).expect("after 1970"),
         from: Timestamp::from_ms(first).expect("after 1970"),
@@ -397,10 +397,10 @@ fn a_census_counts_each_task_once_also_while_a_checkpoint_is_taken_over() {
         life.commit(effects);
         // Each call is a step of the background, too.
         for _ in 0..3 {
-            assert_eq!(life.owner.census(census(None)), Ok(all.clone()), "round {round}");
+            assert_eq!(life.owner.histogram(histogram(None)), Ok(all.clone()), "round {round}");
         }
         if round % 10 == 9 {
-            assert_eq!(life.owner.census(census(Some("p"))), Ok(of_p.clone()), "round {round}");
+            assert_eq!(life.owner.histogram(histogram(Some("p"))), Ok(of_p.clone()), "round {round}");
         }
     }
     assert!(segments(dir.path()).0 > 0, "there were checkpoints");

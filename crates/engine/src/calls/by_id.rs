@@ -8,49 +8,49 @@ use super::task_view::TaskView;
 use super::unavailable::Unavailable;
 use crate::time::Seq;
 
-/// Looks at a task, or does something to it, that is known by its id: in any queue, in any state.
+/// Looks at a task, or acts on it. The id names the task, in any queue and in any state.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ById {
     /// The id.
     pub id: u64,
     /// The action.
     pub act: Act,
-    /// Only if the name of its queue begins with this; else there is no such task.
+    /// Only if the name of the task's queue begins with this; else there is no such task.
     pub within: Option<Arc<str>>,
-    /// Only in this version; else there is no such task.
+    /// Only if the task has this version; else there is no such task.
     pub if_version: Option<Seq>,
-    /// The name of the worker that takes it.
+    /// The name of the worker that takes the task.
     pub worker: Option<Arc<str>>,
 }
 
 /// An action on a task that its id names.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum Act {
-    /// Look at it.
+    /// Look at the task.
     Get,
-    /// End it, unless a worker has it.
+    /// End the task, unless a worker has it.
     Cancel,
-    /// Make it due at once, if it is scheduled; give it another life, if it is dead.
+    /// Make a scheduled task due at once; give a dead task another life.
     Run,
-    /// Take it to work on, unless a worker has it: also if it is not due or was given up, and whatever its queue holds up.
+    /// Take the task to work on, unless a worker has it. The task need not be due and may be dead, and no setting of its queue holds it up.
     Lease {
         /// As in [`Lease`](crate::Lease).
         lease_ms: Option<u64>,
     },
 }
 
-/// Something was done to a task that is known by its id.
+/// The result of a call that names a task by its id.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Acted {
     /// The task as it is now.
     Task(Box<TaskView>),
-    /// No delivery of it starts from now on.
+    /// No delivery of the task starts from now on.
     Cancelled,
     /// The caller has leased the task.
     Leased(Box<Leased>),
 }
 
-/// Why nothing was done to a task that is known by its id. A refusal leaves no trace.
+/// Why a call that names a task by its id did nothing. A refusal leaves no trace.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum ByIdError {
     /// No task has this id.
@@ -62,21 +62,21 @@ pub enum ByIdError {
     /// The task is ready already, so nothing has to be done.
     #[error("the task is ready")]
     Ready,
-    /// The task is dead, and its key belongs to a live one by now.
+    /// The task is dead, and a live task has its key by now.
     #[error("a live task has its key (id {id}, version {version})")]
     Live {
-        /// That task's id.
+        /// The id of the live task.
         id: u64,
-        /// That task's version.
+        /// The version of the live task.
         version: Seq,
     },
-    /// The task is dead, and its queue has as many live ones as its settings allow.
+    /// The task is dead, and its queue has as many live tasks as its settings allow.
     #[error("the queue has {limit} live tasks, as many as its settings allow")]
     BacklogFull {
-        /// How many it may have.
+        /// How many live tasks the queue may have.
         limit: u64,
     },
-    /// Not the caller's mistake.
+    /// A reason that is not the caller's mistake.
     #[error(transparent)]
     Unavailable(#[from] Unavailable),
 }

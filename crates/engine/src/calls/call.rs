@@ -1,4 +1,4 @@
-//! Everything that an engine can be asked, each with its answer and its error: one table for all.
+//! All calls that an engine takes, each with its answer and its error, in one table.
 
 use crate::calls::{
     Ack, Acted, ById, ByIdError, ByKey, ByKeyError, Cancel, CancelError, Cancelled, ChangeQueue,
@@ -12,7 +12,7 @@ use crate::job::{ChangeJob, JobError, JobValue};
 use crate::queue_view::{QueuePage, QueueView};
 use crate::wheel::WheelView;
 
-/// One kind of command, with the types of its answer and its error.
+/// A kind of command, with the types of its answer and its error.
 ///
 /// ```
 /// use tickwheel_engine::{Ack, Answer, Call, Cancel, TokenAnswer};
@@ -22,9 +22,9 @@ use crate::wheel::WheelView;
 /// assert_eq!(Ack::open(answer), Some(Ok(vec![TokenAnswer::Acked])));
 /// ```
 pub trait Call: Sized {
-    /// The answer to it.
+    /// The answer to the command.
     type Answer;
-    /// Why there is none. Each error can say that the engine is unavailable.
+    /// Why there is no answer. Each error can say that the engine is unavailable.
     type Error: From<Unavailable>;
 
     /// The command.
@@ -40,7 +40,7 @@ pub trait Call: Sized {
 /// `counts` is refused, because both need the store. With `may_change` it depends on the command.
 macro_rules! calls {
     ($($(#[$doc:meta])* $kind:ident $name:ident($call:ty) -> $answer:ty, $error:ty;)*) => {
-        /// One request of a caller. The answer to each is the [`Answer`] of the same name.
+        /// A request of a caller. The answer to each command is the [`Answer`] of the same name.
         #[derive(Clone, PartialEq, Eq, Debug)]
         pub enum Command {
             $($(#[$doc])* $name($call),)*
@@ -57,7 +57,7 @@ macro_rules! calls {
         }
 
         impl Command {
-            /// The answer that says only why there is no better one.
+            /// The answer that says only why the engine is unavailable.
             #[must_use]
             pub fn unavailable(&self, why: Unavailable) -> Answer {
                 match self {
@@ -65,7 +65,7 @@ macro_rules! calls {
                 }
             }
 
-            /// Whether it is refused once the store has failed.
+            /// Whether the command is refused once the store has failed.
             pub(crate) fn needs_store(&self) -> bool {
                 match self {
                     $(Self::$name(_) => calls!(@$kind self),)*
@@ -74,7 +74,7 @@ macro_rules! calls {
         }
 
         impl Answer {
-            /// The answer of the same kind that says only why there is no better one.
+            /// The answer of the same kind that says only why the engine is unavailable.
             pub(crate) fn unavailable(&self, why: Unavailable) -> Self {
                 match self {
                     $(Self::$name(_) => Self::$name(Err(why.into())),)*
@@ -112,25 +112,25 @@ calls! {
     changes Patch(Patch) -> TaskView, PatchError;
     /// End a task that no worker has finished.
     changes Cancel(Cancel) -> Cancelled, CancelError;
-    /// Take ready tasks to work on. An empty answer: none was ready.
+    /// Take ready tasks to work on. An empty answer: no task was ready.
     changes Lease(Lease) -> Vec<Leased>, Unavailable;
-    /// The work of these leases is done. One answer for each token, in their order.
+    /// End these leases: their work is done. One answer for each token, in the order of the tokens.
     changes Ack(Ack) -> Vec<TokenAnswer>, Unavailable;
-    /// Give these leases back. One answer for each token, in their order.
+    /// Give these leases back. One answer for each token, in the order of the tokens.
     changes Nack(Nack) -> Vec<TokenAnswer>, NackError;
     /// Give a dead task another life.
     changes Redrive(Redrive) -> TaskView, RedriveError;
-    /// Look at a task, or do something to it, that is known by its id.
+    /// Look at a task, or act on it. The id names the task.
     may_change ById(ById) -> Acted, ByIdError;
-    /// Do something to a live task that its key names. The answer has the task as it stands now.
+    /// Act on a live task. The key names the task, and the answer has the task as it is now.
     changes ByKey(ByKey) -> TaskView, ByKeyError;
-    /// Keep these leases for longer. One answer for each token, in their order.
+    /// Keep these leases for longer. One answer for each token, in the order of the tokens.
     changes Extend(Extend) -> Vec<TokenAnswer>, Unavailable;
     /// Page through the tasks of a queue.
     reads List(List) -> TaskPage, Unavailable;
     /// Page through the leases that run.
     reads Leases(ListLeases) -> LeasePage, Unavailable;
-    /// Count what falls due when.
+    /// Count the tasks that fall due in each bucket of time.
     counts Forecast(Forecast) -> ForecastView, Unavailable;
     /// Page through the queues in the order of their names, and count their tasks.
     reads Queues(ListQueues) -> QueuePage, Unavailable;
@@ -138,9 +138,9 @@ calls! {
     reads Queue(GetQueue) -> Box<QueueView>, Unavailable;
     /// Configure how a queue hands its tasks out.
     changes ChangeQueue(ChangeQueue) -> (), QueueError;
-    /// Configure what is to be done again and again.
+    /// Configure a schedule: tasks that are made again and again.
     changes PutSchedule(PutSchedule) -> StoredSchedule, ScheduleError;
-    /// Give a schedule up.
+    /// End a schedule.
     changes DeleteSchedule(DeleteSchedule) -> (), ScheduleError;
     /// Look at a schedule.
     reads GetSchedule(GetSchedule) -> ScheduleView, ScheduleError;
@@ -148,7 +148,7 @@ calls! {
     reads Schedules(ListSchedules) -> Vec<ScheduleView>, Unavailable;
     /// Page through the schedules of all queues.
     reads AllSchedules(ListAllSchedules) -> Vec<ScheduleView>, Unavailable;
-    /// Begin a job, or change what is kept of one. The answer is its number.
+    /// Begin a job, or change the value that is kept of one. The answer is the number of the job.
     changes ChangeJob(ChangeJob) -> u64, JobError;
     /// Read all jobs that are kept: numbers and values, in the order of the numbers.
     reads Jobs(ListJobs) -> Vec<(u64, JobValue)>, Unavailable;

@@ -15,7 +15,7 @@ pub struct Cancel {
     pub key: Key,
     /// Only if the task has this version.
     pub if_version: Option<Seq>,
-    /// What to do if it is leased.
+    /// The rule for a task that is leased.
     pub on_lease: OnLease,
 }
 
@@ -26,7 +26,7 @@ impl Cancel {
         Self { queue: queue.clone(), key, if_version: None, on_lease: OnLease::Refuse }
     }
 
-    /// Takes it back from the worker that may have it.
+    /// Takes the task back from the worker that may have it.
     #[must_use]
     pub fn revoke(self) -> Self {
         Self { on_lease: OnLease::Revoke, ..self }
@@ -36,16 +36,16 @@ impl Cancel {
 /// A task was cancelled.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum Cancelled {
-    /// No delivery of it starts from now on.
+    /// No delivery of the task starts from now on.
     Cancelled,
-    /// A worker had it; its token answers `revoked` from now on.
+    /// A worker had the task. The token of the lease answers `revoked` from now on.
     Revoked,
 }
 
-/// Why a cancel did not end the task. None leaves a trace.
+/// Why a cancel did not end the task. A refusal leaves no trace.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum CancelError {
-    /// No live task, and none that was done lately.
+    /// No live or dead task has this key, and no task of this key was done lately.
     #[error("no live task has this key")]
     NotFound,
     /// The last task of this key was acked: the cancel came too late.
@@ -54,13 +54,13 @@ pub enum CancelError {
     /// A worker has the task: a delivery began first.
     #[error("the task is leased; revoke it or wait for the worker")]
     Leased,
-    /// The version is another.
+    /// The task has another version.
     #[error("the version is not the one given: {}", version_prose(.current))]
     VersionMismatch {
-        /// The live task's version.
+        /// The version of the task.
         current: Option<Seq>,
     },
-    /// Not the caller's mistake.
+    /// A reason that is not the caller's mistake.
     #[error(transparent)]
     Unavailable(#[from] Unavailable),
 }

@@ -1,31 +1,32 @@
-//! How much falls due when.
+//! The forecast: how many tasks fall due in each bucket of time.
 
 use crate::name::QueueName;
 use crate::seam::Grid;
 use crate::time::{Seq, Timestamp};
 
-/// Counts the tasks that fall due from now on, by when they do. Dead ones do not count, nor does what is ready or leased by now, what a schedule
-/// will put, or a later instant of a timeline.
+/// Counts the tasks that fall due from now on, by their due times. Not counted: dead tasks, tasks that are ready or leased by now, tasks
+/// that a schedule will put, and later instants of a timeline.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Forecast {
-    /// Those of this queue; `None`: of all.
+    /// Only tasks of this queue; `None`: tasks of all queues.
     pub queue: Option<QueueName>,
-    /// Where the first bucket begins; `None`: now. Of what is due by now nothing is counted, wherever that is.
+    /// Where the first bucket begins; `None`: now. Tasks that are due by now are never counted, even if the first bucket begins earlier.
     pub from: Option<Timestamp>,
-    /// The buckets, at most [`FORECAST_BUCKETS_MAX`]. Those of one length stand side by side from 1970 on; the first is the one that `from` is in.
+    /// The buckets, at most [`FORECAST_BUCKETS_MAX`]. Buckets of one length are counted from 1970 on, side by side, and the first of them
+    /// is the one that `from` is in.
     pub grid: Grid,
 }
 
-/// The largest number of buckets of a forecast: one for each minute of a week, and the one that has begun.
+/// The largest number of buckets of a forecast: one for each minute of a week, and one for the minute that has begun.
 pub const FORECAST_BUCKETS_MAX: usize = 10_081;
 
-/// How many tasks fall due when.
+/// How many tasks fall due in each bucket.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ForecastView {
-    /// Where the first bucket begins: now is in it.
+    /// Where the first bucket begins. The `from` of the call is in this bucket.
     pub from: Timestamp,
-    /// How many tasks are due in each; of the first those that are later than now.
+    /// How many tasks are due in each bucket, of those that are due later than now.
     pub counts: Vec<u64>,
-    /// All changes up to this one are counted; later ones may be, and a task that was changed while it was counted may be missing.
+    /// All changes up to this one are counted. Later changes may be counted, too. A task that was changed during the count may be missing.
     pub as_of: Seq,
 }

@@ -23,13 +23,13 @@ impl Get {
 /// Why a get found nothing.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum GetError {
-    /// No live task, and none that was done lately.
+    /// No live task has this key, and no task of this key was done lately.
     #[error("no live task has this key")]
     NotFound,
     /// The last task of this key was acked.
     #[error("the task of this key is done")]
     Done,
-    /// Not the caller's mistake.
+    /// A reason that is not the caller's mistake.
     #[error(transparent)]
     Unavailable(#[from] Unavailable),
 }

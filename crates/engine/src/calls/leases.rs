@@ -6,42 +6,42 @@ use crate::cursor::LeaseCursor;
 use crate::name::{Key, QueueName};
 use crate::time::Timestamp;
 
-/// A page of leases looks at no more than this.
+/// The largest number of leases that a page looks at.
 pub const LEASES_PAGE_MAX: usize = 1_000;
 
 /// Pages through the leases that run, in the order in which they began.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ListLeases {
-    /// Those of tasks in this queue; `None`: of all.
+    /// Only leases of tasks in this queue; `None`: of all queues.
     pub queue: Option<QueueName>,
-    /// Those of the worker with this name; `None`: of all.
+    /// Only leases of the worker with this name; `None`: of all workers.
     pub worker: Option<Arc<str>>,
     /// Where the page before ended.
     pub after: Option<LeaseCursor>,
-    /// The list looks at no more leases than this, 1 to [`LEASES_PAGE_MAX`]: a page may hold fewer, though more follow.
+    /// The largest number of leases that the page looks at, 1 to [`LEASES_PAGE_MAX`]. A page may hold fewer, though more follow.
     pub max: usize,
 }
 
 /// A lease that runs.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LeaseView {
-    /// A list that goes on here has the leases behind it.
+    /// A list that goes on at this cursor has the leases behind this one.
     pub cursor: LeaseCursor,
-    /// The queue of its task.
+    /// The queue of the leased task.
     pub queue: QueueName,
-    /// The key of its task.
+    /// The key of the leased task.
     pub key: Key,
-    /// Which attempt it is, from 1.
+    /// The number of the attempt, from 1.
     pub attempt: u32,
-    /// The name of the worker; `None`: it gave none, or the lease began before the machine's start.
+    /// The name of the worker; `None`: the worker gave none, or the lease began before the engine's start.
     pub worker: Option<Arc<str>>,
-    /// When it began; `None`: before the machine's start.
+    /// When the lease began; `None`: before the engine's start.
     pub since: Option<Timestamp>,
-    /// When it ends.
+    /// When the lease ends.
     pub until: Timestamp,
 }
 
-/// One page of the leases that run.
+/// A page of the leases that run.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct LeasePage {
     /// The leases, in the order in which they began.

@@ -6,35 +6,35 @@ use crate::name::{Group, QueueName, Tag};
 use crate::task::Death;
 use crate::time::{Seq, Timestamp};
 
-/// Tasks that have all of these; what is `None` does not matter. All `None`: every task that is not dead.
+/// A filter: tasks that meet all of these conditions. A field that is `None` is no condition. All `None`: every task that is not dead.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct TaskFilter {
     /// In this state.
     pub state: Option<State>,
-    /// Due then or later.
+    /// Due at this instant or later.
     pub due_from: Option<Timestamp>,
-    /// Due then or earlier.
+    /// Due at this instant or earlier.
     pub due_to: Option<Timestamp>,
     /// With this tag.
     pub tag: Option<Tag>,
     /// In this group.
     pub group: Option<Group>,
-    /// Dead, and given up for this.
+    /// Dead for this reason.
     pub why: Option<Death>,
-    /// Put with this change or before.
+    /// Put by this change or an earlier one.
     pub put_until: Option<Seq>,
     /// Not changed by its owner after this change: its version is at most this.
     pub changed_until: Option<Seq>,
 }
 
 impl TaskFilter {
-    /// Tasks in this state.
+    /// Selects the tasks in this state.
     #[must_use]
     pub fn in_state(state: State) -> Self {
         Self { state: Some(state), ..Self::default() }
     }
 
-    /// Whether a task as it is shown is one of them.
+    /// Whether the filter selects this task, as it is shown.
     #[must_use]
     pub fn matches(&self, task: &TaskView) -> bool {
         let Self { state, due_from, due_to, tag, group, why, put_until, changed_until } = self;
@@ -57,41 +57,41 @@ pub struct List {
     pub queue: QueueName,
     /// Only these tasks.
     pub filter: TaskFilter,
-    /// Looks at no more than so many tasks; a page may hold fewer, even none, and still have a next one.
+    /// The largest number of tasks that the page looks at. A page may hold fewer, even none, and still have a next one.
     pub max: usize,
     /// Where the page before ended.
     pub after: Option<crate::cursor::TaskCursor>,
 }
 
-/// Pages through the tasks of all queues, live and dead, in the order in which time has to do with them: live ones by their `due_at`, dead ones by when they
-/// are forgotten.
+/// Pages through the tasks of all queues, live and dead, in the order of time: live tasks by their `due_at`, dead tasks by the instant at
+/// which they are forgotten.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ListAllTasks {
-    /// How many the page has at most, at least 1. A page may hold fewer, even none, and still have a next one.
+    /// The largest number of tasks of the page, at least 1. A page may hold fewer, even none, and still have a next one.
     pub max: usize,
     /// Where the page before ended.
     pub after: Option<crate::cursor::TaskCursor>,
 }
 
 impl List {
-    /// The first page, all states, 100 tasks looked at.
+    /// The first page: all states, at most 100 tasks looked at.
     #[must_use]
     pub fn new(queue: &QueueName) -> Self {
         Self { queue: queue.clone(), filter: TaskFilter::default(), max: 100, after: None }
     }
 }
 
-/// One page of a list.
+/// A page of a list.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct TaskPage {
     /// The tasks, in the order of `due_at`.
     pub tasks: Vec<TaskView>,
-    /// A cursor behind each of them: a list that goes on there has those that follow.
+    /// A cursor behind each task. A list that goes on at a cursor has the tasks that follow.
     pub cursors: Vec<TaskCursor>,
-    /// Tasks of the queue that were looked at, those that the filter leaves out among them.
+    /// How many tasks of the queue were looked at. Tasks that the filter leaves out count, too.
     pub looked_at: usize,
     /// Where the next page starts; `None` at the end.
     pub next: Option<TaskCursor>,
-    /// The last change when the page was made.
+    /// The last change before the page was made.
     pub as_of: Seq,
 }

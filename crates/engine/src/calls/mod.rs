@@ -1,4 +1,4 @@
-//! The calls that an engine takes: what each says, what it is answered, and why it is refused.
+//! The calls that an engine takes, their answers, and the reasons to refuse them.
 
 mod by_id;
 mod by_key;

@@ -16,7 +16,7 @@ pub enum Due {
     /// At once.
     #[default]
     Now,
-    /// So many milliseconds after the put is received.
+    /// The given time after the put is received.
     After {
         /// The delay, milliseconds.
         ms: u64,
@@ -25,7 +25,7 @@ pub enum Due {
     At(Timestamp),
 }
 
-/// What a put does about a live task of the same key.
+/// The rule for a live task of the same key.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub enum PutMode {
     /// Replace it, or make a new one.
@@ -38,16 +38,15 @@ pub enum PutMode {
     /// Make one unless this put, or another under this key, has made one before: the live or the dead task of the key is shown as it stands, and
     /// one that is done is not made again for as long as that is remembered. So a caller who got no answer may ask again.
     Once,
-    /// Replace it, or make a new one; but it is due no later than so many milliseconds after the first put of the row, whatever comes after
-    /// it: who calls again and again cannot put it off for ever. A row begins with a put that finds no live task, or with the last put
-    /// of another mode.
+    /// Replace it, or make a new one; but it is due at the latest this long after the first put of the row. So a caller that puts again and
+    /// again cannot put it off for ever. A row begins with a put that finds no live task, or with the last put of another mode.
     Debounce {
         /// The longest wait, milliseconds; `None`: for ever.
         max_wait_ms: Option<u64>,
     },
 }
 
-/// What to do about a task that is in a worker's hands.
+/// The rule for a task that a worker has.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub enum OnLease {
     /// Leave it there and say so.
@@ -57,16 +56,16 @@ pub enum OnLease {
     Revoke,
 }
 
-/// On what terms a task is handed out.
+/// Priority, group, retries and expiry of a task.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Terms {
-    /// Of what is ready, smaller goes first. By default [`PRIORITY_DEFAULT`].
+    /// Smaller goes first among ready tasks. By default [`PRIORITY_DEFAULT`].
     pub priority: u32,
     /// Tasks of one group share a limit of their queue.
     pub group: Option<Group>,
     /// How often and how soon it is tried again; `None`: for ever, and at once.
     pub retry: Option<Retry>,
-    /// So many milliseconds after the put it is given up, unless somebody has it then or has finished it.
+    /// The time from the put until the task is given up (ms), unless a worker has it then or has finished it.
     pub expire_after_ms: Option<u64>,
 }
 
@@ -88,39 +87,39 @@ pub struct Put {
     /// When it was asked for, by the believed wall clock; `None`: when its turn comes. What is counted from the put is counted from here, but for a delay:
     /// who says a moment here says an instant in `due`.
     pub asked_at: Option<Timestamp>,
-    /// What the worker gets.
+    /// The payload, content type and tags that the worker gets.
     pub body: Body,
-    /// On what terms.
+    /// Priority, group, retries and expiry.
     pub terms: Terms,
-    /// How long a lease of it is whose worker names no length, milliseconds; `None`: as the queue's settings say.
+    /// The lease duration if the worker names none (ms); `None`: as the queue's settings say.
     pub ttr_ms: Option<u64>,
-    /// Whoever traces the work through several programs finds the put by this: kept as it is and given to the worker. One of more than
+    /// The trace context by which a tracing system finds the put. It is kept as it is and given to the worker. A context of more than
     /// [`TRACE_BYTES_MAX`] is left out.
     pub trace: Option<Arc<str>>,
-    /// What to do about a live task of that key.
+    /// The rule for a live task of that key.
     pub mode: PutMode,
     /// Only if the live task has this version.
     pub if_version: Option<Seq>,
-    /// What to do if that task is leased.
+    /// The rule if that task is leased.
     pub on_lease: OnLease,
-    /// Whether it may make a task where there is none. Whoever may not put more of them may still change those there are.
+    /// Whether the put may make a task where there is none. A caller that may not add tasks may still change those that are there.
     pub may_add: bool,
 }
 
-/// What a worker gets, without what its owner says about it.
+/// The bytes that a worker gets, and their type.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Payload {
     /// The bytes.
     pub bytes: Vec<u8>,
-    /// What they are.
+    /// The content type of the bytes.
     pub content_type: Arc<str>,
 }
 
-/// A trace context has at most so many bytes: a `traceparent` and a `tracestate` of the W3C.
+/// The largest size of a trace context (bytes): a `traceparent` and a `tracestate` of the W3C.
 pub const TRACE_BYTES_MAX: usize = 640;
 
 impl Due {
-    /// So long after the put, rounded up to the millisecond: never early.
+    /// Due this long after the put, rounded up to the millisecond: never early.
     #[must_use]
     pub fn after(delay: Duration) -> Self {
         Self::After { ms: ms_up(delay) }
@@ -153,7 +152,7 @@ impl Put {
         }
     }
 
-    /// Due so long after the put is received.
+    /// Due this long after the put is received.
     #[must_use]
     pub fn after(self, delay: Duration) -> Self {
         Self { due: Due::after(delay), ..self }
@@ -193,18 +192,18 @@ pub struct Stored {
     pub task: TaskView,
 }
 
-/// Why a put was refused. None leaves a trace.
+/// Why a put was refused. A refusal leaves no trace.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum PutError {
     /// `Create`, and the key is live.
     #[error("a live task has this key (id {id}, version {version})")]
     Live {
-        /// Its id.
+        /// The live task's id.
         id: u64,
-        /// Its version.
+        /// The live task's version.
         version: Seq,
     },
-    /// `Replace`, and there is none.
+    /// `Replace`, and no live task has the key.
     #[error("no live task has this key")]
     NotFound,
     /// `Once`, and the last task of this key was acked.
@@ -213,7 +212,7 @@ pub enum PutError {
     /// A worker has the task.
     #[error("the task is leased; revoke it or wait for the worker")]
     Leased,
-    /// It may not add a task, and there is none to change.
+    /// The put may not add a task, and there is none to change.
     #[error("no live task has this key, and none may be added")]
     WouldAdd,
     /// The version is another, or there is none.

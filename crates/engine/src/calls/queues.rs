@@ -6,23 +6,23 @@ use super::unavailable::Unavailable;
 use crate::name::QueueName;
 use crate::settings::{QueueRecord, QueueSettings};
 
-/// Lays down how a queue hands its tasks out.
+/// Configures how a queue hands its tasks out.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ChangeQueue {
     /// The queue. It need not have tasks.
     pub queue: QueueName,
-    /// What is laid down.
+    /// The change.
     pub change: QueueChange,
 }
 
-/// What is laid down about a queue.
+/// A change of a queue's configuration.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum QueueChange {
     /// These settings, all of them, in place of those before.
     Settings(QueueSettings),
     /// Nothing is leased from now on. What is in workers' hands may be finished, and puts are taken.
     Pause {
-        /// For so long, milliseconds; 0: a pause ends. `None`: until it is resumed.
+        /// The length of the pause (ms); 0: a pause ends. `None`: until it is resumed.
         ms: Option<u64>,
     },
     /// No task is added from now on: those that are there are worked off.
@@ -41,18 +41,18 @@ pub const QUEUES_PAGE_MAX: usize = 500;
 /// Which queues a list names.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub enum WhichQueues {
-    /// Those that have tasks, settings, or a call that waits on them, and those that had a task or settings within the last hour, of which 10,000
-    /// are remembered, until the next start.
+    /// Queues that have tasks, settings, or a call that waits on them, and queues that had a task or settings within the last hour. The
+    /// last 10,000 of these are remembered, until the next start.
     #[default]
     Listed,
-    /// Those that have tasks, settings, or a call that waits on them, and those that a client of beanstalkd uses.
+    /// Queues that have tasks, settings, or a call that waits on them, and queues that a client of beanstalkd uses.
     InUse,
 }
 
-/// Looks at one queue. One that was never used has no tasks and no settings.
+/// Looks at one queue. A queue that was never used has no tasks and no settings.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct GetQueue(
-    /// Its name.
+    /// The name of the queue.
     pub QueueName,
 );
 
@@ -61,9 +61,9 @@ pub struct GetQueue(
 pub struct ListQueues {
     /// Which of them.
     pub which: WhichQueues,
-    /// Those whose name begins with this.
+    /// Only queues with names that begin with this.
     pub prefix: Arc<str>,
-    /// Those behind this one.
+    /// Only queues behind this one.
     pub after: Option<QueueName>,
     /// The list looks at no more queues than this, 1 to [`QUEUES_PAGE_MAX`]: a page may hold fewer, though more follow.
     pub max: usize,
@@ -82,23 +82,23 @@ pub enum QueueError {
     /// The settings have something that cannot be.
     #[error("{what} cannot be")]
     Invalid {
-        /// What.
+        /// The setting that is not allowed.
         what: &'static str,
     },
-    /// So many queues have settings, or are held, that no more can be.
+    /// The limit of queues that have settings, or are held, is reached.
     #[error("{limit} queues have settings of their own, and no more can have")]
     TooMany {
         /// How many can have.
         limit: usize,
     },
-    /// It cannot be deleted: it has something that would be lost with it.
+    /// The queue cannot be deleted: it has tasks or schedules that would be lost with it.
     #[error("the queue is not empty: live tasks {live}, dead tasks {dead}, schedules {schedules}")]
     NotEmpty {
-        /// Its live tasks.
+        /// The queue's live tasks.
         live: u64,
-        /// Its dead tasks.
+        /// The queue's dead tasks.
         dead: u64,
-        /// Its schedules.
+        /// The queue's schedules.
         schedules: u64,
     },
     /// Not the caller's mistake.

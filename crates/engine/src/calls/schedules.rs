@@ -7,15 +7,15 @@ use crate::name::{QueueName, ScheduleName};
 use crate::schedule::{Schedule, ScheduleRecord};
 use crate::time::Seq;
 
-/// Lays down what is to be done again and again. What is said of one of this name before is replaced, and its instants go on where they
-/// are, unless the cadence or the start is another.
+/// Configures a schedule. A schedule of this name is replaced, and its instants go on where they are, unless the cadence or the start is
+/// another.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PutSchedule {
     /// The queue that its tasks are put into.
     pub queue: QueueName,
-    /// Its name.
+    /// The name of the schedule.
     pub name: ScheduleName,
-    /// What it is.
+    /// The schedule.
     pub schedule: Arc<Schedule>,
     /// Only if the one that stands has this version.
     pub if_version: Option<Seq>,
@@ -26,7 +26,7 @@ pub struct PutSchedule {
 pub struct DeleteSchedule {
     /// The queue.
     pub queue: QueueName,
-    /// Its name.
+    /// The name of the schedule.
     pub name: ScheduleName,
     /// Only if it has this version.
     pub if_version: Option<Seq>,
@@ -37,7 +37,7 @@ pub struct DeleteSchedule {
 pub struct GetSchedule {
     /// The queue.
     pub queue: QueueName,
-    /// Its name.
+    /// The name of the schedule.
     pub name: ScheduleName,
 }
 
@@ -46,7 +46,7 @@ pub struct GetSchedule {
 pub struct ListSchedules {
     /// The queue.
     pub queue: QueueName,
-    /// Those behind this one.
+    /// Only schedules behind this one.
     pub after: Option<ScheduleName>,
     /// The largest number of schedules in the answer.
     pub max: usize,
@@ -58,9 +58,9 @@ pub const SCHEDULES_PAGE_MAX: usize = 500;
 /// Pages through the schedules of all queues, in the order of their queues and then of their names.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ListAllSchedules {
-    /// Of queues whose names begin with this; empty: of all.
+    /// Only schedules of queues with names that begin with this; empty: of all queues.
     pub prefix: Arc<str>,
-    /// Those behind this one.
+    /// Only schedules behind this one.
     pub after: Option<(QueueName, ScheduleName)>,
     /// How many the page has at most, 1 to [`SCHEDULES_PAGE_MAX`]. A page that has fewer is the last.
     pub max: usize,
@@ -79,9 +79,9 @@ impl PutSchedule {
 pub struct ScheduleView {
     /// The queue.
     pub queue: QueueName,
-    /// Its name.
+    /// The name of the schedule.
     pub name: ScheduleName,
-    /// What is known of it.
+    /// The schedule's record.
     pub record: Arc<ScheduleRecord>,
 }
 
@@ -97,7 +97,7 @@ pub struct StoredSchedule {
 /// Why a schedule was not put, given up or found. A refusal leaves no trace.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum ScheduleError {
-    /// There is none of this name.
+    /// No schedule has this name.
     #[error("no schedule of the queue has this name")]
     NotFound,
     /// The version is another, or there is none.
@@ -109,16 +109,16 @@ pub enum ScheduleError {
         /// The version of the one that stands.
         current: Option<Seq>,
     },
-    /// It has something that cannot be.
+    /// The schedule has a value that is not allowed.
     #[error("{what} cannot be")]
     Invalid {
-        /// What.
+        /// The value.
         what: &'static str,
     },
-    /// Its expression or its zone cannot be used.
+    /// The expression or the zone cannot be used.
     #[error("{why}")]
     Cadence {
-        /// What is wrong with it.
+        /// The reason.
         why: Arc<str>,
     },
     /// No instant is left between its start and its end, or it has made as many tasks as it counts.
@@ -130,7 +130,7 @@ pub enum ScheduleError {
         /// The version of the one that stands.
         version: Seq,
     },
-    /// There are so many that no more can be.
+    /// The limit of schedules, or of their bytes, is reached.
     #[error("there are {schedules} schedules with {bytes} bytes, and no more can be")]
     TooMany {
         /// How many there are.

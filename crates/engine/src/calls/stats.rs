@@ -9,7 +9,7 @@ use crate::queue_view::{QueuePage, QueueTotals};
 /// Asks for the engine's own figures.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct GetStats(
-    /// The page of queues to show beside them.
+    /// The page of queues to show beside the figures.
     pub ListQueues,
 );
 
@@ -22,9 +22,10 @@ pub struct GetWheel;
 pub struct Stats {
     /// The page of queues that was asked for.
     pub page: QueuePage,
-    /// What happened in queues that have ended, by the namespace, as long as that has others. Empty unless the page is the last.
+    /// Totals of the queues that have ended, by namespace. A namespace is kept only while it has other queues. Empty unless the page is the
+    /// last.
     pub gone: BTreeMap<String, QueueTotals>,
-    /// What happened in queues that are forgotten, together.
+    /// Sum of the figures of all queues that are forgotten.
     pub forgotten: QueueFigures,
     /// How many queues have appeared; no queue's [`appeared`](crate::QueueCounts::appeared) is higher.
     pub queues_appeared: u64,
@@ -46,17 +47,17 @@ pub struct Stats {
     pub expired_total: u64,
     /// Tasks given up.
     pub dead_total: u64,
-    /// Schedules that are laid down.
+    /// Schedules that are configured.
     pub schedules: usize,
-    /// Instants of schedules that tasks were made of.
+    /// Instants of schedules that a task was made of.
     pub made_total: u64,
-    /// Instants of schedules that were left out: missed, or in the way of a task that had not ended.
+    /// Instants of schedules that were left out: they were missed, or the task before them had not ended.
     pub skipped_total: u64,
-    /// Instants of schedules that have come and wait for the task before them to end.
+    /// Instants of schedules that have come and wait until the task before them ends.
     pub instants_waiting: usize,
-    /// Lateness of what fired, `due_at` to ready, in the buckets of [`LATENESS_BOUNDS_MS`] and one beyond.
+    /// Lateness of the tasks that fired, from `due_at` to ready, in the buckets of [`LATENESS_BOUNDS_MS`] and one beyond.
     pub lateness: [u64; LATENESS_BOUNDS_MS.len() + 1],
-    /// Their sum, milliseconds.
+    /// Sum of the lateness (ms).
     pub lateness_sum_ms: u64,
     /// Bytes of growth that the store can take.
     pub room: u64,
@@ -64,17 +65,17 @@ pub struct Stats {
     pub waiting: usize,
     /// Whether the store failed and only reads are answered.
     pub read_only: bool,
-    /// Bytes that near memory takes, about.
+    /// Bytes that near memory takes (about).
     pub near_bytes: u64,
-    /// Its budget, see [`EngineConfig::near_bytes_max`](crate::EngineConfig::near_bytes_max).
+    /// The budget of near memory, see [`EngineConfig::near_bytes_max`](crate::EngineConfig::near_bytes_max).
     pub near_bytes_max: u64,
-    /// All ids of tasks that there have been are below this one.
+    /// All task ids that were ever given out are below this one.
     pub ids_below: u64,
 }
 
 impl Stats {
-    /// Counts an event in all, and in its queue: so the figures of all queues, those that are forgotten among them, add up to those of the machine. Patches
-    /// and redrives are in [`scheduled_total`](Self::scheduled_total) beside the puts.
+    /// Counts an event in all, and in its queue. So the figures of all queues, together with those of forgotten queues, add up to the
+    /// figures of the engine. Patches and redrives count in [`scheduled_total`](Self::scheduled_total), as puts do.
     pub(crate) fn count(&mut self, of_queue: &mut QueueFigures, event: Event) {
         let (in_all, in_queue) = match event {
             Event::Put => (&mut self.scheduled_total, &mut of_queue.put),

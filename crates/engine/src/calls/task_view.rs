@@ -11,7 +11,7 @@ use crate::time::{Seq, Timestamp};
 pub enum State {
     /// Not due yet. Time moves it to ready; its owner may cancel it.
     Scheduled,
-    /// Due, and nobody has it. A lease moves it on; its owner may cancel it.
+    /// Due, and no worker has it. A lease moves it on; its owner may cancel it.
     Ready,
     /// In a worker's hands. Ack ends it; expiry and nack without delay make it ready, nack with delay scheduled.
     Leased,
@@ -38,13 +38,13 @@ pub struct TaskView {
     pub due_at: Timestamp,
     /// When its put was received; of a row of debounced puts, the first.
     pub put_at: Timestamp,
-    /// Of a task in a worker's hands: when its lease ends.
+    /// When its lease ends, if a worker has the task.
     pub leased_until: Option<Timestamp>,
-    /// When that lease began, if it did in this life of the machine.
+    /// When that lease began, if it began after the engine's start.
     pub leased_since: Option<Timestamp>,
-    /// The name of its worker, if it gave one in this life of the machine.
+    /// The name of its worker, if the worker gave one since the engine's start.
     pub leased_by: Option<Arc<str>>,
-    /// Of a ready task whose queue limits its group, in the answer to a get: how many tasks of the group are in workers' hands.
+    /// How many tasks of the group workers have. Only in the answer to a get, for a ready task of a queue that limits its groups.
     pub group_in_flight: Option<u64>,
     /// Smaller goes first.
     pub priority: u32,
@@ -52,13 +52,13 @@ pub struct TaskView {
     pub attempt: u32,
     /// The lease duration that its producer chose, milliseconds.
     pub ttr_ms: Option<u64>,
-    /// What has happened to it so far, counted.
+    /// Counts of the task's events so far.
     pub tally: Tally,
     /// The group it is in.
     pub group: Option<Group>,
     /// How often and how soon it is tried again.
     pub retry: Option<Retry>,
-    /// When it is given up unless somebody has it or has finished it.
+    /// When the task is given up, unless a worker has it or has finished it.
     pub expire_at: Option<Timestamp>,
     /// The trace context of its put.
     pub trace: Option<Arc<str>>,

@@ -26,24 +26,25 @@ pub struct Nack {
     pub tokens: Vec<Token>,
     /// Why they come back.
     pub how: NackHow,
-    /// Due again after so many milliseconds; 0: ready at once, in its old place. `None`: as the task's retry policy says; without one it is
-    /// ready at once, too. It says nothing of a task whose worker went away, which is ready at once, or gave it up.
+    /// The time until the tasks are due again (ms); 0: ready at once, in the old place. `None`: as the task's retry policy says; without a
+    /// policy the task is ready at once, too. The delay does not count if the worker went away (the task is ready at once) or gave the task
+    /// up.
     pub delay_ms: Option<u64>,
     /// Another priority; `None`: as it was.
     pub priority: Option<u32>,
-    /// What went wrong, for whoever looks at the task later.
+    /// The reason of the failure, for users that look at the task later.
     pub reason: Option<Arc<str>>,
 }
 
 /// Why a lease comes back.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub enum NackHow {
-    /// Its worker gives it back.
+    /// The worker gives the task back.
     #[default]
     Returned,
-    /// Its worker is gone, such as by a connection that closed.
+    /// The worker is gone, for example because its connection closed.
     Gone,
-    /// Its worker gives the task up: it is dead, until somebody redrives or cancels it.
+    /// The worker gives the task up: it is dead until a caller redrives or cancels it.
     Buried,
 }
 
@@ -54,7 +55,8 @@ pub struct Extend {
     pub queue: QueueName,
     /// The leases.
     pub tokens: Vec<Token>,
-    /// They end so many milliseconds from now. `None`: as each task says, else as its queue's settings say, else [`LEASE_MS_DEFAULT`](crate::LEASE_MS_DEFAULT).
+    /// The time from now until the leases end (ms). `None`: as each task says, else as its queue's settings say, else
+    /// [`LEASE_MS_DEFAULT`](crate::LEASE_MS_DEFAULT).
     pub lease_ms: Option<u64>,
 }
 
@@ -86,7 +88,7 @@ impl Nack {
         Self { how: NackHow::Buried, ..self }
     }
 
-    /// Ready again after so long, rounded up to the millisecond.
+    /// Ready again after this time, rounded up to the millisecond.
     #[must_use]
     pub fn after(self, delay: Duration) -> Self {
         Self { delay_ms: Some(ms_up(delay)), ..self }
@@ -94,14 +96,14 @@ impl Nack {
 }
 
 impl Extend {
-    /// Keeps these leases for so long from now, rounded up to the millisecond.
+    /// Keeps these leases for this time from now, rounded up to the millisecond.
     #[must_use]
     pub fn new(queue: &QueueName, tokens: impl IntoIterator<Item = Token>, lease: Duration) -> Self {
         Self { queue: queue.clone(), tokens: tokens.into_iter().collect(), lease_ms: Some(ms_up(lease)) }
     }
 }
 
-/// What became of one token.
+/// The result for one token.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum TokenAnswer {
     /// The task is done, or this instant of its timeline. A second ack of the token is told the same while that is remembered.

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-/// The machine cannot answer as asked; not the caller's mistake.
+/// The engine cannot answer as asked; an error that is not the caller's mistake.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Unavailable {
-    /// It is stopping or has stopped. The call had no effect.
+    /// The engine is stopping or has stopped. The call had no effect.
     #[error("the queue is closed; the call had no effect")]
     Closed,
     /// Another process owns the shard now. The call had no effect; it can be made again.
@@ -14,13 +14,13 @@ pub enum Unavailable {
     /// The store failed before this call: nothing is changed any more. The call had no effect.
     #[error("the store is read-only since it failed: {why}; the call had no effect")]
     ReadOnly {
-        /// What failed.
+        /// The cause of the failure.
         why: Arc<str>,
     },
     /// The store failed or the queue stopped while the call was under way: it may have taken effect or not.
     #[error("the outcome is unknown: {why}; the call may have taken effect or not")]
     Indeterminate {
-        /// What failed.
+        /// The cause of the failure.
         why: Arc<str>,
     },
     /// The disk is full. The call had no effect; acks and cancels are still taken.

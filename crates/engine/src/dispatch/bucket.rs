@@ -2,8 +2,8 @@
 
 use crate::settings::Rate;
 
-/// How many deliveries may begin. Exact: it counts in units of which `rate.tasks` are one nanosecond, so that one token is a whole number of
-/// them, and keeps the instant at which it will be full again (the generic cell rate algorithm, ITU-T I.371).
+/// How many deliveries may begin. The count is exact. `rate.tasks` units are one nanosecond, so that one token is a whole number of units.
+/// The bucket keeps the instant at which it will be full again (the generic cell rate algorithm, ITU-T I.371).
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) struct Bucket {
     rate: Rate,
@@ -17,14 +17,14 @@ impl Bucket {
         Self { rate, full_at: 0 }
     }
 
-    /// One with so many tokens in it, as far as they fit.
+    /// A bucket with `tokens` tokens in it, as far as they fit.
     pub(super) fn holding(rate: Rate, tokens: u64, mono_ns: u64) -> Self {
         let bucket = Self::full(rate);
         let missing = u128::from(rate.burst.saturating_sub(tokens)).saturating_mul(bucket.token());
         Self { full_at: bucket.at(mono_ns).saturating_add(missing), ..bucket }
     }
 
-    /// One that has just been emptied. Who starts anew does not know what was handed out before.
+    /// An empty bucket. An engine that starts does not know how many deliveries began before.
     pub(super) fn empty(rate: Rate, mono_ns: u64) -> Self {
         Self::holding(rate, 0, mono_ns)
     }
@@ -41,7 +41,7 @@ impl Bucket {
         u128::from(self.rate.per_ms) * NS_PER_MS
     }
 
-    /// All that it holds. Numbers that no rate has saturate.
+    /// The units of a full bucket. Numbers that no real rate has saturate.
     fn whole(&self) -> u128 {
         u128::from(self.rate.burst).saturating_mul(self.token())
     }
@@ -59,14 +59,14 @@ impl Bucket {
         u64::try_from(ns.div_ceil(NS_PER_MS)).unwrap_or(u64::MAX)
     }
 
-    /// Takes tokens out, of those that are there.
+    /// Takes tokens out. At least this many have to be there.
     pub(super) fn take(&mut self, tokens: u64, mono_ns: u64) {
         debug_assert!(tokens <= self.tokens(mono_ns), "{tokens} of {} tokens", self.tokens(mono_ns));
         let taken = u128::from(tokens).saturating_mul(self.token());
         self.full_at = self.full_at.max(self.at(mono_ns)).saturating_add(taken);
     }
 
-    /// Puts a token back: its delivery reached nobody.
+    /// Puts a token back: the delivery that took it reached no worker.
     pub(super) fn put_back(&mut self) {
         self.full_at = self.full_at.saturating_sub(self.token());
     }

@@ -15,12 +15,12 @@ use crate::time::Now;
 #[derive(Debug)]
 pub(super) enum Choice {
     These(Vec<Slot>),
-    /// Records have to be fetched before that can be said.
+    /// Records have to be fetched first, before the tasks are known.
     Unknown,
 }
 
 impl Dispatch {
-    /// Which ready tasks of a queue a lease of at most `max` gets now. Those that a limit of their group holds up are parked on the way.
+    /// Which ready tasks of a queue a lease of at most `max` gets now. Tasks that the limit of their group holds up are parked on the way.
     pub(super) fn choose(&mut self, residence: &Residence, now: Now, name: &QueueName, max: usize) -> Choice {
         let Some(no) = self.queues.number(name) else { return Choice::These(Vec::new()) };
         let queue = self.queues.numbered_mut(no);
@@ -65,8 +65,8 @@ impl Dispatch {
         Choice::These(chosen)
     }
 
-    /// The next task of this queue for a lease, and its place in the ready order, to compare it with those of other queues. `None`: the queue
-    /// hands nothing out.
+    /// The next task of this queue for a lease, with its key in the ready order, so that it can be compared with those of other queues.
+    /// `None`: the queue hands nothing out.
     pub(super) fn choose_first(
         &mut self,
         residence: &Residence,
@@ -76,7 +76,7 @@ impl Dispatch {
         let choice = self.choose(residence, now, name, 1);
         let key = match &choice {
             Choice::These(slots) => slots.first().map(|&slot| ReadyKey::of(residence.task(slot))),
-            // Among those in front of it that are held whole none is handed out.
+            // No whole task in front of this stub may be handed out.
             Choice::Unknown => {
                 self.queues.get(name).and_then(|queue| queue.line.stubs().first()).map(Ordered::key)
             }

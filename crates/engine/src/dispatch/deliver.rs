@@ -20,13 +20,13 @@ use crate::token::Token;
 /// How a worker asks for tasks.
 #[derive(Copy, Clone, Debug)]
 pub(crate) struct Taking<'a> {
-    /// For how long, milliseconds; `None`: as the task or its queue says.
+    /// How long the lease lasts (ms); `None`: as the task or its queue says.
     pub(crate) lease_ms: Option<u64>,
     /// The worker's name.
     pub(crate) worker: Option<&'a Arc<str>>,
 }
 
-/// All that a delivery touches, at one moment.
+/// The parts of the engine that a delivery touches, and the moment at which it happens.
 pub(crate) struct Delivery<'a> {
     pub(crate) dispatch: &'a mut Dispatch,
     pub(crate) residence: &'a mut Residence,
@@ -37,7 +37,7 @@ pub(crate) struct Delivery<'a> {
 impl Delivery<'_> {
     pub(crate) fn lease(&mut self, call: CallId, lease: Lease) {
         let Lease { queues, max, lease_ms, wait, worker } = lease;
-        // A lease of no task is answered as it is asked: it must not stand in the way of those that want one.
+        // A lease of no task is answered at once: it must not stand in the way of the calls that want one.
         if max == 0 || queues.is_empty() {
             return self.ledger.answer(call, Answer::Lease(Ok(Vec::new())));
         }
@@ -49,32 +49,34 @@ impl Delivery<'_> {
         if at_once {
             return self.deliver(call, granted);
         }
-        let waiter = Waiter { queues: Arc::clone(&queues), max, lease_ms, worker, patient: wait };
+        let waiter = Waiter { queues: Arc::clone(&queues), max, lease_ms, worker, waits: wait };
         self.dispatch.queues.wait(call, waiter);
         if first_in_line && self.residence.knows_what_is_due(self.now) {
             queues.iter().for_each(|name| self.dispatch.watch_rate(self.now, name));
         } else {
-            // The call may come before others that wait already, because numbers need not come in their order. It may also want fewer tasks.
+            // The call may come before others that wait already, because call numbers need not arrive in order. The call may also want
+            // fewer tasks.
             self.look_among(&queues);
         }
     }
 
-    /// Calls that wait on these queues are looked at, where there may be something for them: a call may name a thousand queues.
+    /// Marks those of these queues that may have something for their waiting calls. Others are skipped, because a call may name a thousand
+    /// queues.
     fn look_among(&mut self, names: &[QueueName]) {
         let is_known = self.residence.knows_what_is_due(self.now);
         let worth_a_look = names.iter().filter(|name| !is_known || self.dispatch.queues.has_line(name));
         self.dispatch.to_serve.extend(worth_a_look.cloned());
     }
 
-    /// Whether a lease over these queues that is given nothing can say that there is nothing for it: not while it is unknown what is due, nor
-    /// while records of ready tasks are on their way.
+    /// Whether a lease over these queues that gets nothing may be told that there is nothing. It may not while memory does not know what is
+    /// due, nor while records of ready tasks are being fetched.
     fn shows_all(&self, names: &[QueueName]) -> bool {
         let none = |queue: &Queue| queue.line.is_empty() || queue.allowance(self.now) == 0;
         self.residence.knows_what_is_due(self.now)
             && names.iter().all(|name| self.dispatch.queues.get(name).is_none_or(none))
     }
 
-    /// A lease has waited long enough. What is ready by now it still gets.
+    /// A lease has waited long enough. It still gets the tasks that are ready by now.
     pub(crate) fn end_wait(&mut self, call: CallId) {
         let Some(queues) = self.dispatch.queues.waiter(call).map(|waiter| Arc::clone(&waiter.queues)) else {
             return;
@@ -87,7 +89,7 @@ impl Delivery<'_> {
         self.look_among(&queues);
     }
 
-    /// Gives what is ready to the calls that wait, in the order they asked.
+    /// Gives the ready tasks to the calls that wait, in the order in which they asked.
     pub(crate) fn serve(&mut self) {
         if let Some(why) = self.ledger.failure().cloned() {
             return self.refuse_waiting(&why);
@@ -125,19 +127,19 @@ impl Delivery<'_> {
     /// No call waits any longer: the engine stops.
     pub(crate) fn end_waits(&mut self) {
         while let Some((call, queues)) = self.dispatch.pop_waiting() {
-            // Something may be ready whose record is not there yet; then it would be wrong to say that nothing is.
+            // A task may be ready while its record is not in memory yet. Then it would be wrong to say that nothing is ready.
             let none = if self.shows_all(&queues) { Ok(Vec::new()) } else { Err(Unavailable::Closed) };
             self.ledger.answer(call, Answer::Lease(none));
         }
     }
 
-    /// The call that has waited longest on this queue of those that wait no longer and for which there is nothing.
+    /// The longest waiting call on this queue, among the no-wait calls for which there is nothing.
     fn first_unserved(&self, name: &QueueName) -> Option<CallId> {
         let mut calls = self.dispatch.queues.no_wait(name);
         calls.find(|(_, waiter)| self.shows_all(&waiter.queues)).map(|(call, _)| call)
     }
 
-    /// A call that waited is answered. A call behind it in another queue may have something there.
+    /// Answers a call that waited. A call behind it in another queue may now get something there.
     fn served(&mut self, call: CallId, granted: Vec<Leased>) {
         let waiter = self.dispatch.queues.end_wait(call);
         for name in waiter.iter().filter(|waiter| waiter.queues.len() > 1).flat_map(|w| w.queues.iter()) {
@@ -148,7 +150,8 @@ impl Delivery<'_> {
         self.deliver(call, granted);
     }
 
-    /// Answers a lease: at once if all that it delivers is durable. Else, or if there is nothing, as any other call.
+    /// Answers a lease. The answer leaves at once if every task in it is durable. Otherwise, or if it has no task, it waits like any other
+    /// answer.
     fn deliver(&mut self, call: CallId, granted: Vec<Leased>) {
         let is_durable = |one: &Leased| {
             self.residence.by_id(one.id).is_some_and(|slot| self.residence.get(slot).dirty.is_none())
@@ -158,8 +161,8 @@ impl Delivery<'_> {
         if passes { self.ledger.answer_durable(call, answer) } else { self.ledger.answer(call, answer) }
     }
 
-    /// Leases the first `max` ready tasks that may be handed out, or all if there are fewer. It leases none if some records have to be fetched
-    /// first.
+    /// Leases the first `max` ready tasks that may be handed out, or all of these if there are fewer. Leases none if some records have to
+    /// be fetched first.
     fn grant(&mut self, queues: &[QueueName], max: usize, taking: Taking<'_>) -> Vec<Leased> {
         match queues {
             _ if !self.residence.knows_what_is_due(self.now) => Vec::new(),
@@ -179,9 +182,9 @@ impl Delivery<'_> {
         }
     }
 
-    /// Leases tasks of several queues, one after the other; fewer, if the record of the next has to be fetched first.
+    /// Leases tasks of several queues, one after the other. Leases fewer if the record of the next task has to be fetched first.
     fn grant_among(&mut self, queues: &[QueueName], max: usize, taking: Taking<'_>) -> Vec<Leased> {
-        // The first of each, in the ready order. Only that of a queue which gave one is another afterwards.
+        // The first task of each queue, in the ready order. After a grant only the queue that gave a task has another first task.
         let mut firsts = BTreeMap::new();
         for queue in queues {
             if let Some((key, choice)) = self.dispatch.choose_first(self.residence, self.now, queue) {
@@ -232,8 +235,8 @@ impl Delivery<'_> {
         self.dispatch.leave_for_worker(self.ledger, self.residence.task(slot), slot);
         let no = self.dispatch.leases.take_no();
         if self.residence.task(slot).lease_fence.epoch() != no.epoch() {
-            // A worker of an earlier life may hold a token of this task. From the moment another one gets it that token
-            // is void, so this is written down, and the delivery waits for it.
+            // A worker of an earlier life may hold a token of this task. This delivery makes that token void. So the new fence is written
+            // down, and the delivery waits for the commit.
             self.residence.record(self.ledger, slot, |task| {
                 task.lease_fence = no;
                 task.lease = None;
@@ -338,7 +341,7 @@ mod tests {
             self.at(ms).lease(CallId(call), lease);
         }
 
-        /// Serves the calls that wait. Who was answered, with which tasks.
+        /// Serves the calls that wait. Returns the calls that were answered, each with its tasks.
         fn served(&mut self, ms: u64) -> Vec<(u64, Vec<u64>)> {
             self.at(ms).serve();
             let mut out = Vec::new();

@@ -1,4 +1,4 @@
-//! [`Leases`]: the leases that run, who has them, and when each ends.
+//! [`Leases`]: the leases that run, the worker that has each, and when each ends.
 
 use core::ops::Bound;
 use std::collections::BTreeMap;
@@ -15,11 +15,11 @@ use crate::slot::Slot;
 use crate::task::LeaseNo;
 use crate::time::{Epoch, Now, Timestamp};
 
-/// Who has a task, and since when. It is kept in memory only: nothing is known of a lease of an earlier life.
+/// The worker that has a task, and since when. This is kept in memory only: nothing is known of a lease of an earlier life.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Holder {
     pub(crate) since: Option<Timestamp>,
-    /// The name by which its worker asked for it.
+    /// The name that the worker gave when it asked for the task.
     pub(crate) worker: Option<Arc<str>>,
 }
 
@@ -44,7 +44,7 @@ struct Running {
 pub(super) struct Leases {
     epoch: Epoch,
     running: BTreeMap<LeaseNo, Running>,
-    /// By their end, monotonic milliseconds.
+    /// The leases by their ends (monotonic ms).
     ends: Wheel<Slot>,
     next: LeaseNo,
 }
@@ -105,7 +105,7 @@ impl Leases {
         ended
     }
 
-    /// When the first of them ends, monotonic milliseconds.
+    /// When the first lease ends (monotonic ms).
     pub(super) fn next_end_ms(&self) -> Option<u64> {
         self.ends.next_wake()
     }

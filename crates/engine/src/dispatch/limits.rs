@@ -9,19 +9,19 @@ use crate::task::{Ended, Retry, Task};
 use crate::time::Now;
 
 impl Dispatch {
-    /// The length of a lease whose worker may have named none.
+    /// The length of a lease (ms): as the worker asks (`asked`), else as the task says, else as its queue says, else the default.
     pub(crate) fn lease_ms(&self, task: &Task, asked: Option<u64>) -> u64 {
         let of_queue = || self.queues.get(&task.queue)?.record.settings.default_lease_ms;
         asked.or_else(|| task.ttr_ms()).or_else(of_queue).unwrap_or(LEASE_MS_DEFAULT)
     }
 
-    /// How often and how soon a task is tried again: as it says itself, else as its queue does.
+    /// How often and how soon a task is tried again: as the task says, else as its queue says.
     pub(crate) fn retry_of(&self, task: &Task) -> Retry {
         let of_queue = || self.queues.get(&task.queue)?.record.settings.retry;
         task.own_retry().or_else(of_queue).unwrap_or_default()
     }
 
-    /// How many live tasks the queue may have, if it has as many.
+    /// How many live tasks the queue may have, if it has this many or more. `None`: it may have more.
     pub(crate) fn backlog_limit(&self, name: &QueueName) -> Option<u64> {
         let queue = self.queues.get(name)?;
         queue.record.settings.max_backlog.filter(|&max| queue.live >= max)
@@ -35,7 +35,7 @@ impl Dispatch {
         self.backlog_limit(name).map_or(Ok(()), |limit| Err(PutError::BacklogFull { limit }))
     }
 
-    /// Whether the worker of an earlier life may go on with its task: not if others have taken its place since.
+    /// Whether a worker of an earlier life may go on with its task. It may not if other leases have used up the limits since.
     pub(crate) fn may_go_on(&self, residence: &Residence, slot: Slot) -> bool {
         let entry = residence.get(slot);
         let Some(queue) = self.queues.get(&entry.task.queue) else { return true };
@@ -54,14 +54,14 @@ impl Dispatch {
         Some(queue.groups.get(group).map_or(0, |of| of.leased))
     }
 
-    /// Tasks of a queue are handed out: they count against its rate.
+    /// Takes the tokens for tasks of a queue that are handed out: they count against its rate.
     pub(super) fn take_tokens(&mut self, now: Now, name: &QueueName, count: usize) {
         if let Some(bucket) = &mut self.queues.open(name).bucket {
             bucket.take(count as u64, now.mono_ns);
         }
     }
 
-    /// If calls wait for what a rate holds up, it is remembered when the rate admits the next delivery.
+    /// If calls wait for tasks that a rate holds up, notes when the rate admits the next delivery.
     pub(super) fn watch_rate(&mut self, now: Now, name: &QueueName) {
         let bucket = match self.queues.get(name) {
             Some(queue) if !queue.waiters.is_empty() && !queue.line.is_empty() => queue.bucket,
@@ -80,7 +80,8 @@ impl Dispatch {
         }
     }
 
-    /// Whether a task that ended is still to be remembered, `history_ms` if its queue does not say how long. The store may know it for longer.
+    /// Whether a task that ended is still to be remembered. The queue says for how long, else `history_ms` does. The store may know the
+    /// task for longer.
     pub(crate) fn remembers(&self, now: Now, ended: &Ended, history_ms: u64) -> bool {
         let keep_ms =
             || self.queues.get(&ended.queue)?.record.settings.history.map(|history| history.keep_ms);

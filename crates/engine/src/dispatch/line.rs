@@ -8,8 +8,8 @@ use crate::slot::Slot;
 use crate::task::Task;
 use crate::time::Timestamp;
 
-/// 1,000 priorities of a line are looked at, the most urgent ones, for the oldest task: a queue that has one for each of a million tasks does not hold up those
-/// who count.
+/// The search for the oldest task looks at this many priorities of a line at most, the most urgent ones. So a queue with a million tasks of
+/// a million priorities does not hold up the callers that count.
 const PRIORITIES_MAX: usize = 1_000;
 
 /// A ready task that is held whole, in the ready order.
@@ -25,7 +25,7 @@ impl ReadyPlace {
     }
 }
 
-/// One of a line.
+/// A task in a line.
 #[derive(Copy, Clone, Debug)]
 pub(crate) enum InLine {
     Whole(ReadyPlace),
@@ -35,11 +35,11 @@ pub(crate) enum InLine {
 /// Ready tasks in their order.
 #[derive(Debug, Default)]
 pub(crate) struct Line {
-    /// Those that are held whole.
+    /// The tasks that are held whole.
     whole: BTreeSet<ReadyPlace>,
-    /// The others.
+    /// The tasks that are held as stubs.
     stubs: Runs<ReadyStub>,
-    /// How many of them are urgent.
+    /// How many tasks of the line are urgent.
     urgent: usize,
 }
 
@@ -56,14 +56,14 @@ impl Line {
         self.urgent
     }
 
-    /// One joins. Whether it was not there.
+    /// A task that is held whole joins. Returns whether it was not there before.
     pub(crate) fn insert(&mut self, place: ReadyPlace) -> bool {
         let joins = self.whole.insert(place);
         self.urgent += usize::from(joins && place.key.is_urgent());
         joins
     }
 
-    /// One that is held whole leaves. Whether it was there.
+    /// A task that is held whole leaves. Returns whether it was there.
     pub(crate) fn remove(&mut self, place: &ReadyPlace) -> bool {
         let leaves = self.whole.remove(place);
         self.urgent -= usize::from(leaves && place.key.is_urgent());
@@ -98,8 +98,8 @@ impl Line {
         whole.into_iter().chain(stub).min()
     }
 
-    /// When the oldest of them was due. The line goes by priority first, and of one priority by `due_at`: so the first of each priority is looked at, of
-    /// [`PRIORITIES_MAX`] at most, in O(log n) for each.
+    /// When the oldest task of the line was due. The line is ordered by priority, and within one priority by `due_at`. So this looks at the
+    /// first task of each priority, for [`PRIORITIES_MAX`] priorities at most, in O(log n) for each.
     pub(crate) fn oldest_due(&self) -> Option<Timestamp> {
         let mut next = self.first();
         let firsts = std::iter::from_fn(|| {
@@ -118,7 +118,7 @@ impl Line {
         whole.into_iter().chain(stub).min()
     }
 
-    /// Takes the first out.
+    /// Takes the first task out.
     pub(crate) fn pop_first(&mut self) -> Option<InLine> {
         let stub = self.stubs.first().copied();
         match self.whole.first().copied() {
@@ -137,13 +137,13 @@ impl Line {
         }
     }
 
-    /// Those that are held whole and stand before the first stub.
+    /// The tasks that are held whole and stand before the first stub.
     pub(crate) fn whole_in_front(&self) -> impl Iterator<Item = &ReadyPlace> {
         let end = self.stubs.first().map(Ordered::key);
         self.whole.iter().take_while(move |place| end.is_none_or(|end| place.key < end))
     }
 
-    /// Whether the first `count` are held whole, or all if there are fewer.
+    /// Whether the first `count` tasks are held whole, or all if there are fewer.
     pub(crate) fn has_whole(&self, count: usize) -> bool {
         self.stubs.first().is_none()
             || self.whole.len() >= count && self.whole_in_front().take(count).count() == count

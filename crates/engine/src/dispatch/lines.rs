@@ -63,7 +63,7 @@ impl Dispatch {
         ledger.counters_mut().count(&mut queue.figures, Event::Expired);
     }
 
-    /// A stub has expired, in this queue. Its name, if the stub had not expired before.
+    /// A stub of this queue has expired. Returns the name of the queue, if the stub had not expired before.
     pub(crate) fn stub_expired(&mut self, no: QueueNo, id: u64, in_line: bool) -> Option<QueueName> {
         let queue = self.queues.numbered_mut(no);
         queue.expired.insert(id, in_line).then(|| queue.name.clone())
@@ -79,7 +79,7 @@ impl Dispatch {
         self.queues.get(&task.queue).is_some_and(|queue| queue.has_stub(ReadyKey::of(task), task.group()))
     }
 
-    /// Takes the stub of a ready task away, for the task itself is there now. When it became ready.
+    /// Takes the stub of a ready task away, because the task itself is in memory now. Returns when the task became ready.
     pub(crate) fn take_stub(&mut self, task: &Task) -> Option<Timestamp> {
         let no = self.queues.number(&task.queue)?;
         let stub = self.queues.numbered_mut(no).take_stub(ReadyKey::of(task), task.group())?;
@@ -87,7 +87,7 @@ impl Dispatch {
         Some(stub.since)
     }
 
-    /// An instant that nothing ready in this queue is due after; `None`: nothing is ready.
+    /// An instant after which no ready task of this queue is due; `None`: nothing is ready.
     pub(crate) fn last_due(&self, name: &QueueName) -> Option<Timestamp> {
         self.queues.get(name)?.last_due()
     }
@@ -100,7 +100,7 @@ impl Dispatch {
         if queue.is_parked(place, task.group()) {
             return true;
         }
-        // A waiting call is about to have it, unless nothing is handed out.
+        // A waiting call is about to get the task, unless nothing is handed out.
         if !queue.waiters.is_empty() && queue.allowance(now) > 0 {
             return false;
         }
@@ -110,7 +110,7 @@ impl Dispatch {
             || queue.line.whole().range(..place).take(head).count() == head
     }
 
-    /// Which entry of a line is evicted first, if this one is met: the last of the line, or this one if it is parked.
+    /// Which entry is evicted when the eviction meets this one: the last of its line, or this entry itself if it is parked.
     pub(crate) fn last_of_line(&self, task: &Task, slot: Slot) -> Option<Slot> {
         let queue = self.queues.get(&task.queue)?;
         if queue.is_parked(ReadyPlace::of(task, slot), task.group()) {
@@ -119,7 +119,7 @@ impl Dispatch {
         queue.line.whole().last().map(|last| last.slot)
     }
 
-    /// A task that is held whole joins its line. `late_ms`: its instant has come, this long ago.
+    /// A task that is held whole joins its line. `late_ms`: the task has just become due, this long (ms) after its instant.
     pub(crate) fn join(&mut self, ledger: &mut Ledger, task: &Task, slot: Slot, late_ms: Option<u64>) {
         let place = ReadyPlace::of(task, slot);
         let queue = self.queues.open(&task.queue);
@@ -128,7 +128,7 @@ impl Dispatch {
         joined(queue, &mut self.to_serve, ledger, late_ms);
     }
 
-    /// A stub joins the line of its queue. `late_ms`: its instant has come, this long ago.
+    /// A stub joins the line of its queue. `late_ms`: the task has just become due, this long (ms) after its instant.
     pub(crate) fn join_stub(
         &mut self,
         ledger: &mut Ledger,
@@ -162,7 +162,7 @@ impl Dispatch {
         make_way(queue, &mut self.to_serve, task);
     }
 
-    /// A worker has a task no longer, and it makes way for others of its group.
+    /// The lease of a task has ended. The task makes way for others of its group.
     pub(crate) fn end_lease(&mut self, task: &Task, lease: &RunningLease) {
         self.leases.end(lease);
         let queue = self.queues.open(&task.queue);

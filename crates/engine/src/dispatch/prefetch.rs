@@ -16,7 +16,7 @@ pub(crate) struct Fetch {
 }
 
 impl Dispatch {
-    /// After a grant: the next leases should find whole tasks, too.
+    /// After a grant: marks the queue if too few tasks at its head are whole, so that the next leases find whole tasks, too.
     pub(super) fn fetch_ahead(&mut self, residence: &Residence, name: &QueueName) {
         let head = self.bounds.head / 2;
         let is_low = residence.has_ready_stubs()
@@ -26,7 +26,7 @@ impl Dispatch {
         }
     }
 
-    /// The records to fetch: what the first call in each line needs, and the head of the line for the next.
+    /// The records to fetch: those that the first call in each line needs, and the head of the line for the next call.
     pub(crate) fn prefetch(&mut self, residence: &Residence) -> Vec<Fetch> {
         let (fetched, fetched_bytes) = (self.bounds.fetched, self.bounds.fetched_bytes);
         let mut all = Vec::new();
@@ -54,7 +54,8 @@ impl Dispatch {
         all
     }
 
-    /// A record is here, or cannot be fetched. Whether its queue still waits for it: it is the same queue, and its line has the stub.
+    /// A record is here, or cannot be fetched. Returns whether its queue still waits for the record: the queue is still the one that asked,
+    /// and its line has the stub.
     pub(crate) fn fetched(&mut self, fetch: Fetch) -> bool {
         self.queues.fetched(fetch).is_some_and(|queue| queue.line.stubs().get(fetch.key).is_some())
     }

@@ -1,4 +1,4 @@
-//! One queue: what is ready in it, who waits for it, and how many tasks it has.
+//! A queue: its ready tasks, the calls that wait for them, and how many tasks it has.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,27 +13,27 @@ use crate::queue_view::{QueueCounts, QueueTotals};
 use crate::settings::QueueRecord;
 use crate::time::{Now, Timestamp};
 
-/// A queue that is empty stays in lists for an hour: an operator who looks at it then still finds it.
+/// An empty queue stays in lists for an hour (ms), so that an operator who looks at it then still finds it.
 const LISTED_MS: u64 = 3_600_000;
 
-/// One queue.
+/// A queue.
 #[derive(Debug)]
 pub(crate) struct Queue {
     pub(super) name: QueueName,
-    /// What is ready, but for the tasks of groups that have as many in workers' hands as they may.
+    /// The ready tasks, without those that are parked because their group has as many tasks in workers' hands as it may.
     pub(super) line: Line,
     /// Groups with tasks in workers' hands.
     pub(super) groups: BTreeMap<Group, InGroup>,
     /// Tasks parked in all groups.
     pub(super) parked: usize,
-    /// Nothing that is ready is due after this instant.
+    /// No ready task is due after this instant.
     due_until: Timestamp,
-    /// Stubs whose records are on their way.
+    /// The stubs of which the records are being fetched.
     pub(super) fetching: BTreeSet<ReadyKey>,
     /// Calls that wait, in the order they asked.
     pub(super) waiters: BTreeSet<CallId>,
-    /// Waiters that are not patient.
-    pub(super) impatient: usize,
+    /// Calls in `waiters` that do not wait while nothing is ready.
+    pub(super) no_wait: usize,
     /// Tasks that have not ended, far ones included.
     pub(super) live: u64,
     pub(super) leased: u64,
@@ -42,28 +42,28 @@ pub(crate) struct Queue {
     pub(super) expired: Expired,
     /// How many clients of beanstalkd use it.
     pub(super) users: u64,
-    /// Whether it has had a task or settings since it was last found empty.
+    /// Whether the queue has had a task or settings since it was last found empty.
     pub(super) used: bool,
-    /// When it was last found empty after it had been used; `None` once that is forgotten.
+    /// When the queue was last found empty after it had been used; `None` once that is forgotten.
     pub(super) emptied: Option<Emptied>,
-    /// What has happened in it since it was in use.
+    /// The totals of the queue since it came into use.
     pub(super) totals: QueueTotals,
-    /// What has happened in it since it appeared.
+    /// The figures of the queue since it appeared.
     pub(super) figures: QueueFigures,
-    /// Its number among the queues that have appeared.
+    /// The number of the queue, in the order in which queues appeared.
     pub(super) appeared: u64,
     /// The settings, the pause and the drain of its owner.
     pub(super) record: Arc<QueueRecord>,
-    /// What its rate leaves, if it has one.
+    /// The tokens that the rate has left, if the queue has a rate.
     pub(super) bucket: Option<Bucket>,
 }
 
 /// A queue was found empty after it had been used.
 #[derive(Copy, Clone, Debug)]
 pub(crate) struct Emptied {
-    /// Later ones have greater numbers.
+    /// A queue that was emptied later has a greater number.
     pub(crate) number: u64,
-    /// By the monotonic clock, milliseconds.
+    /// When, by the monotonic clock (ms).
     pub(crate) at_ms: u64,
 }
 
@@ -78,21 +78,21 @@ impl Emptied {
 pub(crate) struct InGroup {
     /// In workers' hands.
     pub(crate) leased: u64,
-    /// Ready, and passed over: as many of the group as may be in workers' hands were so, or stood in line before them. Whenever one of
-    /// those goes, one of these comes back into the line, so none of them waits for nobody.
+    /// Ready tasks that were passed over: the group had as many tasks as it may in workers' hands, or in line before these. Whenever one of
+    /// those tasks goes, a parked one comes back into the line. So a parked task always waits for some other task of its group.
     pub(crate) parked: Line,
 }
 
 /// Stubs that have expired. They count as dead, though their records do not say so yet.
 #[derive(Debug, Default)]
 pub(crate) struct Expired {
-    /// By their ids. `true`: the stub is in the line. Otherwise its task waits for the next instant of its timeline.
+    /// The stubs by id. `true`: the stub is in the line. `false`: its task waits for the next instant of its timeline.
     stubs: BTreeMap<u64, bool>,
     in_line: u64,
 }
 
 impl Expired {
-    /// A stub expires. Whether it had not expired before.
+    /// A stub expires. Returns whether the stub had not expired before.
     pub(crate) fn insert(&mut self, id: u64, in_line: bool) -> bool {
         let was = self.stubs.insert(id, in_line);
         self.in_line += u64::from(in_line);
@@ -100,7 +100,7 @@ impl Expired {
         was.is_none()
     }
 
-    /// A stub joins the line, and is counted there if it has expired.
+    /// A stub joins the line. If it has expired, it is counted there.
     pub(crate) fn join(&mut self, id: u64) {
         if self.stubs.contains_key(&id) {
             self.insert(id, true);
@@ -168,7 +168,7 @@ impl Queue {
             due_until: Timestamp::EPOCH,
             fetching: BTreeSet::new(),
             waiters: BTreeSet::new(),
-            impatient: 0,
+            no_wait: 0,
             live: 0,
             leased: 0,
             dead: 0,
@@ -184,29 +184,29 @@ impl Queue {
         }
     }
 
-    /// Whether it has no task, no settings, and no call that waits on it.
+    /// Whether the queue has no task, no settings, and no call that waits on it.
     pub(crate) fn is_empty(&self) -> bool {
         let empty = self.live == 0 && self.dead == 0 && self.expired.is_empty();
         empty && self.waiters.is_empty() && self.record.is_default()
     }
 
-    /// Whether it is in use: it is not empty, or a client of beanstalkd uses it.
+    /// Whether the queue is in use: it is not empty, or a client of beanstalkd uses it.
     pub(crate) fn is_in_use(&self) -> bool {
         !self.is_empty() || self.users > 0
     }
 
-    /// Whether a list of queues names it: it is not empty, or it was so within the last hour.
+    /// Whether a list of queues names this one: the queue is not empty, or became empty within the last hour.
     pub(crate) fn is_listed(&self, now: Now) -> bool {
         !self.is_empty() || self.emptied.is_some_and(|emptied| emptied.is_recent(now.mono_tick()))
     }
 
-    /// A list names it from now on, for an hour after it is empty again.
+    /// Lists name the queue from now on, until an hour after it is empty again.
     pub(crate) fn begin_listing(&mut self) {
         self.used = true;
     }
 
     pub(crate) fn counts(&self, now: Now) -> QueueCounts {
-        // What has expired is dead, whether or not its record says so.
+        // A task that has expired is dead, whether or not its record says so.
         let expired = self.expired.len();
         let ready = (self.ready_len() as u64).saturating_sub(self.expired.in_line);
         QueueCounts {
@@ -229,24 +229,24 @@ impl Queue {
         self.line.len() + self.parked
     }
 
-    /// How many that are ready go before what has the usual priority.
+    /// How many ready tasks go before the tasks of the usual priority.
     fn urgent_len(&self) -> usize {
         let parked = self.groups.values().map(|group| group.parked.urgent());
         self.line.urgent() + parked.sum::<usize>()
     }
 
-    /// When the oldest of those that are ready was due; `None`: nothing is ready.
+    /// When the oldest ready task was due; `None`: nothing is ready.
     fn oldest_due(&self) -> Option<Timestamp> {
         let parked = self.groups.values().filter_map(|group| group.parked.oldest_due());
         parked.chain(self.line.oldest_due()).min()
     }
 
-    /// An instant that nothing ready is due after; `None`: nothing is ready.
+    /// An instant after which no ready task is due; `None`: nothing is ready.
     pub(crate) fn last_due(&self) -> Option<Timestamp> {
         (self.ready_len() > 0).then_some(self.due_until)
     }
 
-    /// A task joins the line. Whether it was not there.
+    /// A task joins the line. Returns whether it was not there before.
     pub(crate) fn join(&mut self, place: ReadyPlace) -> bool {
         self.reach(place.key.due_at);
         self.line.insert(place)
@@ -297,14 +297,14 @@ impl Queue {
         group.is_some_and(|group| group.parked.whole().contains(&place))
     }
 
-    /// Parks one that is in no line.
+    /// Parks a task that is in no line.
     pub(crate) fn park(&mut self, group: &Group, one: InLine) {
         self.groups.entry(group.clone()).or_default().parked.push(one);
         self.parked += 1;
     }
 
-    /// A task has left the line, or a worker's hands: if it was of a group, one of that which is parked comes back. Whether a call waits that
-    /// may get something now.
+    /// A task has left the line, or a worker's hands. If it has a group, one parked task of the group comes back into the line. Returns
+    /// whether a waiting call may get something now.
     pub(crate) fn make_way(&mut self, group: Option<&Group>) -> bool {
         if let Some(group) = group {
             self.unpark_one(group);
@@ -324,7 +324,7 @@ impl Queue {
         }
     }
 
-    /// All that are parked come back into the line: their limit has changed.
+    /// Puts all parked tasks back into the line: their limit has changed.
     pub(crate) fn unpark_all(&mut self) {
         for of in self.groups.values_mut() {
             while let Some(back) = of.parked.pop_first() {

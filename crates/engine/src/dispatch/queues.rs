@@ -14,7 +14,7 @@ use crate::queue_view::{QueuePage, QueueTotals};
 use crate::slot::QueueNo;
 use crate::time::Now;
 
-/// A call that waits for ready tasks: for one to become ready, or for the records of those that are.
+/// A call that waits for a task to become ready, or for the records of tasks that are ready.
 #[derive(Clone, Debug)]
 pub(super) struct Waiter {
     pub(super) queues: Arc<[QueueName]>,
@@ -22,34 +22,35 @@ pub(super) struct Waiter {
     pub(super) lease_ms: Option<u64>,
     pub(super) worker: Option<Arc<str>>,
     /// Whether it also waits while nothing is ready.
-    pub(super) patient: bool,
+    pub(super) waits: bool,
 }
 
-/// 64 empty queues are forgotten in a step: a great many that were emptied at one time do not hold up the others when their hour is over.
+/// At most this many empty queues are forgotten in a step. If very many queues were emptied at one time, their end does not hold up the
+/// other queues.
 const FORGOTTEN_MAX: usize = 64;
 
-/// All queues that have a live or a dead task, a waiting call, a user, or a record of their owner, and those that had a task or a record within
-/// the last hour. A queue appears on first use.
+/// All queues that have a live or a dead task, a waiting call, a user, or a record of their owner, and those that had a task or a record
+/// within the last hour. A queue appears on first use.
 #[derive(Debug)]
 pub(crate) struct Queues {
     by_name: BTreeMap<QueueName, QueueNo>,
-    /// By namespace, of those that have queues.
+    /// The totals of queues that have ended, by namespace. Only namespaces that have queues are kept.
     gone: BTreeMap<String, QueueTotals>,
-    /// What happened in queues that are not there any more.
+    /// The sum of the figures of all queues that are gone.
     forgotten: QueueFigures,
     /// How many queues have appeared.
     appeared: u64,
     queues: Vec<Option<Queue>>,
     free: Vec<QueueNo>,
-    /// Those with an `emptied`, by its number: the earliest first. Some have been filled again.
+    /// The queues that have an `emptied`, by its number, the earliest first. Some of these queues have been filled again.
     emptied: BTreeMap<u64, QueueNo>,
     /// The number that was given last.
     emptied_last: u64,
-    /// The latest moment seen, by the monotonic clock, milliseconds.
+    /// The latest moment seen, by the monotonic clock (ms).
     now_ms: u64,
     /// The calls that wait.
     waiting: BTreeMap<CallId, Waiter>,
-    /// Empty queues that are remembered, the last that were emptied.
+    /// How many empty queues are remembered: those that were emptied last.
     empty_max: usize,
 }
 
@@ -78,7 +79,7 @@ impl Queues {
         self.by_name.get(name).copied()
     }
 
-    /// The queue with this number; only somebody who keeps it there may ask.
+    /// The queue with this number. The caller must know that the queue still exists, for example because it has a live task.
     pub(super) fn numbered(&self, no: QueueNo) -> &Queue {
         self.queues[no as usize].as_ref().expect("a queue keeps its number while it has live tasks")
     }
@@ -87,7 +88,7 @@ impl Queues {
         self.queues[no as usize].as_mut().expect("a queue keeps its number while it has live tasks")
     }
 
-    /// The queue that wanted this record, if it is still there and has not become another.
+    /// The queue that wanted this record, if it still exists and its number has not gone to another queue.
     pub(super) fn fetched(&mut self, fetch: Fetch) -> Option<&mut Queue> {
         let queue = self.queues.get_mut(fetch.queue as usize)?.as_mut()?;
         queue.fetching.remove(&fetch.key).then_some(queue)
@@ -119,7 +120,7 @@ impl Queues {
         no
     }
 
-    /// Looks whether the queue is empty. If so, a list names it for an hour if it was used, and it is forgotten if it was not.
+    /// Checks whether the queue is empty. If it is and was used, lists name it for an hour. If it is and was not used, it is forgotten.
     pub(super) fn tidy(&mut self, name: &QueueName) {
         let Some(&no) = self.by_name.get(name) else { return };
         let (now_ms, number) = (self.now_ms, self.emptied_last + 1);
@@ -141,7 +142,7 @@ impl Queues {
         self.end_if_unused(no);
     }
 
-    /// Time has passed: what was emptied an hour ago is forgotten.
+    /// Time has passed. The queues that were emptied an hour ago are forgotten.
     pub(super) fn pass_time(&mut self, now: Now) {
         self.now_ms = now.mono_tick();
         for _ in 0..FORGOTTEN_MAX {
@@ -161,7 +162,7 @@ impl Queues {
         }
     }
 
-    /// The queue was deleted: no list names it any more. Nothing is left of it, unless a call waits there or a client uses it.
+    /// The queue was deleted: no list names it any more. The queue is gone, unless a call waits there or a client uses it.
     pub(super) fn forget(&mut self, name: &QueueName) {
         let Some(&no) = self.by_name.get(name) else { return };
         let queue = self.numbered_mut(no);
@@ -172,7 +173,7 @@ impl Queues {
         self.end_if_unused(no);
     }
 
-    /// A queue that is not in use has ended, and what happened in it counts for its namespace. It is gone, unless a list still names it.
+    /// Ends a queue that is not in use. Its totals still count for its namespace. The queue is gone, unless a list still names it.
     fn end_if_unused(&mut self, no: QueueNo) {
         let queue = self.numbered_mut(no);
         if queue.is_in_use() {
@@ -189,7 +190,7 @@ impl Queues {
         self.remember(&name, &totals);
     }
 
-    /// What happened in a queue that has ended still counts for its namespace, as long as that has queues.
+    /// Adds the totals of a queue that has ended to its namespace, which keeps them as long as it has queues.
     fn remember(&mut self, ended: &QueueName, totals: &QueueTotals) {
         let name = ended.as_str();
         let Some(ends) = name.find('/') else { return };
@@ -204,12 +205,12 @@ impl Queues {
         self.gone.entry(namespace.to_owned()).or_default().add(totals);
     }
 
-    /// What happened in the queues of each namespace that have ended.
+    /// The totals of the queues that have ended, by namespace.
     pub(crate) fn gone(&self) -> &BTreeMap<String, QueueTotals> {
         &self.gone
     }
 
-    /// What happened in queues that are not there any more.
+    /// The sum of the figures of all queues that are gone.
     pub(crate) fn forgotten(&self) -> &QueueFigures {
         &self.forgotten
     }
@@ -224,10 +225,11 @@ impl Queues {
         self.get(name).is_some_and(|queue| !queue.line.is_empty())
     }
 
-    /// One page of the queues, in the order of their names. It looks at as many as `list` says, those that it leaves out among them.
+    /// One page of the queues, in the order of their names. The page looks at up to `list.max` queues. The queues that it leaves out count,
+    /// too.
     pub(crate) fn page(&self, now: Now, list: &ListQueues) -> QueuePage {
         let ListQueues { which, prefix, after, max } = list;
-        // A prefix that is no name stands before all names that begin with it, as it would if it were one.
+        // A prefix that is no valid name is compared as text: it stands before all names that begin with it.
         let from: Bound<&str> = match after {
             Some(after) if after.as_str() >= &**prefix => Bound::Excluded(after.as_str()),
             _ => Bound::Included(prefix),
@@ -248,12 +250,12 @@ impl Queues {
         QueuePage { queues, next }
     }
 
-    /// A client of beanstalkd uses the queue. That alone does not put it into lists.
+    /// A client of beanstalkd uses the queue. This use alone does not put the queue into lists.
     pub(super) fn begin_use(&mut self, name: &QueueName) {
         self.open(name).users += 1;
     }
 
-    /// A client that used the queue does so no longer.
+    /// A client of beanstalkd stops using the queue.
     pub(super) fn end_use(&mut self, name: &QueueName) {
         let users = &mut self.open(name).users;
         *users = users.saturating_sub(1);
@@ -265,26 +267,26 @@ impl Queues {
             let queue = self.open(name);
             // A queue may be named twice.
             if queue.waiters.insert(call) {
-                queue.impatient += usize::from(!waiter.patient);
+                queue.no_wait += usize::from(!waiter.waits);
             }
         }
         self.waiting.insert(call, waiter);
     }
 
-    /// Ends a wait. What it waited for; `None`: the call was not waiting.
+    /// Ends a wait. Returns what the call asked for; `None`: the call was not waiting.
     pub(super) fn end_wait(&mut self, call: CallId) -> Option<Waiter> {
         let waiter = self.waiting.remove(&call)?;
         for name in waiter.queues.iter() {
             let queue = self.open(name);
             if queue.waiters.remove(&call) {
-                queue.impatient -= usize::from(!waiter.patient);
+                queue.no_wait -= usize::from(!waiter.waits);
             }
             self.tidy(name);
         }
         Some(waiter)
     }
 
-    /// What the call waits for.
+    /// The call's wait: the queues that it names, and how it wants to be served.
     pub(super) fn waiter(&self, call: CallId) -> Option<&Waiter> {
         self.waiting.get(&call)
     }
@@ -295,25 +297,25 @@ impl Queues {
         Some((call, &self.waiting[&call]))
     }
 
-    /// The call, which waits, does so no longer than it takes to see what is ready.
+    /// Makes a waiting call a no-wait call: it waits only until it is known what is ready.
     pub(super) fn hurry(&mut self, call: CallId) {
-        let Some(waiter) = self.waiting.get_mut(&call).filter(|waiter| waiter.patient) else { return };
-        waiter.patient = false;
+        let Some(waiter) = self.waiting.get_mut(&call).filter(|waiter| waiter.waits) else { return };
+        waiter.waits = false;
         let names = Arc::clone(&waiter.queues);
         let counted: BTreeSet<&QueueName> = names.iter().collect();
         for name in counted {
-            self.open(name).impatient += 1;
+            self.open(name).no_wait += 1;
         }
     }
 
-    /// The calls that wait on this queue and are not patient, the longest first.
+    /// The no-wait calls that wait on this queue, the one that has waited longest first.
     pub(super) fn no_wait(&self, name: &QueueName) -> impl Iterator<Item = (CallId, &Waiter)> {
-        let queue = self.get(name).filter(|queue| queue.impatient > 0);
+        let queue = self.get(name).filter(|queue| queue.no_wait > 0);
         let calls = queue.into_iter().flat_map(|queue| &queue.waiters);
-        calls.map(|call| (*call, &self.waiting[call])).filter(|(_, waiter)| !waiter.patient)
+        calls.map(|call| (*call, &self.waiting[call])).filter(|(_, waiter)| !waiter.waits)
     }
 
-    /// The call that has waited longest, in all.
+    /// The call that has waited longest on any queue.
     pub(super) fn first_waiting(&self) -> Option<CallId> {
         self.waiting.first_key_value().map(|(&call, _)| call)
     }

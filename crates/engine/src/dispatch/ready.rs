@@ -1,4 +1,4 @@
-//! [`ReadyKey`]: the ready order; and [`ReadyStub`]: what is left in memory of a ready task whose record is not.
+//! [`ReadyKey`]: the ready order. [`ReadyStub`]: the part of a ready task that stays in memory when its record does not.
 
 use crate::residence::{WaitingStub, body_bytes};
 use crate::runs::Ordered;
@@ -14,7 +14,7 @@ pub(crate) struct ReadyKey {
 }
 
 impl ReadyKey {
-    /// Whether it goes before what has the usual priority.
+    /// Whether the task goes before the tasks of the usual priority.
     pub(crate) fn is_urgent(self) -> bool {
         self.priority < PRIORITY_DEFAULT
     }
@@ -23,7 +23,7 @@ impl ReadyKey {
         Self { priority: task.priority, due_at: task.due_at, put_seq: task.put_seq }
     }
 
-    /// The least place behind all of its priority; `None`: it has the last.
+    /// The least key behind all keys of its priority; `None`: its priority is the last one.
     pub(crate) fn behind_priority(self) -> Option<Self> {
         let priority = self.priority.checked_add(1)?;
         Some(Self { priority, due_at: Timestamp::EPOCH, put_seq: Seq::ZERO })
@@ -55,7 +55,7 @@ impl ReadyStub {
         }
     }
 
-    /// The stub of a task whose instant has come.
+    /// Makes the ready stub of a task that is due now.
     pub(crate) fn of_due(stub: WaitingStub, since: Timestamp) -> Self {
         let WaitingStub { due_at, put_seq, id, priority, body_bytes, queue: _, dead: _ } = stub;
         Self { priority, body_bytes, due_at, put_seq, id, since }

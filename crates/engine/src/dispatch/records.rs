@@ -21,7 +21,7 @@ const RECORDS_MAX: usize = 100_000;
 const RECORD_BYTES: u64 = 512;
 
 impl Dispatch {
-    /// Takes over the record of a queue that the store has. What the rate had left before is not known, so it begins with nothing.
+    /// Takes over the record of a queue that the store has. The tokens that the rate had left are not known, so it begins with none.
     pub(crate) fn restore_record(&mut self, name: &QueueName, record: &QueueRecord, now: Now) {
         self.records += 1;
         let queue = self.queues.open(name);
@@ -52,7 +52,7 @@ impl Dispatch {
         }
         let before = self.queues.get(&name).map(|queue| Arc::clone(&queue.record)).unwrap_or_default();
         let mut record = QueueRecord::clone(&before);
-        // A pause that is over says nothing any more.
+        // A pause that is over is no pause any more.
         record.paused_until = record.pause_end(now.wall);
         let settles = matches!(change, QueueChange::Settings(_) | QueueChange::Restore(_));
         let pauses = matches!(change, QueueChange::Pause { .. });
@@ -74,7 +74,7 @@ impl Dispatch {
             return Err(QueueError::TooMany { limit: RECORDS_MAX });
         }
         if record != *before {
-            // A queue can be paused because the disk is full, and resumed: neither needs room.
+            // A queue can be paused because the disk is full, and can be resumed then. So neither change needs room.
             if settles && before.is_default() {
                 ledger.take_room(RECORD_BYTES)?;
             }
@@ -87,7 +87,7 @@ impl Dispatch {
         Ok(())
     }
 
-    /// Forgets a queue that has no task and no schedule. The engine counts them here, in the order of all changes, so that no task comes
+    /// Forgets a queue that has no task and no schedule. The engine counts both here, in the order of all changes, so that no task comes
     /// between the count and the change.
     fn delete_queue(
         &mut self,
@@ -112,7 +112,7 @@ impl Dispatch {
         Ok(())
     }
 
-    /// Pauses that are over say nothing any more: waiting calls get what there is, and a queue that nothing else keeps goes.
+    /// Ends the pauses that are over. Waiting calls get what is ready, and a queue that nothing else keeps goes.
     pub(crate) fn end_pauses(&mut self, ledger: &mut Ledger, now: Now) {
         while ledger.takes_changes()
             && let Some(name) = self.pause_ends.pop(now)
@@ -134,7 +134,7 @@ impl Dispatch {
         }
         let rate = record.settings.rate;
         if queue.bucket.map(|bucket| bucket.rate()) != rate {
-            // What was handed out by the rate before counts: a change of it is no burst.
+            // The deliveries under the old rate still count: a change of the rate causes no burst.
             let tokens = queue.bucket.map(|before| before.tokens(now.mono_ns));
             queue.bucket = rate.map(|rate| Bucket::holding(rate, tokens.unwrap_or(rate.burst), now.mono_ns));
         }
@@ -169,7 +169,7 @@ impl Dispatch {
         }
     }
 
-    /// Whether the records of queues are known to be durable, or never to be.
+    /// Checks that the last change of a queue's record is not in doubt: its outcome is known, or the store has not failed.
     ///
     /// # Errors
     /// [`Unavailable::Indeterminate`].
@@ -178,7 +178,7 @@ impl Dispatch {
     }
 }
 
-/// The id of the task that is first in line. What is parked is none.
+/// The id of the task that is first in line. Parked tasks are not in the line.
 fn first_ready(residence: &Residence, queue: &Queue) -> Option<u64> {
     let whole = queue.line.whole().first();
     match queue.line.stubs().first() {

@@ -1,4 +1,4 @@
-//! When a queue with waiting calls is to be looked at again: a rate admits the next delivery, a pause ends.
+//! When a queue with waiting calls is to be served again: its rate admits the next delivery, or its pause ends.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,7 +25,7 @@ impl RateWakeUps {
         }
     }
 
-    /// A queue whose rate admits a delivery by now.
+    /// Takes the next queue with a rate that admits a delivery by now.
     pub(super) fn pop(&mut self, now: Now) -> Option<QueueName> {
         let (_, name) = self.by_time.first().filter(|(at_ms, _)| *at_ms <= now.mono_tick())?;
         let name = name.clone();
@@ -38,12 +38,12 @@ impl RateWakeUps {
     }
 }
 
-/// The pauses that end by themselves, in the order in which they do, by the wall clock.
+/// The pauses that end by themselves, in the order of their ends, by the wall clock.
 #[derive(Debug, Default)]
 pub(super) struct PauseEnds(BTreeSet<(Timestamp, QueueName)>);
 
 impl PauseEnds {
-    /// The pause of a queue is this from now on.
+    /// Changes the end of a queue's pause from `before` to `until`.
     pub(super) fn change(&mut self, name: &QueueName, before: Option<Timestamp>, until: Option<Timestamp>) {
         if let Some(before) = before {
             self.0.remove(&(before, name.clone()));
@@ -53,12 +53,12 @@ impl PauseEnds {
         }
     }
 
-    /// When the first of them ends.
+    /// When the first pause ends.
     pub(super) fn next(&self) -> Option<Timestamp> {
         self.0.first().map(|&(until, _)| until)
     }
 
-    /// A queue whose pause is over.
+    /// Takes the next queue with a pause that is over.
     pub(super) fn pop(&mut self, now: Now) -> Option<QueueName> {
         let is_over = self.next().is_some_and(|until| until <= now.wall);
         is_over.then(|| self.0.pop_first()).flatten().map(|(_, name)| name)

@@ -1,4 +1,4 @@
-//! The match: each command goes to its verb.
+//! The match that sends each command to its verb.
 
 use super::Engine;
 use crate::calls::{
@@ -42,7 +42,7 @@ impl Engine {
             }
             Command::Import(import) => return self.import(call, import),
             Command::ImportSchedule(import) => match import.running.clone() {
-                // The task that has to end before the schedule makes another is looked for first.
+                // The task that has to end before the schedule makes another is looked up first.
                 Some(key) => return self.keyed(now, call, Keyed::ImportSchedule { import, key }),
                 None => Answer::ImportSchedule(self.tasks().import_schedule(now, &import)),
             },
@@ -82,7 +82,7 @@ impl Engine {
         }
     }
 
-    /// Decides each token; those whose task is not in memory are looked up first.
+    /// Decides each token. Tokens of tasks that are not in memory are looked up first.
     fn tokens_called(&mut self, now: Now, call: CallId, queue: QueueName, tokens: &[Token], verb: Verb) {
         let mut pending = TokenCall::new(queue, verb, tokens.len());
         for (index, token) in tokens.iter().enumerate() {

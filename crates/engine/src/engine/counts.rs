@@ -7,14 +7,14 @@ use crate::calls::{Answer, Command, GetQueue, GetStats, ListQueues, Stats, Unava
 use crate::time::Now;
 
 impl Engine {
-    /// Answers the calls for counts, unless it is still to be learned what is due.
+    /// Answers the calls for counts, once the engine knows which tasks are due.
     pub(super) fn count(&mut self, now: Now) {
         if !self.residence.knows_what_is_due(now) {
             return;
         }
         for (call, command) in self.reads.take_counting() {
             let answer = match command {
-                // These are looked at because something is wrong: they say that it is, and are as right as may be.
+                // Stats are read because something is wrong. So they are answered even then, as exact as possible.
                 Command::Stats(GetStats(list)) => Answer::Stats(Ok(Box::new(self.stats(now, &list)))),
                 command => match (self.check_counts(now), &command) {
                     (Err(why), _) => command.unavailable(why),
@@ -43,7 +43,7 @@ impl Engine {
     fn stats(&self, now: Now, list: &ListQueues) -> Stats {
         let queues = self.dispatch.queues();
         let page = queues.page(now, list);
-        // There may be as many namespaces as queues, so they come once and not with each page.
+        // There may be as many namespaces as queues. So `gone` comes once, and not with each page.
         let gone = if page.next.is_none() { queues.gone().clone() } else { BTreeMap::new() };
         Stats {
             page,

@@ -1,4 +1,4 @@
-//! Commands on one key run when memory knows the key, or the store has said what it knows of it.
+//! Commands on a key. A command runs once memory knows the key, or the store has said what it knows of the key.
 
 use super::Engine;
 use crate::calls::{Answer, ById, Put, Redrive};
@@ -8,7 +8,7 @@ use crate::schedule::occurrence_key;
 use crate::task::Ended;
 use crate::time::Now;
 
-/// No call asks for an occurrence, and none is answered.
+/// The call of an occurrence: no call asks for one, and none is answered.
 const NO_CALL: CallId = CallId(0);
 
 impl Engine {
@@ -22,14 +22,15 @@ impl Engine {
         }
     }
 
-    /// Runs a command that may go on with one on a key.
+    /// Runs a command that may lead to another command on a key.
     pub(super) fn keyed_if_any(&mut self, now: Now, call: CallId, command: Option<Keyed>) {
         if let Some(command) = command {
             self.keyed(now, call, command);
         }
     }
 
-    /// Runs a command whose key is in memory, or of which `gone` says what the store knows.
+    /// Runs a command on a key. The key is in memory, or the store was asked for it. Then `gone` is the end of its task, if the store
+    /// knows one.
     pub(super) fn run(&mut self, now: Now, call: CallId, command: Keyed, gone: Option<&Ended>) {
         let mut tasks = self.tasks();
         let answer = match command {
@@ -90,10 +91,10 @@ impl Engine {
         }
     }
 
-    /// Looks at every schedule that was changed in this step, and makes the tasks of its instants.
+    /// Looks at every schedule that changed in this step, and makes the tasks of its instants.
     pub(super) fn make_occurrences(&mut self, now: Now) {
         loop {
-            // While the engine stops no schedule goes on, but an instant that the input brought becomes a task.
+            // While the engine stops, no schedule goes on. But an instant that the input brought becomes a task.
             self.make_waiting(now);
             if !self.recurrence.go_on(&self.ledger) {
                 return;
@@ -101,7 +102,8 @@ impl Engine {
         }
     }
 
-    /// Makes tasks of the instants that wait for it. Those that came by now come before the input of this step, as all that is due does.
+    /// Makes tasks of the instants that wait for one. Instants that have come by now go before the input of this step, as everything due
+    /// does.
     pub(super) fn make_waiting(&mut self, now: Now) {
         while let Some((schedule, at)) = self.recurrence.pop_to_make() {
             let key = occurrence_key(&schedule.1, at);

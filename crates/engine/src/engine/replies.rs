@@ -1,4 +1,4 @@
-//! The store's replies, dealt out to those who wait for them.
+//! The store's replies, given to the calls and parts that wait for them.
 
 use std::sync::Arc;
 
@@ -44,7 +44,7 @@ impl Engine {
         self.ledger.end_failing(out);
     }
 
-    /// The store failed to do what `request` asked. The calls that waited for that are told so.
+    /// The store failed to do what `request` asked. The calls that waited for this request are told so.
     fn request_failed(&mut self, now: Now, request: RequestId, why: &str) {
         if self.ledger.is_in_flight(request) {
             return self.ledger.fail(why);
@@ -65,13 +65,13 @@ impl Engine {
         self.end_read(now, request);
     }
 
-    /// All that a read brought is dealt out: what was in memory for it alone leaves.
+    /// Ends a read that is dealt out completely. Tasks that were in memory for this read alone leave.
     fn end_read(&mut self, now: Now, request: RequestId) {
         self.residence.end_read(request);
         self.tasks().evict_unpinned(now);
     }
 
-    /// A page of a list, or of the scan under way.
+    /// Takes a page of a list, or of the scan under way.
     fn paged(&mut self, now: Now, request: RequestId, page: Page, out: &mut Vec<Effect>) {
         let Some((call, list)) = self.reads.take_list(request) else {
             assert!(self.residence.has_scan(request), "a page answers a list or the scan under way");
@@ -94,7 +94,7 @@ impl Engine {
         self.tasks().evict_unpinned(now);
     }
 
-    /// Takes the tasks of a page into memory. Whether all of them stay there, so that the scan goes on.
+    /// Takes the tasks of a page into memory. Returns whether all of them stay there, so that the scan goes on.
     fn load_page(&mut self, now: Now, page: Page) -> bool {
         let mut tasks = self.tasks();
         page.tasks.into_iter().all(|task| {
@@ -108,10 +108,10 @@ impl Engine {
         })
     }
 
-    /// Deals out what was looked up.
+    /// Deals out the results of a look-up.
     fn looked_up(&mut self, now: Now, request: RequestId, found: Vec<Found>) {
-        // The read stays under way until all of it is dealt out: an entry that knows a task better than the last find must not leave because of the
-        // first.
+        // The read stays under way until all results are dealt out. Otherwise the first result could make an entry leave memory that knows
+        // a task better than the last result does.
         let purposes = self.reads.take_looked_up(request);
         assert_eq!(purposes.len(), found.len(), "one find for each look-up");
         for (purpose, found) in purposes.into_iter().zip(found) {
@@ -139,8 +139,8 @@ impl Engine {
         self.end_read(now, request);
     }
 
-    /// The store failed to answer this look-up, and the engine with it: what waited for it had no effect, but that other
-    /// tokens of a call may have been decided.
+    /// The store failed to answer this look-up, and so the engine has failed. Calls that waited for the look-up had no effect, except that
+    /// other tokens of a call may have been decided.
     fn look_up_failed(&mut self, request: RequestId, why: &Arc<str>) {
         let read_only = || Unavailable::ReadOnly { why: Arc::clone(why) };
         for purpose in self.reads.take_looked_up(request) {
@@ -174,7 +174,7 @@ impl Engine {
         let mut gone = None;
         let mut loaded = None;
         match found {
-            // Memory may have got to know the key meanwhile, from a scan or a token; then it knows it better.
+            // Memory may have learned the key meanwhile, from a scan or a token. Then memory knows the key better than the store.
             _ if self.residence.by_key(&place.0, &place.1).is_some() => {}
             Found::Live(task) => loaded = self.tasks().load(now, task),
             Found::Ended(ended) => gone = Some(ended),
@@ -201,7 +201,7 @@ impl Engine {
         }
     }
 
-    /// The store answered with the record of a stub, unless a command has met that stub before.
+    /// Takes the store's record of a stub. The record is ignored if a command has met that stub before.
     fn head_found(&mut self, now: Now, fetch: Fetch, found: Found) {
         if !self.dispatch.fetched(fetch) {
             return;

@@ -1,4 +1,4 @@
-//! [`CommitBarrier`]: answers wait here for the commit that covers what they saw.
+//! [`CommitBarrier`]: answers wait here for the commit that covers the state that they saw.
 
 use std::collections::VecDeque;
 
@@ -6,9 +6,9 @@ use crate::calls::Answer;
 use crate::input::{CallId, Effect};
 use crate::time::Seq;
 
-/// Holds each answer until everything that had been applied when it was made is durable. One queue is enough: what was
-/// applied only grows, so answers leave in the order they were made. Deliveries of tasks whose records are durable pass the others: what else
-/// had been applied says nothing of them.
+/// Holds each answer until all changes that had been applied when it was made are durable. One queue is enough: the number of the last
+/// applied change only grows, so answers leave in the order in which they were made. Deliveries of tasks with durable records pass the
+/// others: the other applied changes do not concern these tasks.
 #[derive(Debug, Default)]
 pub(super) struct CommitBarrier {
     waiting: VecDeque<(Seq, CallId, Answer)>,
@@ -26,12 +26,12 @@ impl CommitBarrier {
         self.waiting.push_back((seen, call, answer));
     }
 
-    /// Adds an answer that rests on nothing but what is durable.
+    /// Adds an answer that rests on durable changes only.
     pub(super) fn pass(&mut self, call: CallId, answer: Answer) {
         self.passing.push((call, answer));
     }
 
-    /// Lets out what `durable` covers.
+    /// Lets out the answers that `durable` covers.
     pub(super) fn release(&mut self, durable: Seq, out: &mut Vec<Effect>) {
         out.extend(self.passing.drain(..).map(|(call, answer)| Effect::Answer { call, answer }));
         while let Some((_, call, answer)) = self.waiting.pop_front_if(|(seen, ..)| *seen <= durable) {
@@ -39,7 +39,7 @@ impl CommitBarrier {
         }
     }
 
-    /// All that is left, once no commit will come any more.
+    /// Takes all answers that still wait, once no commit will come any more.
     pub(super) fn take_all(&mut self) -> impl Iterator<Item = (CallId, Answer)> + use<> {
         core::mem::take(&mut self.waiting).into_iter().map(|(_, call, answer)| (call, answer))
     }

@@ -1,4 +1,4 @@
-//! [`WriteBatch`]: what the next commit brings, collected while another is in flight.
+//! [`WriteBatch`]: the changes of the next commit, collected while another commit is in flight.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
@@ -16,23 +16,23 @@ use crate::time::Seq;
 #[derive(Debug)]
 pub(super) struct SealedBatch {
     pub(super) batch: Batch,
-    /// Entries it touches, once for each effect.
+    /// The entries that the batch touches, once for each effect.
     pub(super) slots: Vec<Slot>,
     /// The last change in it.
     pub(super) seq: Seq,
-    /// Growth it brings, as estimated when the room was checked.
+    /// The growth that the batch brings (bytes), as estimated when the room was checked.
     pub(super) growth: u64,
 }
 
 impl SealedBatch {
-    /// A commit of nothing: it only brings back how much room there is.
+    /// An empty commit. Its reply only says how much room there is.
     pub(super) fn nothing(durable: Seq) -> Self {
         Self { batch: Batch::default(), slots: Vec::new(), seq: durable, growth: 0 }
     }
 }
 
 /// Where the effect of a task stands: the number of a batch, and the index in it.
-pub(crate) type Filled = (u64, u32);
+pub(crate) type BatchSlot = (u64, u32);
 
 /// Collects effects, one for each task, into batches.
 #[derive(Debug, Default)]
@@ -40,7 +40,7 @@ pub(super) struct WriteBatch {
     /// Counts the batches, so that an entry can tell whether its effect is in this one.
     number: u64,
     batch: Batch,
-    /// Where each rule stands in it.
+    /// Where each rule stands in the batch.
     rules_at: BTreeMap<RuleName, usize>,
     slots: Vec<Slot>,
     bytes: u64,
@@ -60,15 +60,20 @@ impl WriteBatch {
     }
 
     /// Whether an effect stands in a batch that is closed.
-    pub(super) fn is_sealed(&self, (number, _): Filled) -> bool {
+    pub(super) fn is_sealed(&self, (number, _): BatchSlot) -> bool {
         number < self.number
     }
 
-    /// Adds what became of the task in `slot`; replaces what this batch said of it before, found at `filled`. Returns
-    /// where it stands now.
-    pub(super) fn push(&mut self, slot: Slot, filled: Option<Filled>, effect: TaskEffect) -> Filled {
+    /// Adds the effect on the task in `slot`. It replaces the earlier effect on the task in this batch, found at `filled`. Returns where
+    /// the effect stands now.
+    pub(super) fn push(
+        &mut self,
+        slot: Slot,
+        batch_slot: Option<BatchSlot>,
+        effect: TaskEffect,
+    ) -> BatchSlot {
         self.bytes += bytes_of(&effect);
-        match filled {
+        match batch_slot {
             Some((number, index)) if number == self.number => {
                 let before = &mut self.batch.effects[index as usize];
                 assert_eq!(before.id(), effect.id(), "an entry's place in the batch is its own");
@@ -89,7 +94,7 @@ impl WriteBatch {
         self.batch.state = Some(state);
     }
 
-    /// Adds what became of a rule; replaces what this batch said of it before.
+    /// Adds the change of a rule. It replaces an earlier change of the rule in this batch.
     pub(super) fn push_rule(&mut self, (name, rule): RuleEffect) {
         self.bytes += rule_bytes(&name, rule.as_deref());
         match self.rules_at.entry(name) {
@@ -128,7 +133,7 @@ impl WriteBatch {
         effects.is_empty() && state.is_none() && rules.is_empty() && !self.note_time
     }
 
-    /// Closes the batch, whose last change is `seq`.
+    /// Closes the batch. Its last change is `seq`.
     pub(super) fn seal(&mut self, seq: Seq) {
         if self.is_empty() {
             return;
@@ -164,10 +169,10 @@ impl WriteBatch {
     }
 }
 
-/// What every effect takes in the store beside its texts and its payload, about.
+/// Bytes that each effect takes in the store beside its texts and its payload, about.
 const FIXED_BYTES: usize = 192;
 
-/// What an effect adds to the store, about.
+/// Bytes that an effect adds to the store, about.
 fn bytes_of(effect: &TaskEffect) -> u64 {
     match effect {
         TaskEffect::Stored { task, body_known } => task_bytes(task, *body_known),
@@ -188,13 +193,13 @@ fn rule_bytes(name: &RuleName, rule: Option<&Rule>) -> u64 {
     }
 }
 
-/// What the record of a schedule takes, about, without the instants that wait.
+/// Bytes that the record of a schedule takes, about, without the instants that wait.
 pub(crate) fn schedule_bytes(id: &ScheduleId, record: &ScheduleRecord) -> u64 {
     let texts = id.0.as_str().len() + id.1.as_str().len() + record.schedule.text_bytes();
     (FIXED_BYTES + texts) as u64
 }
 
-/// What the record of a task adds to the store, about.
+/// Bytes that the record of a task adds to the store, about.
 pub(crate) fn task_bytes(task: &Task, body_known: bool) -> u64 {
     let body = if body_known { 0 } else { body_bytes(&task.body) };
     let extra = task.extra.as_ref().map_or(0, |extra| 96 + extra.text_bytes());

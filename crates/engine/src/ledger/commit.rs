@@ -48,8 +48,8 @@ impl Ledger {
         self.in_flight.as_ref().is_some_and(|commit| commit.request == request)
     }
 
-    /// The commit in flight is durable. `room`: as in [`Reply::Done`](crate::Reply::Done). Returns the tasks it touched, once for each batch that
-    /// has an effect of them.
+    /// The commit in flight is durable. `room`: as in [`Reply::Done`](crate::Reply::Done). Returns the tasks that the commit touched, once
+    /// for each batch that has an effect of them.
     pub(crate) fn committed(&mut self, now: Now, request: RequestId, room: u64) -> Vec<Slot> {
         let done = self.in_flight.take().expect("only a commit in flight is answered");
         assert_eq!(done.request, request, "commits are answered one by one");
@@ -59,7 +59,8 @@ impl Ledger {
         done.slots
     }
 
-    /// A failure that was held back until the commit in flight had its outcome takes effect. The answers that rest on that commit leave before.
+    /// Lets a failure take effect that was held back until the commit in flight had its outcome. The answers that rest on that commit leave
+    /// first.
     pub(crate) fn end_failing(&mut self, out: &mut Vec<Effect>) {
         if let Some(why) = self.failing.take() {
             self.release_answers(out);
@@ -67,7 +68,7 @@ impl Ledger {
         }
     }
 
-    /// Fails, but first learns the outcome of the commit in flight.
+    /// Fails the ledger, but only after the commit in flight has its outcome.
     pub(crate) fn fail_after_commit(&mut self, why: &str) {
         if self.in_flight.is_some() {
             self.failing.get_or_insert_with(|| why.into());
@@ -76,14 +77,14 @@ impl Ledger {
         }
     }
 
-    /// The store failed by itself. While a commit is in flight its reply comes first, and says the same.
+    /// The store failed by itself. If a commit is in flight, its reply comes first and says that the store failed.
     pub(crate) fn store_failed(&mut self, why: &str) {
         if self.in_flight.is_none() {
             self.fail(why);
         }
     }
 
-    /// The store takes no commit any more. What waits for one has an unknown outcome, and nothing is changed from now on.
+    /// The store takes no commit any more. The answers that wait for a commit have an unknown outcome, and nothing is changed from now on.
     pub(crate) fn fail(&mut self, why: &str) {
         if self.failed.is_some() {
             return;

@@ -1,23 +1,23 @@
-//! The ids of the shard's own tasks: which comes next, and which of them owners use as keys.
+//! The ids of the shard's own tasks: which id comes next, and which ids owners use as keys.
 
 use super::Ledger;
 use crate::name::Key;
 use crate::shard::ShardId;
 use crate::state::EngineState;
 
-/// Where a shard keeps the ids of another store, all its own ids begin at a multiple of this. A counter that is one says that none of its own was given
-/// out since, also after a restart: elsewhere a counter is none.
+/// If a shard keeps ids of another store, all its own ids begin at a multiple of this. So a counter that is such a multiple says that none
+/// of the shard's own ids was given out since, also after a restart. Otherwise the counter is never a multiple.
 const IDS_ASIDE: u64 = 1 << 20;
-/// 2^52: ids of another store are laid aside below it only. The shard's own ids begin behind them, and those have to stay far below 2^53, up to which all
-/// readers of JSON agree about numbers.
+/// 2^52. Only ids of another store below this are laid aside. The shard's own ids begin behind them and have to stay far below 2^53, the
+/// limit up to which all readers of JSON agree about numbers.
 const IDS_ASIDE_MAX: u64 = 1 << 52;
 
-/// Which ids were given out, and which are another store's.
+/// Which ids were given out, and which belong to another store.
 #[derive(Debug)]
 pub(crate) struct OwnIds {
     shard: ShardId,
     next: u64,
-    /// Ids below this one are those of another store, and none of them is given out; 0: all are this shard's own.
+    /// Ids below this one belong to another store, and none of them is given out; 0: all ids are this shard's own.
     aside: u64,
     /// The part that the store keeps.
     state: EngineState,
@@ -52,14 +52,14 @@ impl OwnIds {
         (1..self.aside).contains(&id) && self.shard.has_id(id)
     }
 
-    /// Takes the next id. The second: whether more had to be reserved.
+    /// Takes the next id. Returns the id, and whether more ids had to be reserved.
     fn take(&mut self) -> (u64, bool) {
         let id = self.next;
         self.next = self.shard.id_after(id);
         let reserves = self.next > self.state.ids_reserved;
         if reserves {
             let reserved = self.next + self.block;
-            // A multiple would say that none of these was given out.
+            // A multiple would say that none of these ids was given out.
             self.state.ids_reserved = reserved + u64::from(reserved.is_multiple_of(IDS_ASIDE));
         }
         (id, reserves)
@@ -98,15 +98,16 @@ impl Ledger {
         id
     }
 
-    /// An owner has chosen this key: if it is the decimal of an id that is still to be given out, no task that comes without a key may be given it
-    /// unseen.
+    /// An owner has chosen this key. If it is the decimal of an id that is still to be given out, a task that comes without a key may get
+    /// this id only after a look-up.
     pub(crate) fn note_owners_key(&mut self, key: &Key) {
         if self.ids.note_key(key) {
             self.batch.set_state(self.ids.state);
         }
     }
 
-    /// Whether tasks of another store keep ids below this one. In a shard that never had a task they are laid aside now: its own begin behind them.
+    /// Whether tasks of another store keep ids below this one. In a shard that never had a task these ids are laid aside now, and its own
+    /// ids begin behind them.
     pub(crate) fn keeps_ids(&mut self, below: u64) -> bool {
         if self.ids.aside > 0 {
             return true;

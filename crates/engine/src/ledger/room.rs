@@ -4,13 +4,13 @@ use super::Ledger;
 use crate::calls::Unavailable;
 use crate::time::Now;
 
-/// With less room than this (bytes) in the store, time changes no task and makes none: what has expired, and the instants of schedules, wait.
+/// With less room than this (bytes) in the store, time neither changes nor makes a task: tasks that expired and instants of schedules wait.
 pub(crate) const ROOM_MIN: u64 = 1 << 20;
 
-/// With less room than this (bytes) a shortage goes on: so it does not begin and end with every commit.
+/// With less room than this (bytes) a shortage goes on, so that it does not begin and end with every commit.
 const ROOM_LOW: u64 = 4 * ROOM_MIN;
-/// With less room than this (bytes) the engine wants to be told when there is more. The calls of one turn need less in sum: they are in memory,
-/// all of them, and a driver bounds that. So none is refused for room that has come back meanwhile.
+/// With less room than this (bytes) the engine wants to be told when there is more. The calls of one turn need less in sum: all of them are
+/// in memory, and a driver bounds that. So no call is refused for lack of room that has come back meanwhile.
 const ROOM_WATCHED: u64 = 1 << 30;
 /// A call that was refused keeps a shortage on for this long (ms), if the room is not enough for it.
 const REFUSED_MS: u64 = 5 * 60 * 1_000;
@@ -20,14 +20,14 @@ const REFUSED_MS: u64 = 5 * 60 * 1_000;
 struct Shortage {
     /// Growth is refused, or the next growth may be.
     is_on: bool,
-    /// The most that was refused since it began (bytes).
+    /// The largest need that was refused since the shortage began (bytes).
     refused: u64,
-    /// When the store spoke first after the last refusal (monotonic ms); `None`: it has not spoken since.
+    /// When the store first told its room after the last refusal (monotonic ms); `None`: it has not told it since.
     refused_ms: Option<u64>,
 }
 
 impl Shortage {
-    /// A call needed this much (bytes), and there was less.
+    /// A call needed this many bytes, and there was less room.
     fn refused(&mut self, needed: u64) {
         self.is_on = true;
         self.refused = self.refused.max(needed);
@@ -38,7 +38,7 @@ impl Shortage {
     fn told(&mut self, room: u64, now: Now) {
         let now_ms = now.mono_ns / 1_000_000;
         let since_ms = *self.refused_ms.get_or_insert(now_ms);
-        // One call that needs very much does not keep the shortage on for ever.
+        // A single call with a very large need does not keep the shortage on for ever.
         if now_ms.saturating_sub(since_ms) >= REFUSED_MS {
             self.refused = 0;
         }
@@ -53,7 +53,7 @@ impl Shortage {
 /// How often the store is to be asked for its room.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum RoomPace {
-    /// Once a second: there is room for what comes, and not for very much of it.
+    /// Once a second: there is room for the next calls, but not for very much growth.
     Slow,
     /// Several times a second: growth is refused, or may be with the next call.
     Fast,
@@ -84,7 +84,7 @@ impl Room {
         self.left = self.left.saturating_sub(growth);
     }
 
-    /// The store said how much room there is. `growth`: what waits for later commits. Both in bytes.
+    /// The store said how much room there is. `growth`: the growth that waits for later commits. Both in bytes.
     pub(super) fn told(&mut self, left: u64, growth: u64, now: Now) {
         self.left = left;
         self.shortage.told(left.saturating_sub(growth), now);
@@ -92,7 +92,7 @@ impl Room {
 }
 
 impl Ledger {
-    /// What growth may still take (bytes), as far as the store has said.
+    /// The room that growth may still take (bytes), as far as the store has said.
     pub(crate) fn room_left(&self) -> u64 {
         self.room.left.saturating_sub(self.batch.growth())
     }
@@ -100,7 +100,7 @@ impl Ledger {
     /// Takes room for growth (bytes).
     ///
     /// # Errors
-    /// [`Unavailable::Full`]: there is less.
+    /// [`Unavailable::Full`]: there is less room.
     pub(crate) fn take_room(&mut self, needed: u64) -> Result<(), Unavailable> {
         let room = self.room_left();
         if needed > room {
@@ -159,7 +159,7 @@ mod tests {
         assert_eq!(shortage, Shortage::default());
     }
 
-    /// The story: one client that wanted far too much kept the server degraded for all others until a restart.
+    /// The case behind this test: one client that wanted far too much kept the server degraded for all others until a restart.
     #[test]
     fn a_call_that_is_too_big_is_forgotten_after_five_minutes() {
         let mut shortage = Shortage::default();

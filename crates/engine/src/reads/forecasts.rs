@@ -7,23 +7,23 @@ use super::Reads;
 use crate::calls::{Answer, FORECAST_BUCKETS_MAX, Forecast, ForecastView, Unavailable};
 use crate::input::{CallId, Effect};
 use crate::ledger::Ledger;
-use crate::seam::{Census, Grid, Request, RequestId};
+use crate::seam::{DueHistogram, Grid, Request, RequestId};
 use crate::time::{Now, Seq, Timestamp};
 
 /// Forecasts under way.
 #[derive(Debug, Default)]
 pub(super) struct Forecasts {
-    /// Wait until the store has all that had been applied when they came.
+    /// Forecasts that wait until the store has all changes that had been applied when they came.
     waiting: VecDeque<(Seq, CallId, Forecast)>,
     asked: BTreeMap<RequestId, Counting>,
 }
 
-/// A forecast of which parts are counted.
+/// A forecast that is counted in parts.
 #[derive(Debug)]
 struct Counting {
     call: CallId,
-    /// What is to be counted yet.
-    left: Census,
+    /// The part that is still to be counted.
+    left: DueHistogram,
     counts: Vec<u64>,
     as_of: Seq,
 }
@@ -35,7 +35,7 @@ impl Forecasts {
 }
 
 impl Reads {
-    /// A forecast waits until the store has all that has been applied by now.
+    /// Lets a forecast wait until the store has all changes that have been applied by now.
     pub(crate) fn forecast(&mut self, ledger: &Ledger, call: CallId, forecast: Forecast) {
         self.forecasts.waiting.push_back((ledger.applied(), call, forecast));
     }
@@ -66,7 +66,7 @@ impl Reads {
                 grid @ Grid::Ends(_) => (from, grid),
             };
             let counts = vec![0; grid.buckets()];
-            let left = Census { queue, after: now.wall, from, grid };
+            let left = DueHistogram { queue, after: now.wall, from, grid };
             let counting = Counting { call, left, counts, as_of: durable };
             self.count_on(ledger, counting, out);
         }
@@ -77,7 +77,7 @@ impl Reads {
         self.forecasts.asked.insert(id, counting);
     }
 
-    /// The store has counted a part, and all up to `counted` if there is another.
+    /// The store has counted a part. `counted`: how far it has counted, if there is another part.
     pub(crate) fn counted(
         &mut self,
         ledger: &mut Ledger,
@@ -94,7 +94,7 @@ impl Reads {
                 counting.left.after = counted;
                 self.count_on(ledger, counting, out);
             }
-            // A stop does not wait for the rest of a long one.
+            // A stop does not wait for the rest of a long forecast.
             Some(_) => ledger.answer(counting.call, Answer::Forecast(Err(Unavailable::Closed))),
             None => {
                 let Counting { call, left, counts, as_of } = counting;

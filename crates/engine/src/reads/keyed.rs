@@ -13,7 +13,7 @@ pub(crate) enum Keyed {
     Put {
         put: Put,
         key: Key,
-        /// Taken already, for a put without a key.
+        /// The id of a put without a key, which was taken already.
         id: Option<u64>,
     },
     Get(Get),
@@ -22,21 +22,21 @@ pub(crate) enum Keyed {
     ByKey(ByKey),
     Redrive {
         redrive: Redrive,
-        /// The key of that task.
+        /// The key of the task to redrive.
         key: Key,
     },
     /// A dead task that is to live again.
     ById {
         by_id: ById,
-        /// Its queue and its key.
+        /// The queue and the key of the task.
         place: (QueueName, Key),
     },
-    /// A schedule is imported, and waits for the task of this key.
+    /// A schedule that is imported. The import waits for the task of this key.
     ImportSchedule {
         import: ImportSchedule,
         key: Key,
     },
-    /// A task is to be made of an instant. No call asks for that.
+    /// A task is to be made for an instant of a schedule. No call asks for that.
     Occurrence {
         schedule: ScheduleId,
         key: Key,
@@ -59,7 +59,7 @@ impl Keyed {
         }
     }
 
-    /// The answer that says only why there is no better one; `None`: no call asked for it.
+    /// The answer that only says why the command was not done; `None`: no call asked for it.
     pub(crate) fn unavailable(self, why: Unavailable) -> Option<Answer> {
         let command = match self {
             Self::Put { put, .. } => Command::Put(put),

@@ -16,15 +16,15 @@ use crate::time::{Now, Seq, Timestamp};
 /// Lists under way.
 #[derive(Debug, Default)]
 pub(super) struct Lists {
-    /// Wait until the store has all that had been applied when they came.
+    /// Lists that wait until the store has all changes that had been applied when they came.
     waiting: VecDeque<(Seq, CallId, Listing)>,
     asked: BTreeMap<RequestId, (CallId, Listing)>,
 }
 
-/// What a list is of.
+/// The tasks that a list is about.
 #[derive(Debug)]
 pub(crate) enum Listing {
-    /// Tasks of one queue, of those that a filter finds.
+    /// The tasks of one queue that a filter finds.
     Queue(List),
     /// Tasks of all queues, live and dead.
     All(ListAllTasks),
@@ -52,7 +52,7 @@ impl From<ListAllTasks> for Listing {
 }
 
 impl List {
-    /// What the list asks for of this span of due times, both ends included.
+    /// The part of this span of due times that the list asks for, both ends included.
     fn span(&self, from: Timestamp, to: Timestamp) -> (Timestamp, Timestamp) {
         let TaskFilter { due_from, due_to, .. } = self.filter;
         (due_from.map_or(from, |wanted| wanted.max(from)), due_to.map_or(to, |wanted| wanted.min(to)))
@@ -66,13 +66,13 @@ impl Lists {
 }
 
 impl Reads {
-    /// A list waits until the store has all that has been applied by now.
+    /// Lets a list wait until the store has all changes that have been applied by now.
     pub(crate) fn list(&mut self, ledger: &Ledger, call: CallId, list: impl Into<Listing>) {
         self.lists.waiting.push_back((ledger.applied(), call, list.into()));
     }
 
-    /// Asks the store for the lists that it can answer by now. What is due has to be in memory before, or a list would call it
-    /// scheduled after its time.
+    /// Asks the store for the lists that it can answer by now. Tasks that are due have to be in memory before, or a list would call them
+    /// scheduled after their time.
     pub(crate) fn scan_lists(
         &mut self,
         ledger: &mut Ledger,
@@ -104,7 +104,7 @@ impl Reads {
         }
     }
 
-    /// The list that this request asked for, which is answered; `None`: it asked for something else.
+    /// Takes the list that this request asked for, because the store has answered it; `None`: the request asked for something else.
     pub(crate) fn take_list(&mut self, request: RequestId) -> Option<(CallId, Listing)> {
         self.lists.asked.remove(&request)
     }
@@ -115,7 +115,7 @@ fn place_after(ledger: &Ledger, after: Option<TaskCursor>) -> Option<Place> {
     after.unwrap_or(TaskCursor::START).place_in(ledger.ownership().shard.number())
 }
 
-/// What the store is asked for a list of one queue; `None`: the list is past this shard.
+/// The request to the store for a list of one queue; `None`: the list is past this shard.
 fn scan_of(
     ledger: &Ledger,
     residence: &Residence,
@@ -123,18 +123,18 @@ fn scan_of(
     now: Now,
     list: &List,
 ) -> Option<Request> {
-    // What is ready or leased is due by the latest time seen; what is scheduled is due later than now.
+    // A ready or leased task is due by the latest time seen; a scheduled task is due later than now.
     let latest = residence.latest_seen().unwrap_or(now.wall);
     let dead = list.filter.state == Some(State::Dead);
     let (due_from, due_to) = match list.filter.state {
-        // Those that workers gave up are forgotten after all others.
+        // The tasks that workers gave up are forgotten after all other dead tasks.
         Some(State::Dead) if list.filter.why == Some(Death::Buried) => (BURIED_FROM, Timestamp::MAX),
-        // Of the dead the store knows when they are forgotten.
+        // For a dead task the store knows the instant at which it is forgotten, not its due time.
         Some(State::Dead) => (Timestamp::EPOCH, Timestamp::MAX),
         None => list.span(Timestamp::EPOCH, Timestamp::MAX),
         Some(State::Scheduled) => list.span(now.wall.saturating_plus_ms(1), Timestamp::MAX),
         Some(State::Ready | State::Leased) => {
-            // Or it was leased over a restart, and the clock has gone back since.
+            // A task may be due later, if it was leased over a restart and the clock has gone back since.
             let ready = dispatch.last_due(&list.queue);
             let leased = dispatch.leased().map(|slot| residence.task(slot).due_at);
             let held = leased.chain(ready).max();

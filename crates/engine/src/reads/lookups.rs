@@ -1,4 +1,4 @@
-//! [`Lookups`]: what the store is asked about single tasks, and the commands that wait for it.
+//! [`Lookups`]: the questions to the store about single tasks, and the commands that wait for the answers.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -29,33 +29,33 @@ pub(crate) enum Purpose {
         call: CallId,
         redrive: Redrive,
     },
-    /// A task that something is to be done to.
+    /// A task that a command by id is about.
     ById {
         call: CallId,
         by_id: ById,
     },
-    /// A stub's task: it expired, in this queue, or is to be forgotten.
+    /// The task of a stub that expired in this queue, or is to be forgotten (`None`).
     Overdue(u64, Option<QueueName>),
     /// A key or an id of an import.
     Import(ImportLook),
 }
 
-/// One thing that an import wants to know.
+/// A key or an id that an import looks up.
 #[derive(Clone, Debug)]
 pub(crate) struct ImportLook {
     pub(crate) call: CallId,
     pub(crate) wanted: Wanted,
 }
 
-/// The look-ups under way and what waits for them.
+/// The look-ups under way, and the commands that wait for them.
 #[derive(Debug, Default)]
 pub(super) struct Lookups {
-    /// Commands held back, by key, in the order they came.
+    /// Commands that are held back, by key, in the order in which they came.
     waiting: BTreeMap<(QueueName, Key), VecDeque<(CallId, Keyed)>>,
-    /// To be asked at the end of the turn.
+    /// The look-ups that go out at the end of the turn.
     wanted: Vec<Purpose>,
     asked: BTreeMap<RequestId, Vec<Purpose>>,
-    /// Tasks that time has to do with and whose records are on their way.
+    /// How many records of expired or forgotten stubs are being fetched.
     overdue: usize,
 }
 
@@ -66,7 +66,7 @@ impl Lookups {
 }
 
 impl Reads {
-    /// Whether commands wait for this key. Then later ones wait behind them.
+    /// Whether commands wait for this key. If so, later commands wait behind them.
     pub(crate) fn is_waited_for(&self, place: &(QueueName, Key)) -> bool {
         self.lookups.waiting.contains_key(place)
     }
@@ -111,12 +111,12 @@ impl Reads {
         self.lookups.asked.insert(request, purposes);
     }
 
-    /// Asks for the records of stubs that time has to do with, some at a time.
+    /// Asks for the records of stubs that expired or are to be forgotten, some at a time.
     fn fetch_overdue(&mut self, ledger: &Ledger, residence: &mut Residence) {
         if !ledger.takes_changes() {
             return residence.clear_overdue();
         }
-        // What they bring has to be written, too.
+        // The changes that these records lead to have to be written, too.
         while self.lookups.overdue < self.overdue_max
             && !ledger.has_backlog()
             && let Some((id, expired)) = residence.pop_overdue(ledger.room_left() >= ROOM_MIN)
@@ -126,7 +126,7 @@ impl Reads {
         }
     }
 
-    /// The record of a stub that time has to do with is here, or cannot be had.
+    /// The record of a stub that expired or is to be forgotten is here, or cannot be had.
     pub(crate) fn end_overdue(&mut self) {
         self.lookups.overdue -= 1;
     }
@@ -136,7 +136,7 @@ impl Reads {
         self.lookups.asked.contains_key(&request)
     }
 
-    /// What was looked up with this request, which is answered.
+    /// Takes the look-ups of this request, because the store has answered it.
     pub(crate) fn take_looked_up(&mut self, request: RequestId) -> Vec<Purpose> {
         self.lookups.asked.remove(&request).expect("a look-up is answered once")
     }

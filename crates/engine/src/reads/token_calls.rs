@@ -1,4 +1,4 @@
-//! [`TokenCall`]: a call with lease tokens, some of whose tasks are looked up.
+//! [`TokenCall`]: a call with lease tokens that waits for the look-up of some of its tasks.
 
 use super::Reads;
 use crate::calls::{Answer, NackError, TokenAnswer, Unavailable};
@@ -6,7 +6,7 @@ use crate::input::CallId;
 use crate::lease_end::LeaseEnd;
 use crate::name::QueueName;
 
-/// What a worker wants done with its leases.
+/// The operation that a worker asks for on its leases.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Verb {
     Ack,
@@ -14,7 +14,7 @@ pub(crate) enum Verb {
     Extend { lease_ms: Option<u64> },
 }
 
-/// A call whose tokens are not all decided: some tasks have to be looked up.
+/// A call with some tokens that are not decided yet, because their tasks have to be looked up.
 #[derive(Debug)]
 pub(crate) struct TokenCall {
     pub(crate) verb: Verb,
@@ -32,7 +32,7 @@ impl TokenCall {
         }
     }
 
-    /// A call of which no token is decided.
+    /// A call without any decided token.
     pub(crate) fn new(queue: QueueName, verb: Verb, tokens: usize) -> Self {
         Self { verb, queue, answers: Vec::with_capacity(tokens), undecided: 0 }
     }
@@ -48,7 +48,7 @@ impl TokenCall {
         self.undecided == 0
     }
 
-    /// The answer to the call, whose tokens are all decided.
+    /// The answer to the call. All tokens must be decided.
     pub(crate) fn answer(&self) -> Answer {
         let answers = self.answers.iter().map(|answer| answer.expect("all tokens are decided")).collect();
         match &self.verb {
@@ -70,7 +70,7 @@ impl Reads {
         self.token_calls.get(&call)
     }
 
-    /// One more token of a call that waits is decided. The call, if it was the last.
+    /// Decides one more token of a call that waits. Returns the call if that was the last token.
     pub(crate) fn token_decided(
         &mut self,
         call: CallId,

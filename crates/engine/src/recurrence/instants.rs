@@ -1,4 +1,4 @@
-//! What time does with the schedules: an instant comes, and a task is to be made of it.
+//! The effect of time on the schedules: an instant comes, and a task is to be made for it.
 
 use core::hash::Hasher;
 use std::sync::Arc;
@@ -13,11 +13,11 @@ use crate::schedule::{
 };
 use crate::time::{Now, Timestamp};
 
-/// An expression fires no more often than once in this time, milliseconds.
+/// A cron expression fires at most once in this time (ms).
 const CRON_STEP_MS: u64 = 1_000;
 
 impl Recurrence {
-    /// Queues the instants that have come by now, for tasks to be made of them.
+    /// Queues the instants that have come by now, so that tasks are made for them.
     pub(crate) fn fall_due(&mut self, ledger: &mut Ledger, now: Now) {
         if !ledger.takes_changes() || ledger.is_stopping() {
             return;
@@ -29,20 +29,20 @@ impl Recurrence {
             return;
         }
         self.end_stall();
-        // No more at once: the rest comes with the next step, and others are served between.
+        // Handles only this many at once. The rest comes with the next step, so that other calls are served in between.
         for _ in 0..self.instants_max {
             let Some((at, id)) = self.pop_due(now, ledger.durable()) else { return };
             self.instant_came(ledger, now, &id, at);
         }
     }
 
-    /// When a schedule wants to be woken next. While there is no room for a task it does not.
+    /// When a schedule wants to be woken next; `None` while there is no room for a task.
     pub(crate) fn next_wake(&self, ledger: &Ledger) -> Option<Timestamp> {
         let acts = ledger.takes_changes() && !ledger.is_stopping() && ledger.room_left() >= ROOM_MIN;
         self.next_due().filter(|_| acts)
     }
 
-    /// Looks at every schedule with which something has happened. Whether there are tasks to make.
+    /// Looks at every schedule that has changed. Returns whether there are tasks to make.
     pub(crate) fn go_on(&mut self, ledger: &Ledger) -> bool {
         if !ledger.takes_changes() || ledger.is_stopping() {
             return false;
@@ -50,7 +50,7 @@ impl Recurrence {
         while let Some(id) = self.pop_changed() {
             let Some(record) = self.get(&id).cloned() else { continue };
             if self.phase(&id) != Some(Phase::Waiting) {
-                // It comes back when it is asked or made.
+                // The schedule comes back once the driver has answered or the task is made.
                 continue;
             }
             match (record.waiting.first(), record.running) {
@@ -77,12 +77,12 @@ impl Recurrence {
         }
     }
 
-    /// Instants were missed, and `last` is the last of them. Those after it are as good as on time.
+    /// Handles missed instants. `last` is the last of them. Later instants count as on time.
     fn missed(&mut self, ledger: &mut Ledger, now: Now, id: &ScheduleId, last: Timestamp) {
         let record = self.get(id).expect("its instants are");
         let makes_up = record.schedule.catch_up == CatchUp::Once;
         let first = record.next.unwrap_or(last);
-        // Those before the last one; of an expression nobody knows how many they are.
+        // The missed instants before the last one. For a cron expression their number is not known: if there are any, they count as one.
         let before = match record.schedule.cadence {
             Cadence::Every { ms } => last.ms_since(first) / ms,
             _ => u64::from(first < last),
@@ -106,12 +106,13 @@ impl Recurrence {
         match self.take_asked(ask) {
             None => {}
             Some(Asked::Put { call, put, begins }) => self.first_found(ledger, now, call, put, begins, found),
-            // It has been put anew, or given up.
+            // The schedule has been put anew or deleted since.
             Some(Asked::Next(id) | Asked::Missed(id) | Asked::LeftOut(id))
                 if self.phase(&id) != Some(Phase::Asking(ask)) => {}
             Some(Asked::Next(id)) => {
                 let record = Arc::clone(self.get(&id).expect("it was just asked about"));
-                // The zone may be gone, with the database of another build: then it stands still, and that can be seen.
+                // The zone may be missing in the time zone database of another build. Then the schedule stands still, and its view shows
+                // that.
                 let next = record.in_time(found.unwrap_or_default());
                 self.set_phase(&id, Phase::Waiting);
                 if next == record.next || !ledger.takes_changes() {
@@ -139,7 +140,7 @@ impl Recurrence {
         }
     }
 
-    /// An instant that counts: a task is made of it, unless the task before has to end first.
+    /// Handles an instant that counts: a task is made for it, unless the task before has to end first.
     fn occur(&mut self, ledger: &mut Ledger, now: Now, id: &ScheduleId, at: Timestamp) {
         let record = self.get(id).expect("its instant came");
         if record.running.is_none() || !record.schedule.takes_turns() {
@@ -154,7 +155,7 @@ impl Recurrence {
         self.step(ledger, id, record);
     }
 
-    /// An instant is left out, and with it all that have come by now: what stands in its way stands in theirs.
+    /// Leaves out an instant, and all others that have come by now: the obstacle is the same for all of them.
     pub(crate) fn leave_out(&mut self, ledger: &mut Ledger, now: Now, id: &ScheduleId, at: Timestamp) {
         let record = Arc::clone(self.get(id).expect("its instant came"));
         match record.schedule.cadence {
@@ -176,7 +177,7 @@ impl Recurrence {
         self.step(ledger, id, record);
     }
 
-    /// Asks for the last instant until this one.
+    /// Asks the driver for the last instant up to `until`.
     fn ask_for_last(&mut self, until: Timestamp, id: &ScheduleId, why: Asked) {
         let record = Arc::clone(self.get(id).expect("its instant came"));
         let which = Which::LastUntil(until_of(&record, until));
@@ -189,7 +190,7 @@ impl Recurrence {
         self.to_make.push_back((id.clone(), at));
     }
 
-    /// Writes down that a schedule has come on, and finds out when it is next.
+    /// Writes down that a schedule has moved on, and finds out when its next instant is.
     pub(crate) fn step(&mut self, ledger: &mut Ledger, id: &ScheduleId, mut record: ScheduleRecord) {
         record.next = match record.schedule.cadence {
             Cadence::Every { ms } => record.in_time(Cadence::next_after(ms, record.anchor, record.beyond())),
@@ -208,11 +209,11 @@ impl Recurrence {
         record.next = record.after_a_delay(now).map_or(record.next, |next| record.in_time(Some(next)));
         let phase = self.phase(&id).expect("it waits");
         self.set(ledger, &id, record);
-        // What it was about to do it still does.
+        // The change does not stop what the schedule was about to do.
         self.set_phase(&id, phase);
     }
 
-    /// By how much a task is due later than its instant: a number that no client can choose, the same whenever it is asked for.
+    /// How much later than its instant a task is due (ms). No client can choose this number, and it is the same each time it is computed.
     pub(crate) fn jitter_of(&self, id: &ScheduleId, at: Timestamp, jitter_ms: u64) -> u64 {
         let mut hasher = SipHasher13::new_with_key(&self.secret);
         hasher.write(b"jitter");
@@ -229,12 +230,12 @@ fn until_of(record: &ScheduleRecord, until: Timestamp) -> Timestamp {
     record.schedule.end.map_or(until, |end| end.min(until))
 }
 
-/// The last instant, of those that can be counted, until this one.
+/// The last instant up to `until`, for a cadence that can be counted.
 fn last_of(record: &ScheduleRecord, ms: u64, until: Timestamp) -> Option<Timestamp> {
     Cadence::last_until(ms, record.anchor, until_of(record, until))
 }
 
-/// An instant is missed that is not after this one.
+/// The latest instant that counts as missed now. Earlier ones are missed, too.
 fn missed_until(now: Now) -> Timestamp {
     let missed = now.wall.as_ms().saturating_sub_unsigned(MISSED_MS + 1);
     Timestamp::from_ms(missed).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! What owners do with their schedules: put, delete, get and list.
+//! The commands of owners on their schedules: put, delete, get and list.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -62,7 +62,7 @@ impl Recurrence {
             (Ok(()), Err(why)) => Err(ScheduleError::Cadence { why }),
             (Ok(()), Ok(next)) => match self.check_schedule(now, &put) {
                 Err(why) => Err(why),
-                // Another put has come between, and what this one goes on from is not what was asked about.
+                // Another put has come between. So this put goes on from a different state than the one that was asked about.
                 Ok(again)
                     if again.is_none_or(|again| {
                         again.goes_on != begins.goes_on || begins.goes_on && again != begins
@@ -76,7 +76,7 @@ impl Recurrence {
         ledger.answer(call, Answer::PutSchedule(answer));
     }
 
-    /// Where a schedule would begin that may be put; `None`: it is the one that stands.
+    /// Checks a put, and returns where the schedule would begin; `None`: an equal schedule stands already.
     fn check_schedule(&self, now: Now, put: &PutSchedule) -> Result<Option<Begins>, ScheduleError> {
         let schedule = &put.schedule;
         if let Some(what) = schedule.mistake() {
@@ -96,7 +96,7 @@ impl Recurrence {
             }
         }
         let (anchor, decided) = schedule.begins(now);
-        // Of no instant two tasks are made.
+        // No instant may get a second task.
         let decided = before.map_or(decided, |before| before.last.unwrap_or_default().max(decided));
         Ok(Some(Begins { anchor, decided, goes_on: false }))
     }
@@ -117,7 +117,8 @@ impl Recurrence {
         if let Some(before) = &before {
             (record.last, record.made, record.skipped) = (before.last, before.made, before.skipped);
             record.running = before.running.filter(|_| takes_turns);
-            // Those of a cadence that its owner has given up are left out, and those beyond what it counts or behind its end now.
+            // Waiting instants are left out if the owner has given up their cadence, if they are beyond the new count, or if they are
+            // behind the new end.
             let left = put.schedule.count.map_or(u64::MAX, |count| count.saturating_sub(before.made));
             let left = if begins.goes_on { usize::try_from(left).unwrap_or(usize::MAX) } else { 0 };
             let end = put.schedule.end.unwrap_or(Timestamp::MAX);
@@ -125,14 +126,14 @@ impl Recurrence {
             record.skipped += (before.waiting.len() - record.waiting.len()) as u64;
         }
         let next = match (&put.schedule.cadence, &before) {
-            // Its next instant is known once the task that runs has ended.
+            // The next instant is known once the task that runs has ended.
             (Cadence::FixedDelay { .. }, _) if record.running.is_some() => None,
             (Cadence::FixedDelay { .. }, Some(before)) if begins.goes_on => before.next.or(next),
             _ => next,
         };
         record.next = record.in_time(next);
         let is_over = record.next.is_none() && record.waiting.is_empty();
-        // One that has come to its end may get another payload: who puts it whenever a program starts need not know.
+        // A schedule that has come to its end may get another payload: a program that puts it at each start need not know that it is over.
         if is_over && !begins.goes_on && (record.running.is_none() || record.is_counted_out()) {
             return Err(ScheduleError::NeverFires);
         }
@@ -192,7 +193,7 @@ impl Recurrence {
         ledger.doubt_since(self.last_change)?;
         let ListSchedules { queue, after, max } = list;
         let behind = |id: &&ScheduleId| after.as_ref().is_none_or(|after| id.1 > *after);
-        // Of all names of a queue none is before the shortest.
+        // The shortest name is before all other names of a queue.
         let first = after.clone().unwrap_or_else(ScheduleName::first);
         let ids = self.by_name.range((queue.clone(), first)..).map(|(id, _)| id);
         let of_queue = ids.take_while(|id| id.0 == *queue).filter(behind).take(*max);

@@ -1,4 +1,4 @@
-//! What each schedule says, how far it has come, and what it waits for.
+//! The record of each schedule, how far it has come, and the event that it waits for.
 
 use std::sync::Arc;
 
@@ -12,30 +12,30 @@ use crate::time::{Now, Seq, Timestamp};
 
 /// At most this many schedules are kept: all of them are in memory, and in every checkpoint.
 const SCHEDULES_MAX: usize = 10_000;
-/// At most this many bytes may all of them have.
+/// At most this many bytes are kept for all schedules together.
 const BYTES_MAX: u64 = 16 << 20;
 
 /// At most this many instants wait for their turn, of all schedules together.
 const WAITING_MAX: usize = 100_000;
 
-/// The store is asked this often whether there is room again, milliseconds.
+/// The store is asked whether there is room again after this time (ms).
 const ROOM_ASKED_MS: u64 = 1_000;
 
-/// One schedule.
+/// A schedule.
 #[derive(Debug)]
 pub(super) struct Scheduled {
     record: Arc<ScheduleRecord>,
     phase: Phase,
-    /// The last change of its record.
+    /// The last change of the record.
     seq: Seq,
 }
 
-/// What happens to a schedule next.
+/// The next event of a schedule.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum Phase {
-    /// Its next instant comes; or the task before ends; or there is room again; or nothing does any more.
+    /// The next instant comes, the task before ends, there is room again, or nothing happens any more.
     Waiting,
-    /// The task of this instant is being made: its key is looked up.
+    /// The task of this instant is being made: the key is looked up.
     Making(Timestamp),
     /// The driver is asked for an instant.
     Asking(AskId),
@@ -44,27 +44,27 @@ pub(super) enum Phase {
 /// Why the driver is asked for an instant.
 #[derive(Debug)]
 pub(super) enum Asked {
-    /// A schedule is put, and it is not known whether it ever fires.
+    /// A schedule is put, and its first instant is not known, if there is one.
     Put { call: CallId, put: PutSchedule, begins: Begins },
-    /// It is not known when this one is next.
+    /// The next instant of this schedule is not known.
     Next(ScheduleId),
-    /// It is not known which instant this one missed last.
+    /// The last instant that this schedule missed is not known.
     Missed(ScheduleId),
-    /// It is not known which instant was the last that has to be left out.
+    /// The last instant that this schedule has to leave out is not known.
     LeftOut(ScheduleId),
 }
 
-/// Where a schedule begins that is put.
+/// Where a new or changed schedule begins.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) struct Begins {
     pub(super) anchor: Timestamp,
     pub(super) decided: Timestamp,
-    /// Whether it takes over the instants of the one before.
+    /// Whether the schedule takes over the instants of the one before.
     pub(super) goes_on: bool,
 }
 
 impl Recurrence {
-    /// Takes over what the store has.
+    /// Takes over a schedule that the store has.
     pub(crate) fn restore(&mut self, id: ScheduleId, record: &ScheduleRecord) {
         self.insert(id.clone(), Arc::new(record.clone()), Seq::ZERO);
         if !self.ask_for_next(&id) {
@@ -129,7 +129,7 @@ impl Recurrence {
         one.phase = phase;
     }
 
-    /// It waits for its next instant, if it has one.
+    /// The schedule waits for its next instant, if it has one.
     pub(super) fn wait(&mut self, id: ScheduleId) {
         self.set_phase(&id, Phase::Waiting);
         if let Some(next) = self.get(&id).and_then(|record| record.next) {
@@ -137,7 +137,7 @@ impl Recurrence {
         }
     }
 
-    /// It is looked at again when there is room.
+    /// The schedule is looked at again when there is room.
     pub(crate) fn stall(&mut self, id: ScheduleId) {
         self.set_phase(&id, Phase::Waiting);
         self.stalled.insert(id);
@@ -152,7 +152,7 @@ impl Recurrence {
         self.due.first().map(|&(at, _)| at)
     }
 
-    /// Whether something waits for room, and it was not just asked how much there is.
+    /// Whether a schedule waits for room, and the store was not asked just before how much there is.
     pub(super) fn asks_for_room(&mut self, now: Now) -> bool {
         let waits = !self.stalled.is_empty() || self.next_due().is_some_and(|at| at <= now.wall);
         let asks = waits && self.room_asked_ms.is_none_or(|at| now.mono_tick() >= at + ROOM_ASKED_MS);
@@ -162,7 +162,7 @@ impl Recurrence {
         asks
     }
 
-    /// One whose next instant has come, and whose last change is durable.
+    /// Takes the next schedule that is due by now, if its last change is durable.
     pub(super) fn pop_due(&mut self, now: Now, durable: Seq) -> Option<(Timestamp, ScheduleId)> {
         loop {
             let first = self.due.first().filter(|(at, _)| *at <= now.wall)?.clone();
@@ -174,13 +174,13 @@ impl Recurrence {
         }
     }
 
-    /// A commit is durable.
+    /// A commit is durable. The schedules that waited for it are looked at again.
     pub(crate) fn settle(&mut self) {
         let mut unsettled = core::mem::take(&mut self.unsettled);
         self.changed.append(&mut unsettled);
     }
 
-    /// Whether there may be one more, or one of `needed` bytes in the place of one that had `had`.
+    /// Checks that one more schedule fits, or one of `needed` bytes in the place of one that had `had` bytes.
     pub(crate) fn has_place_for(&self, is_new: bool, had: u64, needed: u64) -> Result<(), ScheduleError> {
         let (schedules, bytes) = (self.by_name.len(), self.bytes);
         let too_many = is_new && schedules >= SCHEDULES_MAX;
@@ -208,7 +208,7 @@ impl Recurrence {
         self.running.get(&task)
     }
 
-    /// Whether the driver has told all that it was asked.
+    /// Whether the driver has answered all questions.
     pub(crate) fn is_idle(&self) -> bool {
         self.asked.is_empty()
     }
@@ -223,7 +223,7 @@ impl Recurrence {
         Some(ask)
     }
 
-    /// Asks when this one is next, if that cannot be counted. Whether somebody has to be asked.
+    /// Asks the driver for the next instant of this schedule, if it cannot be counted. Returns whether the driver is asked.
     pub(super) fn ask_for_next(&mut self, id: &ScheduleId) -> bool {
         let record = Arc::clone(self.get(id).expect("only of a schedule that is there"));
         let which = Which::FirstAfter(record.beyond());

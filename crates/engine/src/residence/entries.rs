@@ -8,27 +8,27 @@ use siphasher::sip::SipHasher13;
 use tickwheel_core::Handle;
 
 use crate::calls::State;
-use crate::ledger::Filled;
+use crate::ledger::BatchSlot;
 use crate::name::{Key, QueueName, Tag};
 use crate::seam::RequestId;
 use crate::slot::Slot;
 use crate::task::{Body, Extra, LeaseNo, Outcome, Task};
 use crate::time::{Seq, Timestamp};
 
-/// One task in memory.
+/// A task in memory.
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub(crate) task: Arc<Task>,
     pub(crate) at: At,
-    /// Its last change, while that is not known to be durable.
+    /// The last change of the task, while the change is not known to be durable.
     pub(crate) dirty: Option<Seq>,
-    /// Where its last effect stands: the number of a batch, which may be closed, and the index in it.
-    pub(crate) filled: Option<Filled>,
+    /// Where the last effect of the task stands: the number of a batch, which may be closed, and the index in it.
+    pub(crate) batch_slot: Option<BatchSlot>,
     /// Whether the store has this body, or a batch before that of `filled` brings it.
     pub(crate) body_sealed: bool,
-    /// Whether its body is too big to stay in memory just because there is room.
+    /// Whether the body is too big to stay in memory just because there is room.
     pub(crate) bulky: bool,
-    /// Stays until every read made up to this one is answered; nothing else needs it.
+    /// The entry stays until every read up to this one is answered; nothing else needs the entry.
     pub(crate) pinned: Option<RequestId>,
 }
 
@@ -39,7 +39,7 @@ pub(crate) enum At {
     Far,
     /// In the wheel.
     Waiting(Handle),
-    /// Due after now though the wheel has passed it: the wall clock stepped back.
+    /// Due after now, though the wheel has passed its due time: the wall clock stepped back.
     Rewound,
     /// Due, in its queue's ready index.
     Ready {
@@ -60,7 +60,7 @@ pub(crate) struct RunningLease {
     pub(crate) until: Timestamp,
     /// When the task had become ready.
     pub(crate) ready_since: Timestamp,
-    /// It took a token of its queue's rate, which comes back if the delivery reaches nobody.
+    /// Whether the lease took a token of its queue's rate. The token comes back if the delivery reaches no worker.
     pub(crate) paced: bool,
 }
 
@@ -68,15 +68,15 @@ impl Entry {
     /// An entry that stands nowhere yet.
     pub(crate) fn new(task: Arc<Task>, body_sealed: bool) -> Self {
         let bulky = is_bulky(&task);
-        Self { task, at: At::Far, dirty: None, filled: None, body_sealed, bulky, pinned: None }
+        Self { task, at: At::Far, dirty: None, batch_slot: None, body_sealed, bulky, pinned: None }
     }
 
-    /// Whether it was given up and has not ended.
+    /// Whether the task was given up and has not ended.
     pub(crate) fn is_dead(&self) -> bool {
         self.state() == Some(State::Dead)
     }
 
-    /// The state its owner sees; `None` once it has ended.
+    /// The state that the task's owner sees; `None` once the task has ended.
     pub(crate) fn state(&self) -> Option<State> {
         match self.at {
             At::Ended(_) => None,
@@ -87,7 +87,7 @@ impl Entry {
         }
     }
 
-    /// Whether it has neither ended nor was given up.
+    /// Whether the task has neither ended nor been given up.
     pub(crate) fn is_live(&self) -> bool {
         self.state().is_some_and(|state| state != State::Dead)
     }
@@ -101,12 +101,13 @@ pub(crate) struct Entries {
     free: Vec<Slot>,
     by_key: HashTable<Indexed>,
     by_id: HashTable<Indexed>,
-    /// What all entries take in memory, about.
+    /// Memory that all entries take (bytes), about.
     bytes: u64,
     secret: [u8; 16],
 }
 
-/// A place in an index. Its hash stands there, so that an index that grows looks at no task: of 50,000 that took 30 ms, in which nobody was served.
+/// An entry of an index. The hash is kept here, so that an index that grows reads no task: with 50,000 tasks that took 30 ms, and no call
+/// was served in that time.
 #[derive(Copy, Clone, Debug)]
 struct Indexed {
     hash: u32,
@@ -119,7 +120,7 @@ impl Indexed {
     }
 }
 
-/// The hash that a table wants: it looks at the lowest bits and at the highest.
+/// The hash that a table wants: the table looks at the lowest bits and at the highest.
 fn spread(hash: u32) -> u64 {
     u64::from(hash) << 32 | u64::from(hash)
 }
@@ -164,7 +165,7 @@ impl Entries {
         self.by_id.find(spread(hash), is_it).map(|indexed| indexed.slot)
     }
 
-    /// Adds an entry whose id is not there yet. If its key is there, on a task that has ended, the key now finds this one.
+    /// Adds an entry. Its id must not be there yet. If its key belongs to a task that has ended, the key finds this entry from now on.
     pub(crate) fn insert(&mut self, entry: Entry) -> Slot {
         let hash = hash_id(&self.secret, entry.task.id);
         debug_assert!(self.by_id(entry.task.id).is_none());
@@ -188,7 +189,8 @@ impl Entries {
         slot
     }
 
-    /// Lets the key of an entry lead to it. It may have led to one that has ended, or is dead and has lost its key.
+    /// Makes the key index find this entry by its key. Before, the key may have led to a task that has ended, or to a dead one that has
+    /// lost its key.
     pub(crate) fn index_key(&mut self, slot: Slot) {
         let task = Arc::clone(&self.get(slot).task);
         let before = self.by_key(&task.queue, &task.key);
@@ -233,12 +235,12 @@ impl Entries {
         self.slots.len() - self.free.len()
     }
 
-    /// What they take in memory, bytes, about.
+    /// Memory that all entries take (bytes), about.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// What this entry takes in memory, bytes, about.
+    /// Memory that this entry takes (bytes), about.
     pub(crate) fn bytes_of(&self, slot: Slot) -> u64 {
         entry_bytes(&self.get(slot).task)
     }
@@ -250,12 +252,12 @@ impl Entries {
     }
 }
 
-/// What an entry takes beside its texts and its payload, about: its place in the slab, two indexes, one of wheel, ready
+/// Memory that an entry takes beside its texts and its payload (bytes), about: its place in the slab, two indexes, one of wheel, ready
 /// index and lease wheel, the record and the body with their counts, and what an allocator rounds up.
 const ENTRY_BYTES: usize =
     size_of::<Option<Entry>>() + size_of::<Task>() + size_of::<Body>() + 192 + size_of::<usize>() * 4;
 
-/// What an entry of this task takes in memory, about.
+/// Memory that an entry of this task takes (bytes), about.
 fn entry_bytes(task: &Task) -> u64 {
     let body = &task.body;
     let texts = task.queue.as_str().len() + task.key.as_str().len() + body.content_type.len();
@@ -264,10 +266,10 @@ fn entry_bytes(task: &Task) -> u64 {
     (ENTRY_BYTES + texts + tags + extra + body.payload_bytes()) as u64
 }
 
-/// A body of more bytes stays in memory only while it is new, or somebody works on its task, or is about to.
+/// A body of more bytes than this stays in memory only while it is new, or while a worker has its task or is about to get it.
 const BODY_BYTES_MAX: usize = 4_096;
 
-/// Whether the task's body is one of those.
+/// Whether the task's body has more bytes than that.
 pub(crate) fn is_bulky(task: &Task) -> bool {
     task.body.payload_bytes() > BODY_BYTES_MAX
 }

@@ -9,11 +9,11 @@ use crate::time::{Now, Timestamp};
 /// A task in memory that expires: when, its id, and its queue.
 pub(crate) type Expiry = (Timestamp, u64, QueueNo);
 
-/// Memory that one of them takes, bytes, about.
+/// Memory that one expiry takes (bytes), about.
 pub(crate) const EXPIRY_BYTES: u64 = 48;
 
-/// The tasks in memory that expire, whole or as stubs, and when each is due; some may have left memory. The due time is exact for a stub only: a
-/// task that is held whole may have been moved.
+/// The tasks in memory that expire, whole or as stubs, and when each is due. Some of these tasks may have left memory. The due time is
+/// exact for a stub only: a task that is held whole may have been moved.
 #[derive(Debug, Default)]
 pub(crate) struct Expiries(BTreeMap<Expiry, Timestamp>);
 
@@ -31,7 +31,7 @@ impl Expiries {
         self.0.insert(expiry, due_at);
     }
 
-    /// Only a stub of a task stays. It is found by its due time, so that is noted.
+    /// Only the stub of a task stays in memory. The stub is found by its due time, so the due time is noted.
     pub(crate) fn set_due(&mut self, expiry: &Expiry, due_at: Timestamp) {
         if let Some(known) = self.0.get_mut(expiry) {
             *known = due_at;
@@ -42,7 +42,7 @@ impl Expiries {
         self.0.remove(expiry);
     }
 
-    /// One that has expired by now, and when it was due.
+    /// Takes the next task that has expired by now, and when it was due.
     pub(crate) fn pop(&mut self, now: Now) -> Option<(Expiry, Timestamp)> {
         let first = self.0.first_entry().filter(|first| first.key().0 <= now.wall)?;
         Some(first.remove_entry())
@@ -57,8 +57,8 @@ pub(super) struct Burials {
 }
 
 impl Burials {
-    /// The instant that stands for "never" of a task that is buried now: after those before it, though they were buried in one millisecond, or the
-    /// clock has stepped back.
+    /// The instant that stands for "never" of a task that is buried now. It is after those of earlier burials, even if they were in the
+    /// same millisecond, or the clock has stepped back.
     pub(super) fn next(&mut self, now: Now) -> Timestamp {
         self.last = BURIED_FROM.saturating_plus_ms(now.wall.as_tick()).max(self.last.saturating_plus_ms(1));
         self.last

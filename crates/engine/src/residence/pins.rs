@@ -1,4 +1,4 @@
-//! [`Pins`]: what a read under way says of a task may be older than what memory knows, so the task stays in memory until then.
+//! [`Pins`]: a read under way may return an older record of a task than memory knows. So the task stays in memory until the read is over.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -20,12 +20,12 @@ impl Residence {
         self.pins.under_way.insert(request);
     }
 
-    /// The store has answered, and all that it said is dealt out.
+    /// The store has answered, and everything in its answer is dealt out.
     pub(crate) fn end_read(&mut self, request: RequestId) {
         self.pins.under_way.remove(&request);
     }
 
-    /// Whether the store is still to answer such a read.
+    /// Whether a read is still under way.
     pub(crate) fn has_reads(&self) -> bool {
         !self.pins.under_way.is_empty()
     }
@@ -37,13 +37,13 @@ impl Residence {
         self.pins.pinned.push_back((last, slot));
     }
 
-    /// An entry that no read under way can contradict any more.
+    /// Takes the next pinned entry that no read under way can contradict any more.
     pub(crate) fn pop_unpinned(&mut self) -> Option<Slot> {
         loop {
             let oldest = self.pins.under_way.first().copied();
             let is_over = |(last, _): &mut (RequestId, Slot)| oldest.is_none_or(|oldest| *last < oldest);
             let (last, slot) = self.pins.pinned.pop_front_if(is_over)?;
-            // The place may have another entry by now, or this one may be pinned for a later read.
+            // The slot may have another entry by now, or this entry may be pinned for a later read.
             let its_turn = self.has(slot) && self.get(slot).pinned == Some(last);
             if its_turn && self.get(slot).dirty.is_none() {
                 self.get_mut(slot).pinned = None;

@@ -1,4 +1,5 @@
-//! [`WaitingStub`]: what is left in memory of a task whose record is not. Enough to know when it is due and where it will stand in line.
+//! [`WaitingStub`]: the part of a task that stays in memory when its record does not. It tells when the task is due and where it will stand
+//! in line.
 
 use crate::runs::Ordered;
 use crate::seam::Place;
@@ -15,7 +16,7 @@ pub(crate) struct WaitingStub {
     pub(crate) priority: u32,
     pub(crate) body_bytes: u32,
     pub(crate) queue: QueueNo,
-    /// It was given up, and is forgotten when it is due.
+    /// Whether the task was given up. Then it is forgotten when it is due.
     pub(crate) dead: bool,
 }
 
@@ -46,7 +47,7 @@ pub(crate) fn body_bytes(task: &Task) -> u32 {
     u32::try_from(task.body.payload_bytes()).unwrap_or(u32::MAX)
 }
 
-/// What a stub takes, bytes: 40 in a run that may be no more than two thirds full.
+/// Memory that a stub takes (bytes): its 40 bytes stand in a run that may be no more than two thirds full.
 pub(crate) const STUB_BYTES: u64 = 64;
 
 const _: () = assert!(size_of::<WaitingStub>() == 40);

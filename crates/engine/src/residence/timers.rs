@@ -10,8 +10,8 @@ use crate::slot::Slot;
 use crate::time::{Now, Timestamp};
 use crate::wheel::WheelView;
 
-/// Tasks by `due_at`, milliseconds. A wheel goes only forward, so what is due after now though the wheel has passed it stands in a set: the wall
-/// clock stepped back.
+/// Tasks by `due_at` (ms). A wheel only goes forward. If the wall clock steps back, a task may be due after now though the wheel has passed
+/// its due time: such a task stands in a set.
 #[derive(Debug)]
 pub(super) struct Timers {
     wheel: Wheel<Slot>,
@@ -26,7 +26,7 @@ impl Timers {
     fn start(&mut self, due_at: Timestamp, slot: Slot) -> At {
         match self.wheel.insert(due_at.as_tick(), slot) {
             Ok(handle) => At::Waiting(handle),
-            // The wheel has passed it, the wall clock has not: it stepped back.
+            // The wheel has passed the due time, but the wall clock has not: it stepped back.
             Err(_) => {
                 self.rewound.insert((due_at, slot));
                 At::Rewound
@@ -39,7 +39,7 @@ impl Timers {
         assert_eq!(found, Some(slot), "a waiting task is in the wheel");
     }
 
-    /// The slots whose instant has come by now.
+    /// Takes the slots of the tasks that are due by now.
     fn pop_due(&mut self, now: Now) -> Vec<Slot> {
         let mut due: Vec<Slot> = Vec::new();
         self.wheel.advance_with(now.wall.as_tick(), |_, slot| due.push(slot));
@@ -50,7 +50,7 @@ impl Timers {
         due
     }
 
-    /// When the first of them is due.
+    /// When the first task is due.
     pub(super) fn next(&self) -> Option<Timestamp> {
         let due = self.wheel.next_wake().map(|tick| {
             i64::try_from(tick).ok().and_then(Timestamp::from_ms).expect("the wheel holds timestamps only")
@@ -65,14 +65,15 @@ impl Timers {
 }
 
 impl Residence {
-    /// An entry that stands nowhere waits for its instant, which is to come: in the wheel, or nowhere if it is beyond what memory keeps.
+    /// Starts to wait for the due time of an entry that stands nowhere. The due time is in the future. The entry waits in the wheel, or
+    /// nowhere if it is due beyond what memory keeps.
     pub(crate) fn start_timer(&mut self, slot: Slot, now: Now) {
         let due_at = self.get(slot).task.due_at;
         let at = if due_at > self.keep_until(now) { At::Far } else { self.timers.start(due_at, slot) };
         self.get_mut(slot).at = at;
     }
 
-    /// An entry that waits for its instant does so no longer. It stood in the wheel.
+    /// Ends the wait of an entry that stood in the wheel.
     pub(crate) fn cancel_timer(&mut self, handle: Handle, slot: Slot) {
         self.timers.cancel(handle, slot);
     }
@@ -83,7 +84,7 @@ impl Residence {
         self.timers.rewound.remove(&(due_at, slot));
     }
 
-    /// The entries whose instant has come by now. They stand nowhere.
+    /// Takes the entries that are due by now. They stand nowhere from then on.
     pub(crate) fn pop_due(&mut self, now: Now) -> Vec<Slot> {
         let due = self.timers.pop_due(now);
         for &slot in &due {

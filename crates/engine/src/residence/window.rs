@@ -1,5 +1,5 @@
-//! The near window: what is due inside the horizon is in memory in time, what is due beyond it is not. The horizon shrinks
-//! to fit the budget, and ends at a place, for any number of tasks may share an instant.
+//! The near window. Tasks that are due inside the horizon are in memory in time; tasks that are due beyond it are not. The horizon shrinks
+//! to fit the budget. It ends at a place, not at an instant, because any number of tasks may share an instant.
 
 use super::Residence;
 use crate::input::Effect;
@@ -10,7 +10,7 @@ use crate::time::{Now, Seq, Timestamp};
 /// How far the store has been read.
 #[derive(Debug, Default)]
 pub(super) struct Window {
-    /// Every durable task at or before is in memory, whole or as a stub. `None`: nothing has been read yet.
+    /// Every durable task at or before this place is in memory, whole or as a stub. `None`: nothing has been read yet.
     loaded: Option<Place>,
     scan: Option<Scan>,
     /// The store failed to answer a scan: nothing is loaded any more.
@@ -20,22 +20,23 @@ pub(super) struct Window {
 #[derive(Copy, Clone, Debug)]
 struct Scan {
     request: RequestId,
-    /// Every durable task at or before is in memory, but those that left.
+    /// Every durable task at or before this place is in memory, except those that left.
     reached: Place,
-    /// What is to be in memory when it is over, if the budget allows.
+    /// Tasks due until this instant are to be in memory when the scan is over, if the budget allows.
     until: Timestamp,
-    /// What is to be in memory when it is over, whatever the budget says.
+    /// Tasks due until this instant are to be in memory when the scan is over, whatever the budget says.
     must: Timestamp,
     kind: Kind,
-    /// The earliest task that left memory while it ran; it may have missed that one.
+    /// The earliest task that left memory while the scan ran; the scan may have missed that task.
     left_earliest: Option<Place>,
 }
 
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 enum Kind {
-    /// Reads the tasks due until then.
+    /// Reads the tasks that are due until the end of the scan.
     Load,
-    /// All tasks of the window are read. This request asks when the next task behind it is due, so that nothing has to be asked before.
+    /// All tasks of the window are read. This request asks when the next task behind it is due, so that the store need not be asked before
+    /// then.
     Peek,
 }
 
@@ -52,15 +53,15 @@ impl Window {
         }
     }
 
-    /// When tasks have to be loaded next, if that is to be so long ahead of their time; `None` if nothing is left to load,
-    /// or a scan is under way.
+    /// When tasks have to be loaded next, if they are to be loaded `ahead_ms` before they are due; `None` if nothing is left to load, or a
+    /// scan is under way.
     fn load_at(&self, ahead_ms: u64) -> Option<Timestamp> {
         let loaded = self.loaded.filter(|loaded| loaded.due_at < Timestamp::MAX)?;
         if self.scan.is_some() || self.broken {
             return None;
         }
         let ahead = i64::try_from(ahead_ms).unwrap_or(i64::MAX);
-        // Of the millisecond in which it ends some tasks may be missing, unless it was read to its end.
+        // Some tasks of the last millisecond may be missing, unless that millisecond was read to its end.
         let whole = i64::from(loaded.put_seq == Seq(u64::MAX));
         let at = loaded.due_at.as_ms().saturating_add(whole).saturating_sub(ahead).max(0);
         Some(Timestamp::from_ms(at).unwrap_or(Timestamp::EPOCH))
@@ -82,25 +83,25 @@ impl Residence {
         self.window.is_scanning()
     }
 
-    /// What is due so soon is in memory whatever the budget says.
+    /// Tasks that are due within this time (ms) are in memory, whatever the budget says.
     fn lead_ms(&self) -> u64 {
         (self.limits.horizon_ms / 8).clamp(2, 2_000)
     }
 
     /// When tasks have to be loaded next.
     pub(super) fn load_at(&self) -> Option<Timestamp> {
-        // With little to spare no more is loaded than has to be.
+        // If little memory is free, no more is loaded than has to be.
         let ahead_ms = if self.has_spare() { self.limits.horizon_ms / 2 } else { self.lead_ms() / 2 };
         self.window.load_at(ahead_ms)
     }
 
-    /// Tasks due later than this leave memory.
+    /// Tasks that are due after this instant leave memory.
     pub(super) fn keep_until(&self, now: Now) -> Timestamp {
         let horizon = now.wall.saturating_plus_ms(self.limits.horizon_ms);
         self.window.scan.as_ref().map_or(horizon, |scan| scan.until.max(horizon))
     }
 
-    /// Tasks due until then stay in memory, whatever the budget says.
+    /// Tasks that are due until this instant stay in memory, whatever the budget says.
     pub(super) fn must_until(&self, now: Now) -> Timestamp {
         let lead = now.wall.saturating_plus_ms(self.lead_ms());
         self.window.scan.as_ref().map_or(lead, |scan| scan.must.max(lead))
@@ -112,12 +113,13 @@ impl Residence {
             || place.due_at <= self.keep_until(now) && (!self.is_full() || place <= self.window.reached())
     }
 
-    /// Whether memory knows all that is due by now. Until it does, nobody can say which task comes first.
+    /// Whether memory knows every task that is due by now. Until then the engine cannot tell which task comes first. Also true once a scan
+    /// has failed.
     pub(crate) fn knows_what_is_due(&self, now: Now) -> bool {
         self.has_what_is_due(now) || self.window.is_broken()
     }
 
-    /// Whether memory has all that is due by now. It never will again once the store has failed to answer a scan.
+    /// Whether memory has every task that is due by now. Once the store has failed to answer a scan, memory does not get the rest any more.
     pub(crate) fn has_what_is_due(&self, now: Now) -> bool {
         self.window.reached() >= Place { due_at: now.wall, put_seq: Seq(u64::MAX) }
     }
@@ -157,8 +159,9 @@ impl Residence {
         self.window.scan.as_ref().is_some_and(|scan| scan.request == request)
     }
 
-    /// The next task of a page that the scan under way has brought. Whether it stays in memory; if not, the scan ends before it. The scan stays in
-    /// place while its tasks are loaded, so that `keep_until` covers them though the wall clock may have stepped back since it began.
+    /// Decides on the next task of a page that the scan under way has brought. Returns whether the task stays in memory; if not, the scan
+    /// ends before it. The scan stays in place while its tasks are loaded, so that `keep_until` covers them even if the wall clock has
+    /// stepped back since it began.
     pub(crate) fn scan_keeps(&mut self, now: Now, place: Place) -> bool {
         let keeps = self.keeps(now, place);
         if !keeps {
@@ -172,12 +175,12 @@ impl Residence {
         self.scan_under_way().reached = place;
     }
 
-    /// Whether the scan under way brings tasks to load; else it asks what is due next.
+    /// Whether the scan under way brings tasks to load. If not, it asks which task is due next.
     pub(crate) fn scan_loads(&mut self) -> bool {
         self.scan_under_way().kind == Kind::Load
     }
 
-    /// All tasks of a page are in memory: the scan goes on behind it, or asks what is due next.
+    /// All tasks of a page are in memory. The scan goes on behind the page, or asks which task is due next.
     pub(crate) fn scan_on(&mut self, ledger: &mut Ledger, next: Option<Place>, out: &mut Vec<Effect>) {
         let scan = *self.scan_under_way();
         self.end_read(scan.request);
@@ -190,7 +193,7 @@ impl Residence {
         }
     }
 
-    /// The scan under way has found what is due next behind what it has loaded.
+    /// The scan under way has found the next task behind the loaded part.
     pub(crate) fn peeked(&mut self, first: Option<Place>) {
         let end = Place { due_at: Timestamp::MAX, put_seq: Seq(u64::MAX) };
         self.end_scan(first.map_or(end, just_before));

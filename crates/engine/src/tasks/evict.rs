@@ -12,7 +12,7 @@ use crate::time::{Now, Timestamp};
 
 /// What may become of an entry that is durable.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-enum Rest {
+enum Form {
     Whole,
     Stub,
     Out,
@@ -29,7 +29,7 @@ impl Tasks<'_> {
     /// The entries that no read under way can contradict any more leave memory, if nothing else needs them.
     pub(crate) fn evict_unpinned(&mut self, now: Now) {
         while let Some(slot) = self.residence.pop_unpinned() {
-            let rest = self.rest_for(slot, now);
+            let rest = self.form_for(slot, now);
             self.rest(slot, rest);
         }
     }
@@ -40,14 +40,14 @@ impl Tasks<'_> {
         if !self.residence.has(slot) || self.residence.get(slot).dirty.is_some() {
             return;
         }
-        let rest = self.rest_for(slot, now);
-        if rest != Rest::Whole && self.residence.has_reads() {
+        let rest = self.form_for(slot, now);
+        if rest != Form::Whole && self.residence.has_reads() {
             return self.residence.pin(slot);
         }
         self.rest(slot, rest);
     }
 
-    fn rest_for(&mut self, slot: Slot, now: Now) -> Rest {
+    fn form_for(&mut self, slot: Slot, now: Now) -> Form {
         let place = Place::of(self.residence.task(slot));
         if matches!(self.residence.get(slot).at, At::Far) && self.residence.keeps(now, place) {
             // The horizon has come nearer since it was placed.
@@ -55,21 +55,21 @@ impl Tasks<'_> {
         }
         let entry = self.residence.get(slot);
         match &entry.at {
-            At::Far | At::Ended(_) => Rest::Out,
-            At::Waiting(_) | At::Rewound if !self.residence.keeps(now, place) => Rest::Out,
-            At::Waiting(_) | At::Rewound if entry.bulky || self.residence.sheds() => Rest::Stub,
+            At::Far | At::Ended(_) => Form::Out,
+            At::Waiting(_) | At::Rewound if !self.residence.keeps(now, place) => Form::Out,
+            At::Waiting(_) | At::Rewound if entry.bulky || self.residence.sheds() => Form::Stub,
             At::Ready { .. }
                 if (entry.bulky || self.residence.sheds())
                     && self.dispatch.is_behind_head(self.residence, slot, now) =>
             {
-                Rest::Stub
+                Form::Stub
             }
-            At::Waiting(_) | At::Rewound | At::Ready { .. } | At::Leased(_) => Rest::Whole,
+            At::Waiting(_) | At::Rewound | At::Ready { .. } | At::Leased(_) => Form::Whole,
         }
     }
 
-    fn rest(&mut self, slot: Slot, rest: Rest) {
-        if rest == Rest::Whole {
+    fn rest(&mut self, slot: Slot, rest: Form) {
+        if rest == Form::Whole {
             return;
         }
         let task = Arc::clone(self.residence.task(slot));
@@ -77,7 +77,7 @@ impl Tasks<'_> {
             At::Ready { since } => Some(since),
             _ => None,
         };
-        if let (Rest::Stub, Some(since)) = (rest, since) {
+        if let (Form::Stub, Some(since)) = (rest, since) {
             return self.shrink(slot, &task, since);
         }
         // A dead task that can be forgotten no more is not missed.
@@ -86,15 +86,15 @@ impl Tasks<'_> {
         self.unplace(slot);
         self.residence.remove(slot);
         match rest {
-            Rest::Stub => {
+            Form::Stub => {
                 self.watch_shrunk(&task);
                 self.add_waiting_stub(&task);
             }
-            Rest::Out if is_missed => {
+            Form::Out if is_missed => {
                 self.unwatch_expiry(&task);
                 self.residence.left(Place::of(&task));
             }
-            Rest::Out | Rest::Whole => {}
+            Form::Out | Form::Whole => {}
         }
     }
 

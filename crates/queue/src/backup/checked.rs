@@ -10,9 +10,9 @@ use tickwheel_store::{Disk, DiskError, DiskOp, identity};
 use super::hand::Hand;
 use super::report::BackupError;
 
-/// Reads every record of the directory. What is wrong with it stands in the examination.
+/// Reads every record of the directory. The examination says what is wrong with the directory.
 ///
-/// It takes as much memory as an opening of the directory, and gives it back.
+/// The check takes as much memory as an opening of the directory, and gives it back.
 ///
 /// # Errors
 /// [`BackupError::Stopped`], or the directory cannot be looked at.
@@ -29,7 +29,7 @@ pub(super) fn check(path: &Path, hand: Hand) -> Result<Examination, BackupError>
 /// The identity of the directory that this is a copy of.
 ///
 /// # Errors
-/// It cannot be read, though it was read a moment ago.
+/// The identity cannot be read, though it was read a moment ago.
 pub(super) fn identity_of(copy: &Path) -> Result<Option<String>, BackupError> {
     let failed =
         |error| BackupError::Io { op: "read", path: copy.to_owned(), source: io::Error::other(error) };
@@ -44,7 +44,7 @@ pub(super) fn of_disk(path: &Path, error: DiskError) -> BackupError {
     BackupError::Io { op: "look at", path, source: error.source }
 }
 
-/// A directory whose reads are counted, rest in between, and fail after a stop.
+/// A directory for the check. Its reads are counted. It rests between reads, and reads fail after a stop.
 struct Followed {
     directory: Directory,
     hand: Hand,

@@ -23,21 +23,21 @@ finish. Delete the directory and run the command again.\n";
 /// The beginning of a file that belongs to a copy.
 #[derive(Clone, Debug)]
 pub(super) struct Part {
-    /// From the data directory on. It comes from a list of ours, never from a user.
+    /// The path from the data directory on. It comes from a list of ours, never from a user.
     pub(super) name: String,
-    /// `None`: all of it.
+    /// How many bytes are copied. `None`: all of them.
     pub(super) bytes: Option<u64>,
-    /// The copy gets zeroes behind them until it is so long.
+    /// The length of the copy (bytes). Zeroes fill it behind the copied bytes.
     pub(super) len: u64,
-    /// The copy has these bytes instead.
+    /// If it is there, the copy has these bytes instead.
     pub(super) content: Option<Vec<u8>>,
 }
 
-/// A copy on its way. If it is dropped before it has its name, what there is of it is removed.
+/// A copy on its way. If it is dropped before it has its name, its files are removed.
 #[derive(Debug)]
 pub(super) struct Copy {
     target: PathBuf,
-    /// Where it is until then.
+    /// Where the copy is until then.
     made_as: PathBuf,
     is_named: bool,
 }
@@ -54,7 +54,7 @@ impl Copy {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(source) => return Err(failed("look into", target, source)),
         }
-        // The rename at the end replaces an empty directory, and neither of these. The copy would be made beside it, on another disk.
+        // The rename at the end replaces an empty directory, but neither of these. The copy would be made beside it, on another disk.
         if let Some(what) = not_plain(target) {
             return Err(BackupError::NotPlain { path: target.to_owned(), what });
         }
@@ -82,18 +82,18 @@ impl Copy {
         }
     }
 
-    /// Puts a mark into it that every opening refuses, durably, before anything else is in it.
+    /// Puts a mark into the copy, durably, before anything else is in it. Every opening refuses the mark.
     fn mark(&self) -> Result<(), BackupError> {
         write_file(&self.made_as.join(UNFINISHED_MARK), MARK_TEXT, &mut Hand::quick())?;
         sync_dir(&self.made_as)
     }
 
-    /// Where it is now.
+    /// Where the copy is now.
     pub(super) fn path(&self) -> &Path {
         &self.made_as
     }
 
-    /// Copies these files. All of them are durable when it returns. Returns what was copied.
+    /// Copies these files and returns what was copied. All of them are durable then.
     pub(super) fn take(
         &self,
         source: &Path,
@@ -130,12 +130,12 @@ impl Copy {
         sync_dir(&self.made_as)
     }
 
-    /// Gives it its name, durably.
+    /// Gives the copy its name, durably.
     pub(super) fn finish(self) -> Result<(), BackupError> {
         self.finish_by(sync_dir)
     }
 
-    /// The name is taken back if the folder cannot be synced: a copy that is told as failed must not look whole.
+    /// Takes the name back if the folder cannot be synced: a copy that is reported as failed must not look whole.
     fn finish_by(mut self, sync: impl FnOnce(&Path) -> Result<(), BackupError>) -> Result<(), BackupError> {
         let rename =
             |from: &Path, to: &Path| fs::rename(from, to).map_err(|source| failed("rename", from, source));
@@ -145,7 +145,7 @@ impl Copy {
         // An empty directory at the target gives way.
         rename(&self.made_as, &self.target)?;
         if let Err(error) = sync(folder_of(&self.target)) {
-            // Where this fails too, the copy is whole and keeps its name; only a power cut can take the name away.
+            // If this fails too, the copy is whole and keeps its name; only a power cut can take the name away.
             self.is_named = rename(&self.target, &self.made_as).is_err();
             return Err(error);
         }
@@ -157,14 +157,14 @@ impl Copy {
 impl Drop for Copy {
     fn drop(&mut self) {
         if !self.is_named {
-            // What cannot be removed has a name that says what it is.
+            // If the directory cannot be removed, its name says what it is.
             let _left = fs::remove_dir_all(&self.made_as);
         }
     }
 }
 
 impl Part {
-    /// How many bytes the copy of it has, about: the file may be gone, which is found later.
+    /// How many bytes the copy of the file has, about: the file may be gone, which is found later.
     fn expected(&self, source: &Path) -> u64 {
         let whole = || fs::metadata(source.join(&self.name)).map_or(0, |found| found.len());
         let content = self.content.as_ref().map(|content| content.len() as u64);
@@ -172,7 +172,7 @@ impl Part {
     }
 }
 
-/// Returns how many bytes it has, and their checksum.
+/// Returns how many bytes the file has, and their checksum.
 fn write_file(to: &Path, content: &[u8], hand: &mut Hand) -> Result<(u64, u32), BackupError> {
     let write = |source| failed("write", to, source);
     let mut target = new_file(to).map_err(write)?;
@@ -186,11 +186,11 @@ fn new_file(path: &Path) -> io::Result<File> {
     OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
 }
 
-/// Returns how many bytes it has, and their checksum.
+/// Returns how many bytes the file has, and their checksum.
 fn copy_file(from: &Path, to: &Path, part: &Part, hand: &mut Hand) -> Result<(u64, u32), BackupError> {
     let read = |source| failed("read", from, source);
     let write = |source| failed("write", to, source);
-    // The examined file was no link, and another user may have put one in its place since then.
+    // The examined file was no link. Another user may have put a link in its place since then.
     let source = open_no_link(OpenOptions::new().read(true), from).map_err(read)?;
     let wanted = match part.bytes {
         Some(bytes) => bytes,
@@ -232,7 +232,7 @@ fn sync_dir(path: &Path) -> Result<(), BackupError> {
     File::open(path).and_then(|dir| dir.sync_all()).map_err(|source| failed("sync", path, source))
 }
 
-/// What the target is if it is there and a rename cannot replace it.
+/// Returns what the target is, if it is there and a rename cannot replace it.
 fn not_plain(target: &Path) -> Option<&'static str> {
     let found = fs::symlink_metadata(target).ok()?;
     if found.file_type().is_symlink() {
@@ -290,7 +290,8 @@ mod tests {
         assert!(!target.exists() && !dir.path().join("copy.unfinished").exists(), "nothing is left");
     }
 
-    /// The story: `mount /dev/sdb /srv/new`, and then a salvage into `/srv/new`: it filled the small disk beside, and the rename at the end failed.
+    /// The story: `mount /dev/sdb /srv/new`, and then a salvage into `/srv/new`. The copy filled the small disk beside, and the rename at
+    /// the end failed.
     #[test]
     fn a_target_that_cannot_be_replaced_is_refused_before_a_byte_is_copied() {
         let dir = tempfile::tempdir().expect("a directory");

@@ -9,18 +9,18 @@ use rustix::fs::{Advice, fadvise, statvfs};
 use super::report::BackupError;
 use super::watch::BackupWatch;
 
-/// Bytes that are read, written and synced at once beside a queue that works: the sync of one piece is about as long as the sync of a
-/// commit that comes in between, so the commit waits for about one more sync.
+/// Bytes that are read, written and synced at once beside a queue that works. The sync of one piece takes about as long as the sync of a
+/// commit. So a commit that comes in between waits for about one more sync.
 const GENTLE_PIECE_BYTES: usize = 128 << 10;
-/// Bytes that are read and written at once where no one waits.
+/// Bytes that are read and written at once where no queue waits.
 const PIECE_BYTES: usize = 1 << 20;
 /// A gentle backup rests this many times as long as it worked. On a busy disk its work takes longer, and so does its rest.
 const REST: u32 = 4;
-/// Shorter rests are added up: a sleep of less takes as long as this one.
+/// Shorter rests are added up: a shorter sleep takes as long as this one.
 const NAP_MIN: Duration = Duration::from_millis(1);
 /// A rest is never longer, so that a stop is noticed.
 const NAP_MAX: Duration = Duration::from_millis(250);
-/// A gentle backup stops when less than this is free (5 % on a small disk), on the target disk or on the data disk. The log grows during the
+/// A gentle backup stops when less than this is free on the target disk or on the data disk (5 % on a small disk). The log grows during the
 /// copy, and a full disk refuses puts.
 const LEFT_FREE: LeftFree = LeftFree { bytes: 256 << 20, part: 20 };
 /// Pieces between two looks at the free space.
@@ -29,19 +29,19 @@ const PIECES_PER_LOOK: u32 = 64;
 #[cfg(target_os = "linux")]
 const NICEST: i32 = 19;
 
-/// What stays free of a disk: so many bytes, or one part of so many of it if that is less.
+/// How much stays free of a disk: this many bytes, or one `part`-th of the disk if that is less.
 #[derive(Copy, Clone, Debug)]
 struct LeftFree {
     bytes: u64,
     part: u64,
 }
 
-/// What one backup works with.
+/// The pace of one backup, and its way to be stopped.
 #[derive(Debug)]
 pub(super) struct Hand {
     watch: BackupWatch,
     gentle: bool,
-    /// What it has still to rest.
+    /// How long the backup has still to rest.
     owed: Duration,
     pieces: u32,
     /// The folders whose disks are not to be filled.
@@ -50,12 +50,12 @@ pub(super) struct Hand {
 }
 
 impl Hand {
-    /// As fast as it can.
+    /// A backup that works as fast as it can.
     pub(super) fn quick() -> Self {
         Self { gentle: false, ..Self::gentle(BackupWatch::new()) }
     }
 
-    /// Beside a queue that works: in small pieces that are synced one by one, with rests.
+    /// A backup beside a queue that works: small pieces that are synced one by one, with rests.
     pub(super) fn gentle(watch: BackupWatch) -> Self {
         let places = Vec::new();
         Self { watch, gentle: true, owed: Duration::ZERO, pieces: 0, places, left_free: LEFT_FREE }
@@ -69,7 +69,7 @@ impl Hand {
         if self.gentle { GENTLE_PIECE_BYTES } else { PIECE_BYTES }
     }
 
-    /// Looks whether the copy, so many bytes, fits into `target`, and again and again whether both disks have space left.
+    /// Checks that a copy of `bytes` fits into `target`. From then on, a check of both disks for free space comes again and again.
     ///
     /// # Errors
     /// [`BackupError::NoRoom`].
@@ -82,7 +82,7 @@ impl Hand {
         check_room(source, 0, self.left_free)
     }
 
-    /// A piece of `bytes`, which ends at `end`, was written into `target`, and the work on it began at `begun`. Syncs it, and rests.
+    /// A piece of `bytes`, which ends at `end`, was written into `target`. The work on it began at `begun`. Syncs the piece, and rests.
     ///
     /// # Errors
     /// [`BackupError::Stopped`], or what the file system says.
@@ -96,7 +96,7 @@ impl Hand {
         if self.gentle {
             let sync = |source| BackupError::Io { op: "sync", path: path.to_owned(), source };
             target.sync_data().map_err(sync)?;
-            // The check is to read what the disk has, and the queue keeps its place in the memory of the system. Only advice.
+            // The check shall read what is on the disk, and the queue shall keep its pages in the system's cache. This is only advice.
             let _kept = fadvise(target, end - bytes, core::num::NonZeroU64::new(bytes), Advice::DontNeed);
             self.pieces += 1;
             if self.pieces.is_multiple_of(PIECES_PER_LOOK) {
@@ -124,9 +124,9 @@ impl Hand {
     }
 }
 
-/// Whether the disk of this folder has so many bytes, and `left_free` beside them.
+/// Whether the disk of this folder has this many bytes free, and `left_free` beside them.
 fn check_room(folder: &Path, bytes: u64, left_free: LeftFree) -> Result<(), BackupError> {
-    // A file system that does not say is not full.
+    // A file system that does not say how much is free counts as not full.
     let Ok(stat) = statvfs(folder) else { return Ok(()) };
     let [free, all] = [stat.f_bavail, stat.f_blocks].map(|blocks| blocks.saturating_mul(stat.f_frsize));
     let needed = bytes.saturating_add(left_free.bytes.min(all / left_free.part));
@@ -139,7 +139,7 @@ fn check_room(folder: &Path, bytes: u64, left_free: LeftFree) -> Result<(), Back
 /// Gives this thread, and no other one, the lowest priority for the rest of its life.
 #[cfg(target_os = "linux")]
 pub(super) fn stand_back() {
-    // Linux has a priority for each thread, whatever the name says. Where it is refused, the rests are what there is.
+    // Linux has a priority for each thread, though the name says process. If the system refuses, only the rests slow the backup down.
     let _refused = rustix::process::setpriority_process(None, NICEST);
 }
 
@@ -157,7 +157,7 @@ mod tests {
         for path in [&source, &target] {
             std::fs::create_dir(path).expect("made");
         }
-        // More than any disk has. What stays free is added.
+        // No disk has this much. `left_free` is added to it.
         let bytes = 1 << 62;
         let mut hand = Hand::gentle(BackupWatch::new());
         let refused = hand.look_after(&source, &target, bytes).expect_err("it does not fit");

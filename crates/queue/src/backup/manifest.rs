@@ -12,31 +12,31 @@ use tickwheel_store::doctor::{BACKUP_MANIFEST, Examination};
 use super::report::{BackupError, BackupReport};
 use tickwheel_store::Durability;
 
-/// The version of the manifest that is written. All up to it are read: version 1 has neither `directory` nor `ack`.
+/// The version of the manifest that is written. All versions up to it are read: version 1 has neither `directory` nor `ack`.
 const FORMAT: u32 = 2;
 /// A manifest has some 90 bytes for each file; this is room for 100,000 of them.
 const BYTES_MAX: u64 = 16 << 20;
 /// Bytes that are read at once.
 const PIECE_BYTES: usize = 1 << 20;
 
-/// What a backup says of itself: a file of JSON beside the copied ones, written when all of them are durable and checked.
+/// The manifest of a backup: a file of JSON beside the copied ones. It is written when all of them are durable and checked.
 ///
-/// A directory that was opened is a backup no more, so an opening removes it.
+/// A directory that was opened is no longer a backup, so an opening removes the manifest.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Manifest {
     /// The version of this file.
     tickwheel_backup: u32,
     /// The version of the program that made the backup.
     version: String,
-    /// Everything that was acknowledged before this instant is in it, RFC 3339.
+    /// The backup has everything that was acknowledged before this instant (RFC 3339).
     as_of: String,
     /// The identity of the data directory, see [`identity`](super::identity).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     directory: Option<String>,
-    /// What an acknowledged call survived in the running queue: `fsync`, `os` or `memory`.
+    /// The acknowledgement level of the running queue (which failures an acknowledged call survived): `fsync`, `os` or `memory`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     ack: Option<String>,
-    /// When it was begun and when it was whole, by the system's clock.
+    /// When the backup was begun and when it was whole, by the system's clock.
     begun_at: String,
     ended_at: String,
     tasks: u64,
@@ -52,7 +52,7 @@ pub struct Manifest {
 /// A file of a backup.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) struct ManifestFile {
-    /// Its name, from the backup on.
+    /// The file's path, from the backup on.
     pub(super) file: String,
     pub(super) bytes: u64,
     /// The CRC-32C of all its bytes, in hex.
@@ -66,10 +66,10 @@ impl ManifestFile {
 }
 
 impl Manifest {
-    /// Its name in the backup.
+    /// The name of the manifest in the backup.
     pub const FILE: &str = BACKUP_MANIFEST;
 
-    /// Of a copy that was checked. `ended_at` is now.
+    /// The manifest of a copy that was checked. `ended_at` is now.
     pub(super) fn new(
         report: BackupReport,
         directory: Option<String>,
@@ -98,10 +98,10 @@ impl Manifest {
         manifest
     }
 
-    /// Reads the manifest of the backup at this path. `None`: it has none; `Queue::backup` writes none.
+    /// Reads the manifest of the backup at this path. `None`: the backup has none, because `Queue::backup` writes none.
     ///
     /// # Errors
-    /// [`BackupError::Differs`] if it is damaged or of a later version, or it cannot be read.
+    /// [`BackupError::Differs`] if the manifest is damaged or of a later version, or it cannot be read.
     pub fn read(backup: &Path) -> Result<Option<Self>, BackupError> {
         let path = backup.join(Self::FILE);
         let error = |source| BackupError::Io { op: "read", path: path.clone(), source };
@@ -162,8 +162,9 @@ impl Manifest {
         self.directory.as_deref()
     }
 
-    /// What an acknowledged call survived in the queue that was copied while it ran. With [`Durability::Memory`] some of what was
-    /// acknowledged in the last moments before [`as_of`](Self::as_of) may be missing. `None`: no queue ran, or the backup does not say.
+    /// Which failures an acknowledged call survived in the queue that was copied while it ran. With [`Durability::Memory`] some calls that
+    /// were acknowledged in the last moments before [`as_of`](Self::as_of) may be missing. `None`: no queue ran, or the backup does not
+    /// say.
     #[must_use]
     pub fn ack(&self) -> Option<Durability> {
         let all = [Durability::Fsync, Durability::Os, Durability::Memory];
@@ -176,13 +177,13 @@ impl Manifest {
         instant(&self.begun_at)
     }
 
-    /// When it was whole, by the same clock.
+    /// When the backup was whole, by the same clock.
     #[must_use]
     pub fn ended_at(&self) -> Option<Timestamp> {
         instant(&self.ended_at)
     }
 
-    /// What was copied and found in the copy.
+    /// The figures of the copy: how much was copied, and how much was found in it.
     #[must_use]
     pub fn report(&self) -> BackupReport {
         BackupReport {
@@ -198,13 +199,14 @@ impl Manifest {
         }
     }
 
-    /// Whether the backup is what this says, by what an examination found of it; with `bytes` each byte of its files too.
+    /// Whether the backup is as the manifest says, by what an examination found in the backup. With `bytes`, each byte of its files is
+    /// checked too.
     ///
     /// # Errors
-    /// [`BackupError::Differs`] with the first that differs, or a file cannot be read.
+    /// [`BackupError::Differs`] with the first difference, or a file cannot be read.
     pub fn check(&self, backup: &Path, found: &Examination, bytes: bool) -> Result<(), BackupError> {
         self.check_counts(backup, found)?;
-        // First: no name of the list is used as a path before it is known to be one of the directory's own files.
+        // This check comes first: no name of the list is used as a path before it is known to be one of the directory's own files.
         self.check_names(backup, found)?;
         for file in &self.files {
             let path = backup.join(&file.file);
@@ -228,14 +230,15 @@ impl Manifest {
         Ok(())
     }
 
-    /// Whether each file that an opening needs is listed, once, and beside these only files that were found in the directory.
+    /// Whether each file that an opening needs is listed once. The list may have no other files than those that were found in the
+    /// directory.
     fn check_names(&self, backup: &Path, found: &Examination) -> Result<(), BackupError> {
         let mut listed = BTreeSet::new();
         let spare = found.logs.iter().map(|log| log.file.as_str());
         let known = found.needed.iter().map(|needed| needed.file.as_str()).chain(spare);
         let known: BTreeSet<&str> = known.chain(found.not_needed.iter().map(String::as_str)).collect();
         for file in &self.files {
-            // Somebody else may have chosen the name, and it will be printed.
+            // Another person may have chosen the name, and it will be printed.
             let name = file.file.escape_debug();
             if !known.contains(file.file.as_str()) {
                 return Err(differs(backup, format!("it lists `{name}`, which is no file of this backup")));
@@ -252,7 +255,7 @@ impl Manifest {
         }
     }
 
-    /// Whether an examination counted what this says.
+    /// Whether an examination counted what the manifest says.
     pub(super) fn check_counts(&self, path: &Path, found: &Examination) -> Result<(), BackupError> {
         let report = BackupReport::default().checked(found);
         let counts = [
@@ -271,7 +274,7 @@ impl Manifest {
         Ok(())
     }
 
-    /// Whether this file is the one that was copied. One that is not listed is passed over.
+    /// Whether this file is the one that was copied. A file that is not listed is passed over.
     fn check_file(&self, backup: &Path, file: &ManifestFile) -> Result<(), BackupError> {
         let listed = self.files.iter().find(|listed| listed.file == file.file);
         match listed {
@@ -288,7 +291,7 @@ impl Manifest {
     }
 }
 
-/// The word of the manifest for this.
+/// The word of the manifest for this durability.
 fn name_of(ack: Durability) -> &'static str {
     match ack {
         Durability::Fsync => "fsync",
@@ -370,7 +373,7 @@ mod tests {
   "crc32c": "SUM"
 }
 "#;
-        // What an earlier version of this program writes: the sum is of the text with an empty sum.
+        // As an earlier version of this program writes it: the sum is of the text with an empty sum.
         let sum = crc32c::crc32c(text.replace("SUM", "").as_bytes());
         let old = Manifest::parse(text.replace("SUM", &format!("{sum:08x}")).as_bytes()).expect("it is read");
         assert_eq!((old.directory(), old.ack(), old.report().tasks), (None, None, Some(7)));
@@ -417,7 +420,7 @@ mod tests {
         for at in 0..text.len() {
             let mut harmed = text.clone();
             harmed[at] ^= 1;
-            // White space is no part of what it says.
+            // White space is no part of the manifest's content.
             if text[at].is_ascii_whitespace() {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! Copies of a data directory: of one that is in use, of one that is not, and back.
+//! Copies of a data directory that is in use, copies of one that is not, and the way back.
 
 mod checked;
 mod copy;

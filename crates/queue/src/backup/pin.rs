@@ -6,9 +6,9 @@ use tickwheel_store::{BackupPin, PinnedFiles};
 /// A request of a backup to the thread that owns the store.
 #[derive(Debug)]
 pub(crate) enum Pin {
-    /// Pin the files that a copy needs. The answer says which they are, if the store has files, and since when they are pinned.
+    /// Pin the files that a copy needs. The answer says which files these are, if the store has files, and since when they are pinned.
     Begin(oneshot::Sender<(Option<PinnedFiles>, Timestamp)>),
-    /// Unpin them, and tell the backup, if it still waits, that they were pinned until now.
+    /// Unpin the files. Tell the backup, if it still waits, that they were pinned until now.
     End(Option<oneshot::Sender<()>>),
 }
 

@@ -7,17 +7,17 @@ use tickwheel_store::{Disk, DiskError, FsDisk};
 
 use super::report::BackupError;
 
-/// Says that this process alone keeps its backups in a directory, by the same lock that a data directory has: the file `lock` in it, and the
-/// directory itself.
+/// This process alone keeps its backups in a directory. The lock is the one that a data directory has: the file `lock` in the directory,
+/// and the directory itself.
 #[derive(Debug)]
 pub struct PlaceLock {
     path: PathBuf,
-    /// `None` once it was lost and could not be taken again.
+    /// `None` once the lock was lost and could not be taken again.
     disk: Option<FsDisk>,
 }
 
 impl PlaceLock {
-    /// Takes the lock of a directory, which has to be there.
+    /// Takes the lock of a directory, which has to exist.
     ///
     /// # Errors
     /// [`BackupError::PlaceInUse`]: another process has it. [`BackupError::Io`]: the file system refuses, or `lock` is a symbolic link.
@@ -27,16 +27,16 @@ impl PlaceLock {
         Ok(lock)
     }
 
-    /// Looks whether the lock is still there. If somebody removed the directory or the file, and made the directory anew, the lock is taken
-    /// again. Returns whether it was so.
+    /// Checks that the lock is still there. If the directory or the file was removed, and the directory was made anew, the lock is taken
+    /// again. Returns whether that happened.
     ///
     /// # Errors
-    /// As for [`take`](Self::take). The place is not this process's then, until a later call returns `Ok`.
+    /// As for [`take`](Self::take). Then this process does not have the place until a later call returns `Ok`.
     pub fn look(&mut self) -> Result<bool, BackupError> {
         if self.disk.as_mut().is_some_and(|disk| disk.check_lock().is_ok()) {
             return Ok(false);
         }
-        // The lock of the directory itself may still be ours, and would be in our own way.
+        // This process may still have the lock of the directory itself, and would block itself with it.
         self.disk = None;
         self.take_again()?;
         Ok(true)
@@ -44,7 +44,7 @@ impl PlaceLock {
 
     fn take_again(&mut self) -> Result<(), BackupError> {
         let failed = |source| BackupError::Io { op: "lock", path: self.path.clone(), source };
-        // The disk would make it, and its parents: on the disk below, if a mount is missing.
+        // `FsDisk` would make the directory and its parents. If a mount is missing, it would make them on the disk below.
         if !std::fs::metadata(&self.path).map_err(failed)?.is_dir() {
             return Err(failed(io::ErrorKind::NotADirectory.into()));
         }
@@ -70,11 +70,11 @@ mod tests {
         fs::create_dir(&path).expect("made");
         let mut first = PlaceLock::take(&path).expect("free");
         assert!(!first.look().expect("it is there"));
-        // The file alone: nobody else gets in.
+        // Only the file is removed: no other process gets in.
         fs::remove_file(&file).expect("removed");
         assert!(matches!(PlaceLock::take(&path), Err(BackupError::PlaceInUse { .. })));
         assert!(first.look().expect("taken again") && !first.look().expect("it is there"));
-        // The directory: another one gets in, and this one notices.
+        // The directory is removed: another process gets in, and this one notices.
         fs::remove_dir_all(&path).expect("removed");
         let gone = first.look().expect_err("gone").to_string();
         assert!(gone.contains("No such file"), "{gone}");

@@ -1,4 +1,4 @@
-//! What became of a copy.
+//! The result of a copy.
 
 use std::io;
 use std::path::PathBuf;
@@ -15,12 +15,13 @@ use tickwheel_store::doctor::BACKUP_MANIFEST;
 pub struct BackupReport {
     /// Files that were copied.
     pub files: u64,
-    /// Bytes of them.
+    /// Bytes of these files.
     pub bytes: u64,
-    /// Everything that was acknowledged before this instant is in it. `None`: the backup that was restored does not say.
+    /// The copy has everything that was acknowledged before this instant. `None`: the backup that was restored does not say.
     pub as_of: Option<Timestamp>,
-    /// What an acknowledged call survived in the queue that was copied while it ran. [`Durability::Memory`]: what was acknowledged in the
-    /// last moments before `as_of` may be missing, for it was not written yet. `None`: no queue ran, or the backup does not say.
+    /// Which failures an acknowledged call survived in the queue that was copied while it ran. [`Durability::Memory`]: calls that were
+    /// acknowledged in the last moments before `as_of` may be missing, because they were not written yet. `None`: no queue ran, or the
+    /// backup does not say.
     pub ack: Option<Durability>,
     /// Tasks that are live, by the check of the copy; `None` if it was not checked.
     pub tasks: Option<u64>,
@@ -35,7 +36,7 @@ pub struct BackupReport {
 }
 
 impl BackupReport {
-    /// With what the check of the copy found.
+    /// Adds what the check of the copy found.
     pub(super) fn checked(self, found: &Examination) -> Self {
         Self {
             tasks: found.tasks.zip(found.dead).map(|(tasks, dead)| tasks - dead),
@@ -48,7 +49,7 @@ impl BackupReport {
     }
 }
 
-/// Why there is no copy. Each text completes "failed to copy: ...". Nothing is at the target then, or what was there before.
+/// Why there is no copy. Each text completes "failed to copy: ...". The target is then absent, or as it was before.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BackupError {
@@ -75,10 +76,10 @@ pub enum BackupError {
     NotPlain {
         /// The target.
         path: PathBuf,
-        /// What it is.
+        /// The kind of the target, such as a link.
         what: &'static str,
     },
-    /// The target is in what is to be copied.
+    /// The target is in the directory that is to be copied.
     #[error("{} lies in the directory that is to be copied; choose a place outside", path.display())]
     Inside {
         /// The target.
@@ -96,7 +97,7 @@ pub enum BackupError {
         /// The directory of backups.
         path: PathBuf,
     },
-    /// What is to be copied is no data directory, or damaged.
+    /// The directory that is to be copied is no data directory, or it is damaged.
     #[error(
         "{} is not in order: {}{}",
         path.display(),
@@ -106,10 +107,10 @@ pub enum BackupError {
     Damaged {
         /// The directory.
         path: PathBuf,
-        /// All that is wrong with it.
+        /// Everything that is wrong with the directory.
         problems: Vec<Problem>,
     },
-    /// What was written did not come back as it was. The copy was removed.
+    /// The written bytes did not come back as they were. The copy was removed.
     #[error(
         "what was written for {} does not read back as it was written: {}{}; it was removed, and its disk is not to be trusted",
         path.display(),
@@ -117,12 +118,12 @@ pub enum BackupError {
         more(problems)
     )]
     BadCopy {
-        /// Where it was to be.
+        /// Where the copy was to be.
         path: PathBuf,
-        /// All that is wrong with it.
+        /// Everything that is wrong with the copy.
         problems: Vec<Problem>,
     },
-    /// What was copied of a directory in use does not check out. The copy was removed.
+    /// The copy of a directory in use does not check out. The copy was removed.
     #[error(
         "what was copied of {} is not in order: {}{}; the copy was removed. `tickwheel doctor --deep` of the directory says whether it is \
          damaged itself; if it is not, the disk of the copy is not to be trusted",
@@ -133,33 +134,33 @@ pub enum BackupError {
     BadRunningCopy {
         /// The directory in use.
         path: PathBuf,
-        /// All that is wrong with the copy.
+        /// Everything that is wrong with the copy.
         problems: Vec<Problem>,
     },
-    /// It has something that no copy of ours has.
+    /// The directory has something that no copy of ours has.
     #[error("{} has `{name}`, which {what}; take it away if you trust the rest", path.display())]
     Foreign {
         /// The directory.
         path: PathBuf,
-        /// The file, from there on.
+        /// The file's path, from the directory on.
         name: String,
-        /// Why it is not welcome.
+        /// Why the file is not accepted.
         what: &'static str,
     },
-    /// A file ended too early, so it is not what was to be copied.
+    /// A file ended too early, so it is not the file that was to be copied.
     #[error("{} ends at byte {found}, and {wanted} bytes were to be copied", path.display())]
     Short {
         /// The file.
         path: PathBuf,
-        /// Its bytes.
+        /// How many bytes the file has.
         found: u64,
-        /// Those that should be there.
+        /// How many bytes the file should have.
         wanted: u64,
     },
     /// The file system failed.
     #[error("{op} {}: {source}", path.display())]
     Io {
-        /// What it was asked for.
+        /// The operation that failed.
         op: &'static str,
         /// The file or directory.
         path: PathBuf,
@@ -171,7 +172,7 @@ pub enum BackupError {
     Differs {
         /// The backup.
         path: PathBuf,
-        /// What differs, with both figures.
+        /// The difference, with both figures.
         what: String,
     },
     /// There is too little space where the copy is to be, or its source has too little left.
@@ -183,15 +184,15 @@ pub enum BackupError {
     NoRoom {
         /// A folder on that file system.
         path: PathBuf,
-        /// Bytes that are needed, those that stay free included.
+        /// Bytes that are needed, with those that have to stay free.
         needed: u64,
         /// Bytes that are free.
         free: u64,
     },
-    /// It was told to stop.
+    /// The backup was told to stop.
     #[error("it was stopped")]
     Stopped,
-    /// The system gives no thread.
+    /// The system gives no thread to the backup.
     #[error("start the thread of the backup: {0}")]
     Thread(#[source] io::Error),
     /// The thread of the backup panicked. That is a defect of this program.
@@ -202,7 +203,7 @@ pub enum BackupError {
     /// There is no directory to copy.
     #[error("the tasks are kept in memory only")]
     InMemory,
-    /// One copy of a queue at a time.
+    /// Another copy of the queue is under way; there is one at a time.
     #[error("another backup of this queue is under way; wait for its end")]
     Busy,
     /// The queue closed before the copy was whole.

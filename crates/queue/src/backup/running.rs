@@ -23,9 +23,9 @@ const BACKUP_THREAD: &str = "tickwheel-backup";
 /// Where the copies of a queue come from.
 #[derive(Debug)]
 pub(crate) struct Source {
-    /// `None`: the store has no files.
+    /// The directory that is copied. `None`: the store has no files.
     directory: Option<PathBuf>,
-    /// What an acknowledged call survives: with [`Durability::Memory`] it may not be written yet when the files are pinned.
+    /// Which failures an acknowledged call survives. With [`Durability::Memory`] it may not be written yet when the files are pinned.
     ack: Durability,
     /// Locked while a copy is made.
     turn: Mutex<()>,
@@ -36,7 +36,7 @@ impl Source {
         Self { directory, ack, turn: Mutex::new(()) }
     }
 
-    /// Copies the files, which the owner of the store pins meanwhile.
+    /// Copies the files. The owner of the store pins them meanwhile.
     pub(crate) fn copy_to(
         &self,
         target: &Path,
@@ -50,7 +50,7 @@ impl Source {
         Ok(BackupReport { ack: Some(self.ack), ..report })
     }
 
-    /// The same beside a queue that works, on a thread of its own; the copy is checked and says what it is.
+    /// Copies the files beside a queue that works, on a thread of its own. The copy is checked and gets a manifest.
     pub(crate) fn copy_gently(
         &self,
         target: &Path,
@@ -72,11 +72,11 @@ impl Source {
         })
     }
 
-    /// One copy at a time.
+    /// Takes the turn: there is one copy at a time.
     fn turn(&self) -> Result<std::sync::MutexGuard<'_, ()>, BackupError> {
         match self.turn.try_lock() {
             Ok(turn) => Ok(turn),
-            // The last one panicked, and let go then.
+            // The last copy panicked, and gave its turn back then.
             Err(std::sync::TryLockError::Poisoned(turn)) => Ok(turn.into_inner()),
             Err(std::sync::TryLockError::WouldBlock) => Err(BackupError::Busy),
         }
@@ -93,10 +93,10 @@ fn copy_checked(
     let mut hand = Hand::gentle(watch.clone());
     let copy = Copy::begin(directory, target)?;
     let (report, files) = copy_pinned(directory, &copy, messages, &mut hand)?;
-    // The files are unpinned before this: the check may take long, and the log takes space meanwhile.
+    // The files are unpinned before this check: it may take long, and the log would take space meanwhile.
     let found = check(copy.path(), hand)?;
     if !found.is_in_order() {
-        // It is not told here which of the two is damaged: the directory is in use, and an examination of it takes as long again.
+        // The error does not say which of the two is damaged: the directory is in use, and an examination of it takes as long again.
         return Err(BackupError::BadRunningCopy { path: directory.to_owned(), problems: found.problems });
     }
     let report = BackupReport { ack: Some(ack), ..report.checked(&found) };
@@ -128,7 +128,7 @@ fn copy_pinned(
         content: file.content.clone(),
     });
     let files = copy.take(directory, &parts.collect::<Vec<_>>(), hand)?;
-    // A queue that has closed pins nothing, and its next owner may have changed the files that were being copied.
+    // A queue that has closed pins nothing. Its next owner may have changed the files while they were copied.
     let (reply, unpinned) = oneshot::channel();
     messages.send(Message::Pin(Pin::End(Some(reply)))).map_err(|_| closed())?;
     unpinned.recv().map_err(|_| closed())?;
@@ -139,12 +139,12 @@ fn copy_pinned(
     Ok((report, files))
 }
 
-/// Unpins when it is dropped, also by a panic.
+/// Unpins when it is dropped, also after a panic.
 struct UnpinsAtDrop<'a>(&'a Sender<Message>);
 
 impl Drop for UnpinsAtDrop<'_> {
     fn drop(&mut self) {
-        // The thread may have ended; then nothing is pinned.
+        // The thread may have ended. Then nothing is pinned.
         let _gone = self.0.send(Message::Pin(Pin::End(None)));
     }
 }
@@ -201,7 +201,7 @@ mod tests {
         }
     }
 
-    /// Another user may put a link in the place of a pinned file, and the copy must not follow it.
+    /// Another user may put a link in the place of a pinned file. The copy must not follow it.
     #[test]
     fn a_link_in_the_place_of_a_pinned_file_is_named() {
         let dir = tempfile::tempdir().expect("a directory");

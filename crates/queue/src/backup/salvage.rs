@@ -1,4 +1,4 @@
-//! A new directory of what can still be read of a damaged one.
+//! Makes a new directory of everything that can still be read of a damaged one.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -11,7 +11,7 @@ use tickwheel_store::{Disk, DiskError, FsDisk, OpenError};
 use super::copy::Copy;
 use super::report::BackupError;
 
-/// Why nothing was salvaged. Each text completes "failed to salvage: ...". Nothing is at the target then, or what was there before.
+/// Why nothing was salvaged. Each text completes "failed to salvage: ...". The target is then absent, or as it was before.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SalvageError {
@@ -24,7 +24,7 @@ pub enum SalvageError {
         /// The directory.
         path: PathBuf,
     },
-    /// Something in the damaged directory changed while it was read, so what was read may not belong together.
+    /// A file in the damaged directory changed while it was read, so the records that were read may not belong together.
     #[error("{} changed while it was read: {file}; see that no server and no other tool writes to it, and salvage again", path.display())]
     Changed {
         /// The directory.
@@ -32,13 +32,13 @@ pub enum SalvageError {
         /// A file that is not as it was.
         file: String,
     },
-    /// It is no data directory.
+    /// The directory is no data directory.
     #[error("{} is no data directory; give one, such as that of `serve --data`, damaged as it is", path.display())]
     NotOurs {
         /// The directory.
         path: PathBuf,
     },
-    /// A file of it cannot be read, and its disk is not what failed, so nothing need be damaged.
+    /// A file of the directory cannot be read, and its disk did not fail, so nothing need be damaged.
     #[error("{}: failed to {source}; nothing need be damaged: mend this, or run it as the user that the files belong to, and salvage again", path.display())]
     Refused {
         /// The directory.
@@ -46,7 +46,7 @@ pub enum SalvageError {
         /// Which file, and why.
         source: DiskError,
     },
-    /// Nothing in it can be read, or it cannot be looked at.
+    /// Nothing in the directory can be read, or it cannot be looked at.
     #[error("{}: {source}", path.display())]
     Hopeless {
         /// The directory.
@@ -67,16 +67,17 @@ pub enum SalvageError {
     BadCopy {
         /// The new directory.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The damage in the new directory.
         problems: Vec<Problem>,
     },
 }
 
-/// Makes `to`, which must be absent or empty, a data directory with everything that can still be read of `from`, and tells what is lost.
+/// Makes `to`, which must be absent or empty, a data directory with everything that can still be read of `from`. The report tells what is
+/// lost.
 ///
-/// `from` is not changed in any way, and no process may have it open: its lock is held, shared, until the end. The new directory is synced, every record of it is read and checked, and
-/// only then it gets its name: until then it is called `<to>.unfinished`. Ids, versions, attempts, dead tasks, settings, schedules and what
-/// is remembered of ended tasks are kept.
+/// `from` is not changed in any way. No process may have it open: its lock is held, shared, until the end. The new directory is synced, and
+/// every record of it is read and checked. Until then its name is `<to>.unfinished`; after that it gets its own name. Ids, versions,
+/// attempts, dead tasks, settings, schedules and the memory of ended tasks are kept.
 ///
 /// ```no_run
 /// use tickwheel_queue::backup::salvage;
@@ -93,7 +94,7 @@ pub enum SalvageError {
 pub fn salvage(from: &Path, to: &Path, progress: &mut dyn FnMut(Progress)) -> Result<Report, SalvageError> {
     let look = |error: DiskError| hopeless(from, io::Error::new(error.source.kind(), error.to_string()));
     let mut directory = Directory::new(from).map_err(look)?;
-    // Until the end, so that no server starts meanwhile and changes files under it.
+    // The pin lasts until the end, so that no server starts meanwhile and changes files that are being read.
     let Some(pin) = directory.pin() else { return Err(SalvageError::InUse { path: from.to_owned() }) };
     let names = directory.list("").map_err(look)?;
     if !names.iter().any(|name| name == "meta" || name == "shard-0000") {
@@ -118,7 +119,7 @@ pub fn salvage(from: &Path, to: &Path, progress: &mut dyn FnMut(Progress)) -> Re
     if !checked.is_in_order() {
         return Err(SalvageError::BadCopy { path: to.to_owned(), problems: checked.problems });
     }
-    // Some file systems have no locks.
+    // The stamps are compared because some file systems have no locks.
     let after = directory.stamps().unwrap_or_default();
     if let Some(file) = changed(&before, &after) {
         return Err(SalvageError::Changed { path: from.to_owned(), file });
@@ -144,7 +145,8 @@ mod tests {
     use super::*;
     use crate::Queue;
 
-    /// The story: systemd restarted the server during a salvage. Files changed under it, and the new directory mixed two states.
+    /// The story: systemd restarted the server during a salvage. Files changed while they were read, and the new directory mixed two
+    /// states.
     #[test]
     fn no_server_starts_on_a_directory_that_is_being_salvaged() {
         let place = tempfile::tempdir().expect("a directory");
@@ -159,7 +161,7 @@ mod tests {
         drop(Queue::open(&data).expect("it is free again"));
     }
 
-    /// A file system without locks: what was changed is seen at the end.
+    /// The test uses a file system without locks: a change is found at the end.
     #[test]
     fn what_changes_during_a_salvage_is_told() {
         let place = tempfile::tempdir().expect("a directory");
@@ -188,8 +190,8 @@ mod tests {
         }
     }
 
-    /// The story: a salvage was killed while it wrote. `serve` started from what was there, with half of the tasks, and `doctor` found it in
-    /// order; the same after somebody gave it another name.
+    /// The story: a salvage was killed while it wrote. `serve` started from the unfinished directory, with half of the tasks, and `doctor`
+    /// found it in order. A rename of the directory did not change that.
     #[test]
     fn what_a_killed_salvage_leaves_is_refused_by_all_under_any_name() {
         let place = tempfile::tempdir().expect("a directory");
@@ -220,7 +222,7 @@ mod tests {
         assert!(!at("out/unfinished").exists());
     }
 
-    /// The story: files of a whole directory were links, or of root, and the salvage told of 930 lost tasks.
+    /// The story: files of a whole directory were links, or belonged to root, and the salvage reported 930 lost tasks.
     #[test]
     fn what_may_not_be_read_is_no_loss() {
         let place = tempfile::tempdir().expect("a directory");
@@ -242,8 +244,8 @@ mod tests {
         assert!(!out.exists());
     }
 
-    /// The stories: the `meta` of another directory gave a new directory without a task, "perhaps nothing" lost; one that was lost, advice in a
-    /// circle; and one with several damaged bytes, nothing, though its secret was whole.
+    /// The stories: with the `meta` of another directory, the new directory had no task, and "perhaps nothing" was lost. Without `meta`,
+    /// the advice went in a circle. With several damaged bytes in `meta`, nothing was salvaged, though its secret was whole.
     #[test]
     fn a_meta_that_is_wrong_lost_or_damaged_is_told_or_rebuilt() {
         let place = tempfile::tempdir().expect("a directory");
@@ -271,7 +273,7 @@ mod tests {
         salvage(&at("data"), &at("not"), &mut |_| {}).expect_err("the secret is damaged");
     }
 
-    /// `doctor --deep` calls the same in order.
+    /// `doctor --deep` finds such a directory in order, too.
     #[test]
     fn bytes_that_no_opening_reads_are_no_loss() {
         let place = tempfile::tempdir().expect("a directory");
@@ -286,7 +288,7 @@ mod tests {
         assert!(report.is_whole(), "{:?}", report.losses);
     }
 
-    /// A look of `doctor` holds the lock for a moment, and a start must not fail for it.
+    /// `doctor` holds the lock for a moment while it looks. A start must not fail because of that.
     #[test]
     fn an_opening_waits_a_moment_for_the_look_of_another() {
         let place = tempfile::tempdir().expect("a directory");

@@ -1,4 +1,4 @@
-//! The copy of a directory that nobody has open, and the way back.
+//! The copy of a directory that no process has open, and the way back.
 
 use std::path::Path;
 
@@ -12,16 +12,16 @@ use super::manifest::{Manifest, ManifestFile};
 use super::report::{BackupError, BackupReport};
 use crate::time::system_now;
 
-/// Copies the data directory `from`, which nobody may have open meanwhile, to `to`, which must be absent or empty.
+/// Copies the data directory `from` to `to`. No process may have `from` open meanwhile. `to` must be absent or empty.
 ///
-/// The copy has what an opening needs and nothing else. It is synced, every record of it is read and checked, and only then it gets
-/// its name: until then it is called `<to>.unfinished`.
+/// The copy has what an opening needs and nothing else. It is synced, and every record of it is read and checked. Until then its name is
+/// `<to>.unfinished`; after that it gets its own name.
 ///
 /// # Errors
 /// [`BackupError`]: a process has `from`, it is damaged, or the copy cannot be made.
 pub fn backup(from: &Path, to: &Path) -> Result<BackupReport, BackupError> {
     let mut directory = Directory::new(from).map_err(|error| of_disk(from, error))?;
-    // The lock is not taken of what is no data directory: a file would be made in it.
+    // No lock is taken of a directory that is no data directory: a lock would make a file in it.
     if !examine(&mut directory, Depth::Opening).is_ours {
         return Err(damaged(from, examine(&mut directory, Depth::Opening)));
     }
@@ -30,7 +30,7 @@ pub fn backup(from: &Path, to: &Path) -> Result<BackupReport, BackupError> {
         std::io::ErrorKind::WouldBlock => BackupError::InUse { path: from.to_owned() },
         _ => of_disk(from, error),
     })?;
-    // Again, for somebody may have had it until now.
+    // The directory is examined again, because another process may have used it until now.
     let mut directory = Directory::new(from).map_err(|error| of_disk(from, error))?;
     let found = examine(&mut directory, Depth::Opening);
     let begun_at = system_now();
@@ -44,9 +44,9 @@ pub fn backup(from: &Path, to: &Path) -> Result<BackupReport, BackupError> {
 
 /// Copies `from`, a backup, to `to`, which must be absent or empty, so that it can be opened there.
 ///
-/// Every record of `from` is read and checked before, and every record of the copy after. Links and files that are not ours are
-/// refused, and `from` is not changed. Where the backup says what it is, see [`Manifest`], each byte and each count is held against that; the
-/// report says since when it is, and what the copy has. The next owner of the copy is a new one: leases are what they were in the backup.
+/// Every record of `from` is read and checked before the copy, and every record of the copy after. Links and files that are not ours are
+/// refused, and `from` is not changed. Where the backup has a [`Manifest`], each byte and each count is compared with it. The report says
+/// what the copy has, and since when. The copy gets a new owner: leases are as they were in the backup.
 ///
 /// # Errors
 /// [`BackupError`]: `from` is damaged, has something that is not ours, or is in use; or the copy cannot be made.
@@ -55,7 +55,7 @@ pub fn restore(from: &Path, to: &Path) -> Result<BackupReport, BackupError> {
         return Err(BackupError::Unfinished { path: from.to_owned() });
     }
     let mut directory = Directory::new(from).map_err(|error| of_disk(from, error))?;
-    // Somebody else chose the name, and it will be printed.
+    // Another person chose the name, and it will be printed.
     let foreign = |name: &str, what| {
         let name = name.escape_debug().to_string();
         BackupError::Foreign { path: from.to_owned(), name, what }
@@ -84,7 +84,7 @@ pub fn restore(from: &Path, to: &Path) -> Result<BackupReport, BackupError> {
     Ok(copied.report)
 }
 
-/// A copy that was checked and has not its name yet.
+/// A copy that was checked and does not have its name yet.
 struct Copied {
     copy: Copy,
     files: Vec<ManifestFile>,
@@ -92,7 +92,7 @@ struct Copied {
 }
 
 impl Copied {
-    /// Copies what an opening needs, if all is well with it and with the copy.
+    /// Copies what an opening needs. Fails unless the source and the copy are in order.
     fn of(
         from: &Path,
         to: &Path,
@@ -112,7 +112,7 @@ impl Copied {
         let files = copy.take(from, &parts.collect::<Vec<_>>(), &mut Hand::quick())?;
         let copied = check(copy.path(), Hand::quick())?;
         if !copied.is_in_order() {
-            // The source itself may be damaged: so far only the parts that an opening reads were checked.
+            // The source itself may be damaged: until now only the parts that an opening reads were checked.
             let mut directory = Directory::new(from).map_err(|error| of_disk(from, error))?;
             let source = examine(&mut directory, Depth::Records);
             if !source.is_in_order() {

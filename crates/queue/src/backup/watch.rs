@@ -7,13 +7,13 @@ use tickwheel_engine::Timestamp;
 
 use super::report::BackupError;
 
-/// What a backup is doing.
+/// The phase of a backup.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub enum BackupPhase {
-    /// It copies the files.
+    /// The backup copies the files.
     #[default]
     Copying,
-    /// It reads the copy back and checks every record.
+    /// The backup reads the copy back and checks every record.
     Checking,
 }
 
@@ -21,9 +21,9 @@ pub enum BackupPhase {
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct BackupProgress {
-    /// What it is doing.
+    /// The present phase.
     pub phase: BackupPhase,
-    /// Everything that was acknowledged before this instant is in it; `None` until the files are held still.
+    /// The backup has everything that was acknowledged before this instant; `None` until the files are pinned.
     pub as_of: Option<Timestamp>,
     /// Files in all; 0 until they are known.
     pub files: u64,
@@ -37,8 +37,8 @@ pub struct BackupProgress {
 
 /// Follows one backup from other threads, and stops it. All clones follow the same one; make a new one for each backup.
 ///
-/// Ground rules: the thread of the backup writes the figures, every thread reads them, each for itself and `Relaxed`: they are for people.
-/// `stopped` is set by any thread and read by that of the backup between two pieces.
+/// Memory order: the thread of the backup writes the figures, and every thread reads them. Each figure is read for itself and `Relaxed`,
+/// because the figures are for people. Any thread sets `stopped`, and the thread of the backup reads it between two pieces.
 #[derive(Clone, Debug, Default)]
 pub struct BackupWatch(Arc<Inner>);
 
@@ -46,7 +46,7 @@ pub struct BackupWatch(Arc<Inner>);
 struct Inner {
     stopped: AtomicBool,
     phase: AtomicU8,
-    /// -1 until it is known.
+    /// -1 until the instant is known.
     as_of_ms: AtomicI64,
     files: AtomicU64,
     bytes: AtomicU64,
@@ -69,18 +69,18 @@ impl Default for Inner {
 }
 
 impl BackupWatch {
-    /// For one backup that has not begun.
+    /// A watch for one backup that has not begun.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Tells the backup to stop. It ends with [`BackupError::Stopped`] after the piece that it is at, and leaves nothing.
+    /// Tells the backup to stop. It ends with [`BackupError::Stopped`] after the present piece, and leaves nothing behind.
     pub fn stop(&self) {
         self.0.stopped.store(true, Ordering::Relaxed);
     }
 
-    /// How far it is.
+    /// How far the backup is.
     #[must_use]
     pub fn progress(&self) -> BackupProgress {
         let of = |figure: &AtomicU64| figure.load(Ordering::Relaxed);
@@ -99,18 +99,18 @@ impl BackupWatch {
         }
     }
 
-    /// The files are held still since this instant.
+    /// The files are pinned since this instant.
     pub(super) fn held(&self, as_of: Timestamp) {
         self.0.as_of_ms.store(as_of.as_ms(), Ordering::Relaxed);
     }
 
-    /// So much is to be copied.
+    /// This many files and bytes are to be copied.
     pub(super) fn begins(&self, files: u64, bytes: u64) {
         self.0.files.store(files, Ordering::Relaxed);
         self.0.bytes.store(bytes, Ordering::Relaxed);
     }
 
-    /// So many more bytes are copied.
+    /// This many more bytes are copied.
     ///
     /// # Errors
     /// [`BackupError::Stopped`].
@@ -119,17 +119,17 @@ impl BackupWatch {
         self.go_on()
     }
 
-    /// All is copied, and is checked from now on.
+    /// Everything is copied. The check begins.
     pub(super) fn checks(&self) {
         self.0.phase.store(1, Ordering::Relaxed);
     }
 
-    /// So many more bytes were read again.
+    /// This many more bytes were read again.
     pub(super) fn checked(&self, bytes: u64) {
         self.0.checked.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// Whether it may go on.
+    /// Whether the backup may go on.
     ///
     /// # Errors
     /// [`BackupError::Stopped`].
@@ -137,7 +137,7 @@ impl BackupWatch {
         if self.is_stopped() { Err(BackupError::Stopped) } else { Ok(()) }
     }
 
-    /// Whether it was told to stop.
+    /// Whether the backup was told to stop.
     pub(super) fn is_stopped(&self) -> bool {
         self.0.stopped.load(Ordering::Relaxed)
     }

@@ -2,8 +2,8 @@
 
 use croner::{CronPattern, Weekday, time::days_in_month};
 
-/// Whether there is a day on which it fires; every expression has a time of the day. A search for a day that does not exist would walk
-/// through all years of the calendar.
+/// Whether there is a day on which the expression fires; every expression has a time of the day. A search for a day that does not exist
+/// would walk through all years of the calendar.
 ///
 /// Two months of one length that begin on the same weekday have the same days. In four hundred years every month begins on each weekday,
 /// and so does a February of 29 days. So at most 91 months decide it.
@@ -16,7 +16,7 @@ pub(super) fn has_a_day(pattern: &CronPattern) -> bool {
     })
 }
 
-/// Whether it fires in such a month, which begins on this weekday.
+/// Whether the expression fires in this kind of month, which begins on this weekday.
 fn has_a_day_in(pattern: &CronPattern, year: i32, month: u32, first: Weekday) -> bool {
     let weekday = |day: u32| first.shift(i32::try_from(day - 1).unwrap_or(0));
     (1..=days_in_month(year, month))
@@ -31,7 +31,7 @@ mod tests {
 
     use super::*;
 
-    /// A small generator of numbers (xorshift), so that a failure repeats itself.
+    /// A small random generator (xorshift) with a fixed seed, so that a failure can be repeated.
     struct Draw(u64);
 
     impl Draw {
@@ -57,7 +57,7 @@ mod tests {
         "+MON-FRI",
     ];
 
-    /// Against the search that it spares: it ends at the end of the calendar.
+    /// Compares with the search that it replaces. That search ends at the end of the calendar.
     #[test]
     fn it_is_what_a_search_through_all_years_finds() {
         let mut draw = Draw(0x9e37_79b9_7f4a_7c15);

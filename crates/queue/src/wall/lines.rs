@@ -2,7 +2,7 @@
 
 use super::{CLOCK_GUARD, RETURN_MAX, STEP_NOTICED, is_step};
 
-/// No more lines are remembered. A clock that is set more often than this has no place that it could return to.
+/// How many lines are remembered. A clock that is set more often than this has no place to return to.
 const LINES_MAX: usize = 16;
 
 /// A line that the wall clock left. While it is on a line, its offset against the boot-time clock stays the same.
@@ -33,13 +33,13 @@ pub(super) struct Lines {
 }
 
 impl Lines {
-    /// The clock is believed at its first offset.
+    /// The clock is believed at its first offset, from the start.
     pub(super) fn new(offset_ns: i128) -> Self {
         Self { left: Vec::new(), here_ns: offset_ns, since_ns: 0 }
     }
 
-    /// Whether a clock with this offset is back on a line that it left. It may not be ahead of the line, for so much was never
-    /// believed. It may be behind the line by as much as a clock may always step forward.
+    /// Whether a clock with this offset is back on a line that it left. It may not be ahead of the line, because such an offset was never
+    /// believed. It may be behind the line by the step forward that a clock may always make.
     pub(super) fn is_return(&self, offset_ns: i128, age_ns: i128) -> bool {
         let span = -(CLOCK_GUARD.as_nanos() as i128)..=STEP_NOTICED.as_nanos() as i128;
         let mut known = self.left.iter().filter(|line| age_ns <= line.forgotten_ns());
@@ -54,7 +54,7 @@ impl Lines {
         }
         self.left.retain(|line| age_ns <= line.forgotten_ns());
         let there = self.left.iter().position(|line| !is_step(offset_ns - line.offset_ns));
-        // The time before counts too. Else a glitch a minute would make the guard forget where the clock belongs.
+        // The earlier time on this line counts too. Otherwise a glitch every minute would make the guard forget where the clock belongs.
         let held_before_ns = there.map_or(0, |at| self.left.swap_remove(at).held_ns);
         let left = Line { offset_ns: self.here_ns, held_ns: seen_ns - self.since_ns, left_ns: seen_ns };
         if self.left.len() == LINES_MAX {

@@ -8,7 +8,7 @@ use tickwheel_engine::{
     Seq, Task, TaskEffect, Timestamp, Wanted,
 };
 
-use super::fresh::Fresh;
+use super::memtable::Memtable;
 use super::segments::Segments;
 use crate::acquired;
 use crate::bounds::Bounds;
@@ -23,20 +23,20 @@ const FORGOTTEN_AT_ONCE: usize = 1_024;
 /// The committed state of one shard: which tasks are live and where the record of each is, the last ones that ended, the state of the
 /// engine.
 ///
-/// A live task's record is either *fresh*, in memory and in the log, or *far*, in a segment. Memory has two small indexes of all live
+/// A live task's record is either in the *memtable*, in memory and in the log, or *far*, in a segment. Memory has two small indexes of all live
 /// tasks, by id and by key; everything else of a far task is read when it is wanted. A record in a segment is live if and only if the index
 /// by id says that the task is there: the tombstones of segments matter to an opening only.
 ///
 /// The catalog makes no call to a disk. Its owner reads for it and tells it what was done.
 ///
-/// Costs: a change O(log n) of the fresh tasks on average, and no reading; a far task some 23 bytes, and 17 more if its key is not made of
+/// Costs: a change O(log n) of the tasks of the memtable on average, and no reading; a far task some 23 bytes, and 17 more if its key is not made of
 /// its id.
 #[derive(Clone, Debug)]
 pub(crate) struct Catalog {
     naming: Naming,
     ids: Ids,
     keys: Keys,
-    pub(crate) fresh: Fresh,
+    pub(crate) memtable: Memtable,
     pub(crate) segments: Segments,
     queues: BTreeMap<QueueName, Population>,
     /// Tasks that were given up.
@@ -65,7 +65,7 @@ impl Catalog {
             naming: Naming::new(secret),
             ids: Ids::new(),
             keys: Keys::new(),
-            fresh: Fresh::new(bounds.fresh_tail),
+            memtable: Memtable::new(bounds.memtable_tail),
             segments: Segments::default(),
             queues: BTreeMap::new(),
             dead: BTreeSet::new(),
@@ -101,8 +101,8 @@ impl Catalog {
     }
 
     /// Takes in a change of a rule.
-    pub(crate) fn lay_down(&mut self, effect: RuleEffect) {
-        self.rules.lay_down(effect, &mut self.histories);
+    pub(crate) fn apply_rule(&mut self, effect: RuleEffect) {
+        self.rules.apply(effect, &mut self.histories);
     }
 
     /// Takes in that the time is `now`: ended tasks that are too old are forgotten, some at a time.
@@ -134,7 +134,7 @@ impl Catalog {
             });
         let ended = 512 * self.histories.len() as u64;
         // The estimate of a record has its entry and its share of a block.
-        self.fresh.bytes() + ended + self.rules.bytes() + 256 * segments + 10 * tombstones
+        self.memtable.bytes() + ended + self.rules.bytes() + 256 * segments + 10 * tombstones
     }
 
     /// The hash under which a task stands in the index by key.
@@ -153,19 +153,19 @@ impl Catalog {
     }
 
     /// Whether the log has the body of a task in a record that is younger than `floor`.
-    pub(crate) fn has_fresh_body(&self, id: u64, floor: Seq) -> bool {
-        matches!(self.ids.get(id), Some(Whereabouts::Fresh(slot)) if self.fresh.body_seq(slot) > floor)
+    pub(crate) fn has_body_in_memtable(&self, id: u64, floor: Seq) -> bool {
+        matches!(self.ids.get(id), Some(Whereabouts::Memtable(slot)) if self.memtable.body_seq(slot) > floor)
     }
 
-    /// The task with this id, if it is fresh.
-    pub(crate) fn fresh_task(&self, id: u64) -> Option<&Arc<Task>> {
+    /// The task with this id, if it is in the memtable.
+    pub(crate) fn memtable_task(&self, id: u64) -> Option<&Arc<Task>> {
         match self.ids.get(id)? {
-            Whereabouts::Fresh(slot) => Some(self.fresh.get(slot)),
+            Whereabouts::Memtable(slot) => Some(self.memtable.get(slot)),
             Whereabouts::Far(_) => None,
         }
     }
 
-    /// Takes in a task's record. `body_known`: the log has its body in an earlier record, which is fresh. A record that is not newer than
+    /// Takes in a task's record. `body_known`: the log has its body in an earlier record, of the task in the memtable. A record that is not newer than
     /// the known record of its task changes nothing.
     pub(crate) fn store(&mut self, task: &Arc<Task>, body_known: bool) {
         self.store_as(task, body_known, self.naming.of(task));
@@ -173,26 +173,26 @@ impl Catalog {
 
     fn store_as(&mut self, task: &Arc<Task>, body_known: bool, key: KeyHash) {
         match self.ids.get(task.id) {
-            Some(Whereabouts::Fresh(slot)) => {
-                if self.fresh.seq(slot) >= task.seq {
+            Some(Whereabouts::Memtable(slot)) => {
+                if self.memtable.seq(slot) >= task.seq {
                     return;
                 }
-                let body_seq = if body_known { self.fresh.body_seq(slot) } else { task.seq };
-                self.fresh.replace(slot, Arc::clone(task), body_seq);
+                let body_seq = if body_known { self.memtable.body_seq(slot) } else { task.seq };
+                self.memtable.replace(slot, Arc::clone(task), body_seq);
             }
             // A change comes after the record that a checkpoint wrote, or is that very record once more.
             Some(Whereabouts::Far(spot)) => {
                 self.segments.bury(spot);
-                let slot = self.fresh.insert(Arc::clone(task), task.seq);
-                self.ids.set(task.id, Whereabouts::Fresh(slot));
+                let slot = self.memtable.insert(Arc::clone(task), task.seq);
+                self.ids.set(task.id, Whereabouts::Memtable(slot));
             }
             None => {
                 if self.histories.seq_of(task.id).is_some_and(|seq| seq >= task.seq) {
                     return;
                 }
                 self.welcome(task.id, key, &task.queue);
-                let slot = self.fresh.insert(Arc::clone(task), task.seq);
-                self.ids.add(task.id, Whereabouts::Fresh(slot));
+                let slot = self.memtable.insert(Arc::clone(task), task.seq);
+                self.ids.add(task.id, Whereabouts::Memtable(slot));
             }
         }
         self.note_death(task);
@@ -209,12 +209,12 @@ impl Catalog {
 
     fn end_as(&mut self, ended: &Ended, key: KeyHash) {
         match self.ids.get(ended.id) {
-            Some(Whereabouts::Fresh(slot)) if self.fresh.seq(slot) >= ended.seq => return,
+            Some(Whereabouts::Memtable(slot)) if self.memtable.seq(slot) >= ended.seq => return,
             Some(at) => {
                 self.ids.remove(ended.id);
                 self.part(ended.id, &ended.queue, key);
                 match at {
-                    Whereabouts::Fresh(slot) => drop(self.fresh.remove(slot)),
+                    Whereabouts::Memtable(slot) => drop(self.memtable.remove(slot)),
                     Whereabouts::Far(spot) => self.segments.bury(spot),
                 }
             }
@@ -305,8 +305,8 @@ impl Catalog {
     pub(crate) fn seek(&self, wanted: &Wanted) -> Sought {
         match wanted {
             Wanted::Id(id) => match self.ids.get(*id) {
-                Some(Whereabouts::Fresh(slot)) => {
-                    Sought::Known(Found::Live(Arc::clone(self.fresh.get(slot))))
+                Some(Whereabouts::Memtable(slot)) => {
+                    Sought::Known(Found::Live(Arc::clone(self.memtable.get(slot))))
                 }
                 Some(Whereabouts::Far(spot)) => Sought::Far(vec![(*id, spot)], Found::Absent),
                 None => Sought::Known(not_live(self.histories.by_id(*id))),
@@ -320,8 +320,8 @@ impl Catalog {
         let own = self.keys.candidates(self.naming.hash(queue, key));
         for id in own.into_iter().chain(id_of(key)) {
             match self.ids.get(id) {
-                Some(Whereabouts::Fresh(slot)) => {
-                    let task = self.fresh.get(slot);
+                Some(Whereabouts::Memtable(slot)) => {
+                    let task = self.memtable.get(slot);
                     if task.key == *key && task.queue == *queue && task.is_keyed() {
                         return Sought::Known(Found::Live(Arc::clone(task)));
                     }
@@ -392,21 +392,21 @@ impl Catalog {
     pub(crate) fn touch(&self, ids: impl Iterator<Item = u64> + Clone) {
         ids.clone().for_each(|id| self.ids.touch(id));
         for id in ids {
-            if let Some(Whereabouts::Fresh(slot)) = self.ids.get(id) {
-                self.fresh.touch(slot);
+            if let Some(Whereabouts::Memtable(slot)) = self.ids.get(id) {
+                self.memtable.touch(slot);
             }
         }
     }
 
-    /// Takes in that a durable checkpoint wrote a fresh record to a segment. If the task was not changed since, it is far from now on.
+    /// Takes in that a durable checkpoint wrote a record of the memtable to a segment. If the task was not changed since, it is far from now on.
     pub(crate) fn settle(&mut self, id: u64, cut: Seq, spot: Spot) {
-        let Self { ids, fresh, segments, .. } = self;
+        let Self { ids, memtable, segments, .. } = self;
         let is_far = ids.change(id, |at| match at {
-            Whereabouts::Fresh(slot) if fresh.seq(slot) <= cut => {
-                fresh.remove(slot);
+            Whereabouts::Memtable(slot) if memtable.seq(slot) <= cut => {
+                memtable.remove(slot);
                 Some(Whereabouts::Far(spot))
             }
-            Whereabouts::Fresh(_) | Whereabouts::Far(_) => None,
+            Whereabouts::Memtable(_) | Whereabouts::Far(_) => None,
         });
         if !is_far {
             segments.bury(spot);

@@ -5,7 +5,7 @@
     reason = "the folder and the file are the same noun; the folder keeps its parts"
 )]
 mod catalog;
-mod fresh;
+mod memtable;
 mod order;
 mod segments;
 

@@ -1,4 +1,4 @@
-//! The order of the fresh tasks.
+//! The order of the tasks of the memtable.
 
 use tickwheel_engine::Place;
 

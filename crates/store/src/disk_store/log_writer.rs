@@ -402,7 +402,7 @@ impl Pending {
         let Kind::Commit(batch) = &mut self.kind else { return };
         for effect in &mut batch.effects {
             if let TaskEffect::Stored { task, body_known } = effect {
-                *body_known = *body_known && catalog.has_fresh_body(task.id, body_floor);
+                *body_known = *body_known && catalog.has_body_in_memtable(task.id, body_floor);
             }
         }
         self.bytes.truncate(HEAD_BYTES);

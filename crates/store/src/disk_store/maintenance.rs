@@ -90,7 +90,7 @@ const IDLE_POLLS_PER_TRY: u32 = 8;
 /// A checkpoint is late when this many times as much log waits for it as starts one.
 const CHECKPOINT_LATE: u64 = 4;
 
-/// Bytes of the disk that growth leaves free: a checkpoint of all fresh tasks, and two log files for the commits until it begins and while
+/// Bytes of the disk that growth leaves free: a checkpoint of all tasks of the memtable, and two log files for the commits until it begins and while
 /// it is written.
 pub(super) fn disk_reserve(catalog: &Catalog, options: &StoreOptions) -> u64 {
     catalog.checkpoint_bytes() + 2 * options.log_file_bytes
@@ -306,7 +306,7 @@ impl Maintenance {
         }
         let start = shop.writer.begin_checkpoint(shop.catalog);
         self.number += 1;
-        let tasks = shop.catalog.fresh.snapshot();
+        let tasks = shop.catalog.memtable.snapshot();
         self.checkpoint = Some(Checkpoint::new(start, self.number, wall, log_bytes, tasks, sources));
         true
     }

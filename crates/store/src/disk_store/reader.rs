@@ -145,8 +145,8 @@ impl Reader {
         }
         let bounds = &view.setup.options.bounds;
         let query = match asked {
-            Request::Count(census) => {
-                Query::Histogram(Box::new(Histogram::new(census, view.catalog, view.settling, bounds)))
+            Request::Count(histogram) => {
+                Query::Histogram(Box::new(Histogram::new(histogram, view.catalog, view.settling, bounds)))
             }
             Request::ScanDue { after, until, max } => {
                 let before = self.cursors.take();

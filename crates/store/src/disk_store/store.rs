@@ -23,8 +23,8 @@ use crate::report::RecoveryReport;
 /// ask for less.
 ///
 /// How it works: a commit is one frame at the end of a log, written and synced in one go. Then the commit is done, and its tasks are
-/// *fresh*: in memory and in the log. Log files are filled with zeroes before they are used, and are used again, because overwriting syncs
-/// much faster than growing. A checkpoint is written in small steps beside the commits. It puts the fresh tasks into *segments*, files of
+/// in the *memtable*, and in the log. Log files are filled with zeroes before they are used, and are used again, because overwriting syncs
+/// much faster than growing. A checkpoint is written in small steps beside the commits. It puts the tasks of the memtable into *segments*, files of
 /// tasks that are due in the same hour, day or thirty days, each in the order of time; then the log and the memory of these tasks are
 /// freed. Tasks that ended before the checkpoint never reach a segment. A segment is removed whole once nothing in it is live. A task in a
 /// segment takes some 23 bytes of memory, and 17 more if its owner gave it a key. `docs/explanation/format.md` has the bytes.
@@ -40,7 +40,7 @@ use crate::report::RecoveryReport;
 /// down, and the step is tried again.
 ///
 /// **Room** is the bytes left in the prepared log files and on the disk, less a reserve: a quarter of a log file for acks and cancels, one
-/// checkpoint of all fresh tasks, and two log files for the commits until the checkpoint is done. Room is 0 once a write that makes
+/// checkpoint of all tasks of the memtable, and two log files for the commits until the checkpoint is done. Room is 0 once a write that makes
 /// something ready has met a full disk, until space is found. A commit of nothing writes nothing and brings the room as it is now; ask that
 /// way while growth is refused.
 ///
@@ -279,7 +279,7 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
         if let Some(state) = batch.state {
             self.catalog.join_state(state);
         }
-        batch.rules.into_iter().for_each(|effect| self.catalog.lay_down(effect));
+        batch.rules.into_iter().for_each(|effect| self.catalog.apply_rule(effect));
         self.catalog.forget_until(now);
         self.outside.replies.push((id, Reply::Done { room: self.room() }));
     }

@@ -14,24 +14,24 @@ pub(crate) struct Spot {
 /// Where the record of a live task is.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Whereabouts {
-    /// In memory, and in the log: the slot it has among the fresh ones.
-    Fresh(u32),
+    /// In memory, and in the log: the slot it has in the memtable.
+    Memtable(u32),
     /// In a segment.
     Far(Spot),
 }
 
-/// The upper bits of a packed place: all ones for a fresh record, else the segment.
+/// The upper bits of a packed place: all ones for a record in the memtable, else the segment.
 const SEGMENT_BITS: u32 = 20;
 const OFFSET_BITS: u32 = 64 - SEGMENT_BITS;
-const FRESH: u64 = (1 << SEGMENT_BITS) - 1;
+const MEMTABLE: u64 = (1 << SEGMENT_BITS) - 1;
 
 /// Segments are numbered below this.
-pub(crate) const SEGMENTS_MAX: u32 = FRESH as u32;
+pub(crate) const SEGMENTS_MAX: u32 = MEMTABLE as u32;
 
 impl Whereabouts {
     fn pack(self) -> u64 {
         match self {
-            Self::Fresh(slot) => FRESH << OFFSET_BITS | u64::from(slot),
+            Self::Memtable(slot) => MEMTABLE << OFFSET_BITS | u64::from(slot),
             Self::Far(Spot { segment, offset }) => {
                 assert!(segment < SEGMENTS_MAX, "segment {segment}: there are fewer than {SEGMENTS_MAX}");
                 assert!(offset >> OFFSET_BITS == 0, "byte {offset} of a segment");
@@ -43,7 +43,7 @@ impl Whereabouts {
     fn unpack(packed: u64) -> Self {
         let low = packed & ((1 << OFFSET_BITS) - 1);
         match packed >> OFFSET_BITS {
-            FRESH => Self::Fresh(u32::try_from(low).expect("a slot was packed")),
+            MEMTABLE => Self::Memtable(u32::try_from(low).expect("a slot was packed")),
             segment => Self::Far(Spot { segment: segment as u32, offset: low }),
         }
     }
@@ -142,8 +142,8 @@ mod tests {
     #[test]
     fn a_place_survives_packing() {
         let places = [
-            Whereabouts::Fresh(0),
-            Whereabouts::Fresh(u32::MAX),
+            Whereabouts::Memtable(0),
+            Whereabouts::Memtable(u32::MAX),
             Whereabouts::Far(Spot { segment: 0, offset: 0 }),
             Whereabouts::Far(Spot { segment: SEGMENTS_MAX - 1, offset: (1 << OFFSET_BITS) - 1 }),
         ];
@@ -157,17 +157,17 @@ mod tests {
         let mut ids = Ids::new();
         let far = |offset| Whereabouts::Far(Spot { segment: 3, offset });
         for id in 0..5_000 {
-            assert_eq!(ids.set(id, Whereabouts::Fresh(id as u32)), None);
+            assert_eq!(ids.set(id, Whereabouts::Memtable(id as u32)), None);
         }
         for id in (0..5_000).step_by(2) {
-            assert_eq!(ids.set(id, far(id)), Some(Whereabouts::Fresh(id as u32)));
+            assert_eq!(ids.set(id, far(id)), Some(Whereabouts::Memtable(id as u32)));
         }
         for id in (0..5_000).step_by(3) {
             assert!(ids.remove(id).is_some());
             assert_eq!(ids.remove(id), None);
         }
         for id in 0..5_000 {
-            let wanted = if id % 2 == 0 { far(id) } else { Whereabouts::Fresh(id as u32) };
+            let wanted = if id % 2 == 0 { far(id) } else { Whereabouts::Memtable(id as u32) };
             assert_eq!(ids.get(id), (id % 3 != 0).then_some(wanted), "task {id}");
         }
         assert_eq!(ids.len(), 5_000 - 1_667);

@@ -7,10 +7,10 @@ use crate::disk_store::DiskStore;
 use crate::io::Io;
 use crate::table::Table;
 use tickwheel_engine::{
-    Acquired, Batch, Body, Census, Dead, Death, Ended, EngineState, Epoch, Filter, Found, Grid, Key, LeaseNo,
-    Outcome, Ownership, PRIORITY_DEFAULT, Page, Place, Population, QueueName, QueueRecord, QueueSettings,
-    Reply, Request, RequestId, Rule, RuleEffect, RuleName, Seq, ShardId, ShardStore, StoredLease, Task,
-    TaskEffect, Timestamp, Wanted,
+    Acquired, Batch, Body, Dead, Death, DueHistogram, Ended, EngineState, Epoch, Filter, Found, Grid, Key,
+    LeaseNo, Outcome, Ownership, PRIORITY_DEFAULT, Page, Place, Population, QueueName, QueueRecord,
+    QueueSettings, Reply, Request, RequestId, Rule, RuleEffect, RuleName, Seq, ShardId, ShardStore,
+    StoredLease, Task, TaskEffect, Timestamp, Wanted,
 };
 
 /// How a store under test is to be set up.
@@ -53,7 +53,7 @@ pub fn volatile<S: ShardStore>(make: impl Fn(&Setup) -> S) {
         the_history_is_bounded,
         scans_go_by_place_in_pages,
         a_filter_sees_one_queue_between_two_instants,
-        a_census_counts_what_is_due_in_each_bucket,
+        a_histogram_counts_what_is_due_in_each_bucket,
         the_dead_stand_apart_and_give_their_key_away,
         a_commit_applied_twice_changes_nothing,
         an_older_epoch_is_fenced,
@@ -153,44 +153,44 @@ pub fn contents<D: Disk, I: Io<D>>(
         }
     }
     assert_eq!(table.len(), store.len(), "tasks in pages, and tasks in all");
-    for census in censuses(&table) {
-        let expected = by_hand(&table, &census);
-        assert_eq!(counted(store, census.clone())?, expected, "{census:?}");
+    for histogram in histograms(&table) {
+        let expected = by_hand(&table, &histogram);
+        assert_eq!(counted(store, histogram.clone())?, expected, "{histogram:?}");
     }
     store.ended().for_each(|ended| table.apply(&TaskEffect::Ended(ended.clone())));
     table.join_state(store.state());
-    store.rules().for_each(|(name, rule)| table.lay_down((name.clone(), Some(Arc::clone(rule)))));
+    store.rules().for_each(|(name, rule)| table.apply_rule((name.clone(), Some(Arc::clone(rule)))));
     Ok(table)
 }
 
-/// What a census should say.
-fn by_hand(table: &Table, census: &Census) -> Vec<u64> {
-    let mut counts = vec![0; census.grid.buckets()];
+/// What a due histogram should say.
+fn by_hand(table: &Table, histogram: &DueHistogram) -> Vec<u64> {
+    let mut counts = vec![0; histogram.grid.buckets()];
     for task in table.tasks_from(0).filter(|task| task.dead().is_none()) {
-        let meant = census.queue.as_ref().is_none_or(|queue| task.queue == *queue);
-        if let Some(bucket) = census.bucket(task.due_at).filter(|_| meant) {
+        let meant = histogram.queue.as_ref().is_none_or(|queue| task.queue == *queue);
+        if let Some(bucket) = histogram.bucket(task.due_at).filter(|_| meant) {
             counts[bucket] += 1;
         }
     }
     counts
 }
 
-/// All parts of a census.
+/// All parts of a due histogram.
 ///
 /// # Errors
 /// Why the store could not read it.
 ///
 /// # Panics
 /// If the store answers something else, or comes no further.
-pub fn counted<S: ShardStore>(store: &mut S, mut census: Census) -> Result<Vec<u64>, String> {
-    let mut all = vec![0; census.grid.buckets()];
+pub fn counted<S: ShardStore>(store: &mut S, mut histogram: DueHistogram) -> Result<Vec<u64>, String> {
+    let mut all = vec![0; histogram.grid.buckets()];
     loop {
-        match ask(store, u64::MAX, Request::Count(census.clone())) {
+        match ask(store, u64::MAX, Request::Count(histogram.clone())) {
             Reply::Counts { counts, counted } => {
                 all.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
                 let Some(counted) = counted else { return Ok(all) };
-                assert!(counted > census.after, "{counted:?} is no further than {:?}", census.after);
-                census.after = counted;
+                assert!(counted > histogram.after, "{counted:?} is no further than {:?}", histogram.after);
+                histogram.after = counted;
             }
             Reply::Failed { why } => return Err(why),
             other => panic!("Count was answered {other:?}"),
@@ -199,13 +199,13 @@ pub fn counted<S: ShardStore>(store: &mut S, mut census: Census) -> Result<Vec<u
 }
 
 /// Some of what may be asked of a store with these tasks: of all queues and of one, in few buckets and in many.
-fn censuses(table: &Table) -> Vec<Census> {
+fn histograms(table: &Table) -> Vec<DueHistogram> {
     let dues = || table.tasks_from(0).map(|task| task.due_at);
     let (Some(first), Some(last)) = (dues().min(), dues().max()) else { return Vec::new() };
     let span_ms = last.ms_since(first) + 1;
     let queue = table.tasks_from(0).next().map(|task| task.queue.clone());
     let half = first.saturating_plus_ms(span_ms / 2);
-    let census = |queue: &Option<QueueName>, after, buckets: u64| Census {
+    let histogram = |queue: &Option<QueueName>, after, buckets: u64| DueHistogram {
         queue: queue.clone(),
         after,
         from: first,
@@ -218,9 +218,9 @@ fn censuses(table: &Table) -> Vec<Census> {
     let uneven = |queue: &Option<QueueName>| {
         let ends =
             (0..50).map_while(|power| Some(1_u64 << power).filter(|end| *end < span_ms)).chain([span_ms]);
-        Census { grid: Grid::Ends(ends.collect()), ..census(queue, before, 1) }
+        DueHistogram { grid: Grid::Ends(ends.collect()), ..histogram(queue, before, 1) }
     };
-    let of = |queue| [census(queue, before, 7), census(queue, half, 200), uneven(queue)];
+    let of = |queue| [histogram(queue, before, 7), histogram(queue, half, 200), uneven(queue)];
     [None, queue].iter().flat_map(of).collect()
 }
 
@@ -274,12 +274,12 @@ impl<S: ShardStore> Owner<S> {
         ask(&mut self.store, self.asked, request)
     }
 
-    /// All parts of a census.
+    /// All parts of a due histogram.
     ///
     /// # Errors
     /// Why the store could not read it.
-    pub fn census(&mut self, census: Census) -> Result<Vec<u64>, String> {
-        counted(&mut self.store, census)
+    pub fn histogram(&mut self, histogram: DueHistogram) -> Result<Vec<u64>, String> {
+        counted(&mut self.store, histogram)
     }
 
     /// Commits effects under the ownership.
@@ -491,7 +491,7 @@ fn scans_go_by_place_in_pages<S: ShardStore>(mut owner: Owner<S>) {
     );
 }
 
-fn a_census_counts_what_is_due_in_each_bucket<S: ShardStore>(mut owner: Owner<S>) {
+fn a_histogram_counts_what_is_due_in_each_bucket<S: ShardStore>(mut owner: Owner<S>) {
     let mut tasks = Vec::new();
     for (id, (queue, due)) in
         (1..).zip([("q", 10), ("p", 19), ("q", 20), ("q", 39), ("q", 40), ("q", 9), ("q", 25)])
@@ -499,41 +499,45 @@ fn a_census_counts_what_is_due_in_each_bucket<S: ShardStore>(mut owner: Owner<S>
         tasks.push(owner.put(id, queue, &id.to_string(), due));
     }
     let mut counts = |queue: Option<&str>, after: i64, buckets: usize| {
-        let census = Census {
+        let histogram = DueHistogram {
             queue: queue.map(queue_name),
             after: at(after),
             from: at(10),
             grid: Grid::Even { width_ms: 10, buckets },
         };
-        counted(&mut owner.store, census).expect("it can be read")
+        counted(&mut owner.store, histogram).expect("it can be read")
     };
     assert_eq!(counts(None, 0, 3), [2, 2, 1], "an edge belongs to the bucket that begins there");
     assert_eq!(counts(Some("q"), 0, 3), [1, 2, 1]);
     assert_eq!(counts(None, 10, 3), [1, 2, 1], "what is due by now does not count");
     assert_eq!(counts(Some("none"), 0, 2), [0, 0]);
     assert_eq!(counts(None, 0, 0), []);
-    let ends = |after: i64, ends: &[u64]| Census {
+    let ends = |after: i64, ends: &[u64]| DueHistogram {
         queue: None,
         after: at(after),
         from: at(10),
         grid: Grid::Ends(ends.into()),
     };
-    for (census, expected) in [
+    for (histogram, expected) in [
         (ends(0, &[1, 10, 31]), &[1, 1, 4][..]),
         (ends(10, &[1, 10, 11, 30]), &[0, 1, 1, 2]),
         (ends(0, &[]), &[]),
     ] {
         assert_eq!(
-            counted(&mut owner.store, census.clone()).expect("it can be read"),
+            counted(&mut owner.store, histogram.clone()).expect("it can be read"),
             expected,
-            "{census:?}"
+            "{histogram:?}"
         );
     }
     owner.change(&tasks[2], |task| bury(task, 35, false));
     owner.end(&tasks[3], Outcome::Done(LeaseNo(9)));
-    let census =
-        Census { queue: None, after: at(0), from: at(10), grid: Grid::Even { width_ms: 10, buckets: 3 } };
-    let counts = counted(&mut owner.store, census).expect("it can be read");
+    let histogram = DueHistogram {
+        queue: None,
+        after: at(0),
+        from: at(10),
+        grid: Grid::Even { width_ms: 10, buckets: 3 },
+    };
+    let counts = counted(&mut owner.store, histogram).expect("it can be read");
     assert_eq!(counts, [2, 1, 0], "neither the dead nor the done");
 }
 

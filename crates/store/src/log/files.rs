@@ -27,7 +27,7 @@ pub(crate) struct Spare {
 
 /// Where a frame goes.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Place {
+pub(crate) struct FrameOffset {
     pub(crate) file: Arc<str>,
     pub(crate) offset: u64,
     pub(crate) generation: u64,
@@ -144,7 +144,7 @@ impl Files {
     }
 
     /// Where a frame of `bytes` bytes goes; `None` if a file has to be prepared for it first.
-    pub(crate) fn place(&mut self, bytes: u64) -> Option<Place> {
+    pub(crate) fn place(&mut self, bytes: u64) -> Option<FrameOffset> {
         if self.current.as_ref().is_none_or(|file| file.used + bytes > file.len) {
             let next = self.next.take_if(|file| file.used + bytes <= file.len)?;
             assert_eq!(next.before, self.progress.newest, "frames went elsewhere than {} says", next.name);
@@ -155,7 +155,7 @@ impl Files {
         let file = self.current.as_ref()?;
         debug_assert!(file.generation >= self.floor, "no recovery would read {}", file.name);
         let (offset, generation, len) = (file.used, file.generation, file.len);
-        Some(Place { file: Arc::clone(&file.name), offset, generation, len })
+        Some(FrameOffset { file: Arc::clone(&file.name), offset, generation, len })
     }
 
     /// The frame that was placed last is written.

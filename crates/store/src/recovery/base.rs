@@ -44,7 +44,7 @@ pub(super) fn read_base<D: Disk>(
                 let start = loaded.start;
                 let unlisted = load_segments(disk, &mut catalog, &found.segments, &loaded, seeds)?;
                 // The rules say how many ended tasks are remembered.
-                loaded.rules.into_iter().for_each(|effect| catalog.lay_down(effect));
+                loaded.rules.into_iter().for_each(|effect| catalog.apply_rule(effect));
                 loaded.ended.iter().for_each(|ended| catalog.end(ended));
                 catalog.join_state(loaded.state);
                 return Ok(Base {

@@ -92,7 +92,7 @@ fn take_op(catalog: &mut Catalog, bodiless: &mut BTreeMap<u64, Seq>, op: Op) {
             catalog.store(&Arc::new(task), false);
         }
         Op::StoredBodyKnown(mut task) => {
-            match catalog.fresh_task(task.id).map(|known| Arc::clone(&known.body)) {
+            match catalog.memtable_task(task.id).map(|known| Arc::clone(&known.body)) {
                 Some(body) => {
                     task.body = body;
                     catalog.store(&Arc::new(task), true);
@@ -106,6 +106,6 @@ fn take_op(catalog: &mut Catalog, bodiless: &mut BTreeMap<u64, Seq>, op: Op) {
             catalog.end(&ended);
         }
         Op::State(state) => catalog.join_state(state),
-        Op::Rule(effect) => catalog.lay_down(effect),
+        Op::Rule(effect) => catalog.apply_rule(effect),
     }
 }

@@ -91,7 +91,7 @@ impl Reading {
         pieces
             .rules
             .iter()
-            .for_each(|effect| self.found.rules.lay_down(effect.clone(), &mut self.found.histories));
+            .for_each(|effect| self.found.rules.apply(effect.clone(), &mut self.found.histories));
         pieces.ended.iter().for_each(|ended| self.take_ended(ended));
         match pieces.end {
             Some(end) => {

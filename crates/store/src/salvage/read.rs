@@ -444,7 +444,7 @@ impl Reading {
             Op::StoredBodyKnown(task) => self.found.index.store_bodiless(task, spot),
             Op::Ended(ended) => self.take_ended(&ended),
             Op::State(state) => self.found.state.join(state),
-            Op::Rule(effect) => self.found.rules.lay_down(effect, &mut self.found.histories),
+            Op::Rule(effect) => self.found.rules.apply(effect, &mut self.found.histories),
         }
     }
 }

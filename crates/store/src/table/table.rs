@@ -10,11 +10,11 @@ use crate::acquired;
 use crate::history::HistoryLimits;
 use crate::rules::Rules;
 use tickwheel_engine::{
-    AcquiredCursor, AcquiredPage, Census, Ended, EngineState, Filter, Found, Page, Place, QueueName, Rule,
-    RuleEffect, RuleName, Seq, Task, TaskEffect, Timestamp, Wanted,
+    AcquiredCursor, AcquiredPage, DueHistogram, Ended, EngineState, Filter, Found, Page, Place, QueueName,
+    Rule, RuleEffect, RuleName, Seq, Task, TaskEffect, Timestamp, Wanted,
 };
 
-/// A part of a census ends once it has looked at this many tasks: a millisecond or two.
+/// A part of a due histogram ends once it has looked at this many tasks: a millisecond or two.
 const COUNTED_MAX: usize = 16_384;
 
 /// The committed state of one shard: the live tasks, the last ones that ended, the state of the engine.
@@ -70,8 +70,8 @@ impl Table {
     }
 
     /// Takes in the change of a rule. The last change counts.
-    pub fn lay_down(&mut self, effect: RuleEffect) {
-        self.rules.lay_down(effect, self.records.histories_mut());
+    pub fn apply_rule(&mut self, effect: RuleEffect) {
+        self.rules.apply(effect, self.records.histories_mut());
     }
 
     /// Forgets the ended tasks that are too old at `now`.
@@ -160,32 +160,32 @@ impl Table {
 
     /// How many tasks are due in each bucket, as far as one part goes. The part counted up to the instant that is returned; `None`: up to
     /// the end.
-    pub fn count(&self, census: &Census) -> (Vec<u64>, Option<Timestamp>) {
-        self.count_part(census, COUNTED_MAX)
+    pub fn count(&self, histogram: &DueHistogram) -> (Vec<u64>, Option<Timestamp>) {
+        self.count_part(histogram, COUNTED_MAX)
     }
 
     /// Counts with another bound for one part.
-    fn count_part(&self, census: &Census, counted_max: usize) -> (Vec<u64>, Option<Timestamp>) {
-        let mut counts = vec![0; census.grid.buckets()];
-        let places = match &census.queue {
+    fn count_part(&self, histogram: &DueHistogram, counted_max: usize) -> (Vec<u64>, Option<Timestamp>) {
+        let mut counts = vec![0; histogram.grid.buckets()];
+        let places = match &histogram.queue {
             None => Some(&self.index.by_place),
             Some(queue) => self.index.queues.get(queue).map(|queue| &queue.by_place),
         };
-        let end = Place { due_at: census.end(), put_seq: Seq(u64::MAX) };
-        if census.start() >= end {
+        let end = Place { due_at: histogram.end(), put_seq: Seq(u64::MAX) };
+        if histogram.start() >= end {
             return (counts, None);
         }
-        let mut last = census.after;
+        let mut last = histogram.after;
         let behind = places
             .into_iter()
-            .flat_map(|places| places.range((Bound::Excluded(census.start()), Bound::Included(end))));
+            .flat_map(|places| places.range((Bound::Excluded(histogram.start()), Bound::Included(end))));
         for (looked, (place, id)) in behind.enumerate() {
             if looked >= counted_max && place.due_at > last {
                 return (counts, Some(last));
             }
             last = place.due_at;
             let is_dead = self.records.get(*id).is_some_and(|task| task.dead().is_some());
-            if let Some(bucket) = census.bucket(place.due_at).filter(|_| !is_dead) {
+            if let Some(bucket) = histogram.bucket(place.due_at).filter(|_| !is_dead) {
                 counts[bucket] += 1;
             }
         }
@@ -297,16 +297,16 @@ mod tests {
         assert_eq!(again.live_bytes(), 0);
     }
 
-    /// The story: more tasks were due at one instant than a part of a census looks at. The next part looked at them again, counted none and
+    /// The story: more tasks were due at one instant than a part of a due histogram looks at. The next part looked at them again, counted none and
     /// made no progress, and so did all later parts.
     #[test]
-    fn a_census_comes_further_though_many_tasks_are_due_at_one_instant() {
+    fn a_histogram_comes_further_though_many_tasks_are_due_at_one_instant() {
         let due = [10, 10, 10, 10, 11, 11, 12, 30];
         let tasks = (1..).zip(due).map(|(n, due_ms)| stored(task(n, n, &n.to_string(), due_ms)));
         let table = all(&tasks.collect::<Vec<_>>());
         for counted_max in 1..10 {
             let from = Timestamp::EPOCH;
-            let mut census = Census {
+            let mut histogram = DueHistogram {
                 queue: None,
                 after: from,
                 from,
@@ -315,11 +315,11 @@ mod tests {
             let mut sums = [0; 20];
             for part in 0.. {
                 assert!(part < 10, "{counted_max} at once, and no end");
-                let (counts, counted) = table.count_part(&census, counted_max);
+                let (counts, counted) = table.count_part(&histogram, counted_max);
                 sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
                 let Some(counted) = counted else { break };
-                assert!(counted > census.after, "{counted_max} at once come no further than {counted}");
-                census.after = counted;
+                assert!(counted > histogram.after, "{counted_max} at once come no further than {counted}");
+                histogram.after = counted;
             }
             assert_eq!(sums[10..14], [4, 2, 1, 0], "{counted_max} at once");
             assert_eq!(sums.iter().sum::<u64>(), 7, "{counted_max} at once");

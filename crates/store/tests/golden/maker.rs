@@ -100,8 +100,8 @@ struct Life {
 fn write(dir: &Path) {
     let mut life = Life { owner: Owner::acquire(open(dir)), wall_ms: START_MS, seq: 0, live: Vec::new() };
     life.commit(Vec::new(), Some(EngineState::from_parts(128, 1 << 44 | 1 << 6 | 1 << 3)));
-    life.lay_down(vec![every_setting(), every_member(), sample_rule("gone", 1), sample_rule("changed", 2)]);
-    life.lay_down(vec![sample_job(1_700_000_000_000, b"page 1"), sample_job(9, b"\x00\xff")]);
+    life.apply_rule(vec![every_setting(), every_member(), sample_rule("gone", 1), sample_rule("changed", 2)]);
+    life.apply_rule(vec![sample_job(1_700_000_000_000, b"page 1"), sample_job(9, b"\x00\xff")]);
     life.some(1..40);
     // Months have come near and are split, hours are long past.
     life.wall_ms += 70 * DAY_MS;
@@ -118,15 +118,15 @@ fn write(dir: &Path) {
     life.change(&changed);
     life.end(&gone);
     life.commit(Vec::new(), Some(EngineState::from_parts(256, 0)));
-    life.lay_down(vec![(RuleName::Queue(queue("gone")), None), sample_rule("changed", 5)]);
-    life.lay_down(vec![sample_job(1_700_000_000_000, b"page 2"), (RuleName::Job(9), None)]);
+    life.apply_rule(vec![(RuleName::Queue(queue("gone")), None), sample_rule("changed", 5)]);
+    life.apply_rule(vec![sample_job(1_700_000_000_000, b"page 2"), (RuleName::Job(9), None)]);
     life.put_big(151);
     drop(life.owner);
     fs::remove_file(dir.join("lock")).expect("removed");
 }
 
 impl Life {
-    fn lay_down(&mut self, rules: Vec<RuleEffect>) {
+    fn apply_rule(&mut self, rules: Vec<RuleEffect>) {
         self.commit_batch(Batch { rules, ..Batch::default() });
     }
 

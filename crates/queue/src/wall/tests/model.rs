@@ -1,14 +1,14 @@
-//! The guard beside its whole history: what it may believe and what it has to.
+//! Compares the guard with its whole history: which times it may believe, and which it has to.
 
 use super::*;
 
 const MS: i128 = 1_000_000;
 const MINUTE: i128 = 60 * SECOND;
 const HOUR: i128 = 60 * MINUTE;
-/// How much a line may be slewed while it is one line, twice: when it is left and when it is found again.
+/// How far a clock may be slewed on one line. It counts twice: when the line is left, and when it is found again.
 const SLEWED: i128 = 2 * 500 * MS;
 
-/// A small generator of numbers (xorshift), so that a failure repeats itself.
+/// A small random generator (xorshift) with a fixed seed, so that a failure can be repeated.
 struct Draw(u64);
 
 impl Draw {
@@ -24,7 +24,7 @@ impl Draw {
     }
 }
 
-/// One look: the age of the guard, what the wall clock showed and what was believed, both as offsets against that age.
+/// A look at the clocks: the age of the guard, the shown wall time and the believed time. Both times are offsets against that age.
 #[derive(Copy, Clone, Debug)]
 struct Look {
     age_ns: i128,
@@ -33,7 +33,7 @@ struct Look {
     believed_ns: i128,
 }
 
-/// How long the clock was believed at about this offset or ahead of it, and its age when it last was.
+/// How long the clock was believed at about this offset or ahead of it, and the guard's age when that was last so.
 fn trusted(history: &[Look], offset_ns: i128) -> Option<(i128, i128)> {
     let is_on = |look: &Look| look.believed_ns + SLEWED >= offset_ns;
     let spans = history.windows(2).filter(|pair| is_on(&pair[0]));
@@ -42,7 +42,7 @@ fn trusted(history: &[Look], offset_ns: i128) -> Option<(i128, i128)> {
     Some((held_ns, last.age_ns))
 }
 
-/// A clock that returns to this very offset has to be believed: it was there, without a break, for as long as it was away.
+/// Whether a clock that returns to this very offset has to be believed: it was there, without a break, for as long as it was away.
 fn must_return(history: &[Look], offset_ns: i128, age_ns: i128) -> bool {
     let is_on = |look: &Look| look.believed_ns == offset_ns && look.shown_ns == offset_ns;
     let Some(last) = history.iter().rposition(is_on) else { return false };
@@ -52,7 +52,7 @@ fn must_return(history: &[Look], offset_ns: i128, age_ns: i128) -> bool {
     age_ns - history[last].age_ns <= held_ns.min(HOUR) && steps < 16
 }
 
-/// For how long the wall clock has gone as the others do, by the monotonic clock.
+/// How long the wall clock has gone as the other clocks do (monotonic ns).
 fn stood_ns(history: &[Look], now: Look) -> i128 {
     let mut since = now;
     for look in history.iter().rev() {

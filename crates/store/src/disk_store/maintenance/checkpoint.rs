@@ -1,4 +1,4 @@
-//! A checkpoint that is being made. Fresh tasks go into segments, segments that are worth it are written anew, and the deaths in the other
+//! A checkpoint that is being made. Tasks of the memtable go into segments, segments that are worth it are written anew, and the deaths in the other
 //! segments are written down. Then the list of segments gets its name. After that, memory lets go of the tasks that are in segments now,
 //! and the log that the checkpoint covers may go.
 
@@ -32,7 +32,7 @@ pub(super) struct Checkpoint {
 
 #[derive(Debug)]
 enum Stage {
-    /// Fresh tasks are being written: the tasks that were there when the checkpoint began, from index `next` on.
+    /// Tasks of the memtable are being written: the tasks that were there when the checkpoint began, from index `next` on.
     Flush {
         tasks: Vec<(Place, u32)>,
         next: usize,
@@ -67,7 +67,7 @@ pub(super) enum Came {
 }
 
 impl Checkpoint {
-    /// A checkpoint that begins now and writes these fresh tasks. The records of `sources` are copied to other segments.
+    /// A checkpoint that begins now and writes these tasks of the memtable. The records of `sources` are copied to other segments.
     pub(super) fn new(
         start: Start,
         number: u64,
@@ -148,7 +148,7 @@ impl Checkpoint {
         {
             let ahead = context.options.bounds.tasks_ahead;
             if *next % ahead == 0 {
-                context.catalog.fresh.touch_records(&tasks[*next..tasks.len().min(*next + ahead)]);
+                context.catalog.memtable.touch_records(&tasks[*next..tasks.len().min(*next + ahead)]);
             }
             let Some(entry) = tasks.get(*next).copied() else {
                 if !dead.is_empty() {
@@ -162,7 +162,7 @@ impl Checkpoint {
             };
             *next += 1;
             // A task that was changed since the start is left to the next checkpoint. The log still has it.
-            let task = context.catalog.fresh.at(entry, self.start.seq).cloned();
+            let task = context.catalog.memtable.at(entry, self.start.seq).cloned();
             if let Some(task) = task {
                 if task.dead().is_some() && !*last {
                     dead.push(entry);

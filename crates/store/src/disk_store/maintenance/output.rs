@@ -28,7 +28,7 @@ pub(super) struct Output {
 /// Where the records of a run come from.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum Origin {
-    /// The records are fresh.
+    /// The records are in the memtable.
     Memory,
     /// The records are copies of records of this segment.
     Segment(u32),

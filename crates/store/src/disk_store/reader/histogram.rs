@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
 
-use tickwheel_engine::{Census, Place, Reply, Task, Timestamp};
+use tickwheel_engine::{DueHistogram, Place, Reply, Task, Timestamp};
 
 use super::super::merge::read_blocks;
 use super::next::Next;
@@ -17,13 +17,13 @@ use crate::index::Spot;
 use crate::io::Call;
 use crate::segment::{Level, Run, Skimmed};
 
-/// One part of a census (due histogram).
+/// One part of a due histogram.
 ///
-/// The end of the part is decided first: by the blocks in reach, then by the fresh tasks, which are counted last. A task that may still
+/// The end of the part is decided first: by the blocks in reach, then by the tasks of the memtable, which are counted last. A task that may still
 /// turn out to stand behind the end is not counted, because the next part counts it.
 #[derive(Debug)]
 pub(super) struct Histogram {
-    census: Census,
+    wanted: DueHistogram,
     /// The last instant of this part, and whether there is another part behind it.
     until: Timestamp,
     more: bool,
@@ -63,39 +63,39 @@ impl Histogram {
     /// For all queues together, a block whose records are due in one bucket need not be read, because memory knows how many of them are
     /// live. But while memory is taking a checkpoint over (`settling`), a record may stand in two places, so such a block is read. For one
     /// queue every block in reach is read, because memory does not know which queues a block has.
-    pub(super) fn new(census: Census, catalog: &Catalog, settling: bool, bounds: &Bounds) -> Self {
+    pub(super) fn new(wanted: DueHistogram, catalog: &Catalog, settling: bool, bounds: &Bounds) -> Self {
         let mut count = Self {
-            until: census.end(),
+            until: wanted.end(),
             more: false,
-            counts: vec![0; census.grid.buckets()],
+            counts: vec![0; wanted.grid.buckets()],
             left: VecDeque::new(),
             asked: Vec::new(),
-            read_bytes: bounds.census_read_bytes,
-            census,
+            read_bytes: bounds.histogram_read_bytes,
+            wanted,
         };
         let met = count.blocks_in_reach(catalog, settling, bounds);
-        count.count_fresh(catalog, bounds);
+        count.count_memtable(catalog, bounds);
         count.count_blocks(met, catalog);
         count
     }
 
     /// Ends this part in front of an instant, unless the part would then be empty: each part has to come further than the one before.
     fn ends_before(&mut self, instant: Timestamp) -> bool {
-        let before = Timestamp::from_ms(instant.as_ms() - 1).filter(|before| *before > self.census.after);
+        let before = Timestamp::from_ms(instant.as_ms() - 1).filter(|before| *before > self.wanted.after);
         if let Some(before) = before {
             (self.until, self.more) = (before, true);
         }
         before.is_some()
     }
 
-    /// Counts the fresh tasks of this part, in the order of time. If there are many, the part ends early, between two instants.
-    fn count_fresh(&mut self, catalog: &Catalog, bounds: &Bounds) {
-        let mut last = self.census.after;
-        for (looked, (place, task)) in catalog.fresh.behind(self.census.start()).enumerate() {
+    /// Counts the tasks of the memtable of this part, in the order of time. If there are many, the part ends early, between two instants.
+    fn count_memtable(&mut self, catalog: &Catalog, bounds: &Bounds) {
+        let mut last = self.wanted.after;
+        for (looked, (place, task)) in catalog.memtable.behind(self.wanted.start()).enumerate() {
             if place.due_at > self.until {
                 return;
             }
-            if looked >= bounds.census_fresh && place.due_at > last && self.ends_before(place.due_at) {
+            if looked >= bounds.histogram_memtable && place.due_at > last && self.ends_before(place.due_at) {
                 return;
             }
             last = place.due_at;
@@ -105,7 +105,7 @@ impl Histogram {
 
     /// The blocks of this part, in the order of their first places. If there are many blocks, or many bytes to read, the part ends early.
     fn blocks_in_reach(&mut self, catalog: &Catalog, settling: bool, bounds: &Bounds) -> Vec<Met> {
-        let start = self.census.start();
+        let start = self.wanted.start();
         let mut ahead: BinaryHeap<Ahead> = BinaryHeap::new();
         for (slot, segment) in catalog.segments.iter().filter(|(_, one)| one.bucket.level != Level::Dead) {
             for (index, run) in segment.runs.iter().enumerate() {
@@ -115,22 +115,22 @@ impl Histogram {
                 );
             }
         }
-        let knows = !settling && self.census.queue.is_none();
+        let knows = !settling && self.wanted.queue.is_none();
         let (mut met, mut bytes) = (Vec::new(), 0);
         while let Some(Reverse((first, segment, run, block))) = ahead.pop() {
             let first = first.due_at;
             if first > self.until {
                 break;
             }
-            let many = bytes >= bounds.census_bytes || met.len() >= bounds.census_blocks;
+            let many = bytes >= bounds.histogram_bytes || met.len() >= bounds.histogram_blocks;
             if many && self.ends_before(first) {
                 break;
             }
             let of = &catalog.segments.get(segment).runs[run];
             ahead.extend(live_from(of, block + 1).map(|(first, at)| Reverse((first, segment, run, at))));
             let last = of.blocks().get(block + 1).map_or(of.last, |next| next.first).due_at;
-            let bucket = self.census.bucket(first).filter(|_| knows);
-            let bucket = bucket.filter(|bucket| self.census.bucket(last) == Some(*bucket));
+            let bucket = self.wanted.bucket(first).filter(|_| knows);
+            let bucket = bucket.filter(|bucket| self.wanted.bucket(last) == Some(*bucket));
             if bucket.is_none() {
                 bytes += of.range_of(block..block + 1).1;
             }
@@ -167,9 +167,9 @@ impl Histogram {
     }
 
     fn add(&mut self, task: &Task) {
-        let meant = self.census.queue.as_ref().is_none_or(|queue| task.queue == *queue);
+        let meant = self.wanted.queue.as_ref().is_none_or(|queue| task.queue == *queue);
         let counts = meant && task.dead().is_none() && task.due_at <= self.until;
-        if let Some(bucket) = self.census.bucket(task.due_at).filter(|_| counts) {
+        if let Some(bucket) = self.wanted.bucket(task.due_at).filter(|_| counts) {
             self.counts[bucket] += 1;
         }
     }
@@ -229,7 +229,7 @@ impl Histogram {
     ) -> Result<(), String> {
         let segment = catalog.segments.get(blocks.segment);
         let place = segment.runs[blocks.run].range_of(blocks.blocks.clone());
-        let wanted = self.census.queue.clone();
+        let wanted = self.wanted.queue.clone();
         read_blocks(segment, place, bytes, wanted.as_ref(), seeds, names, |offset, skimmed| {
             let Skimmed::Task(task) = skimmed else { return };
             if catalog.is_live(task.id, Spot { segment: blocks.segment, offset }) {

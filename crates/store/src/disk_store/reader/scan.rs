@@ -128,10 +128,10 @@ impl Scan {
             Ok(looks) => self.looks = self.looks.saturating_sub(looks),
             Err(why) => return Next::Damaged(why),
         }
-        let mut fresh = catalog.fresh.behind(merge.at()).peekable();
+        let mut memtable = catalog.memtable.behind(merge.at()).peekable();
         loop {
-            while fresh.next_if(|(place, _)| *place <= merge.at()).is_some() {}
-            let memory = fresh.peek().copied().filter(|(place, _)| *place <= self.end);
+            while memtable.next_if(|(place, _)| *place <= merge.at()).is_some() {}
+            let memory = memtable.peek().copied().filter(|(place, _)| *place <= self.end);
             // Asks for one task more than the page takes, to say whether there is more; but for at least as many as were passed without a
             // find.
             let found = self.page.tasks.len();

@@ -1,4 +1,4 @@
-use tickwheel_engine::{Census, Filter, Grid, Page, Place, QueueName};
+use tickwheel_engine::{DueHistogram, Filter, Grid, Page, Place, QueueName};
 
 use super::super::fixtures::{add_far, catalog, only_job, setup};
 use super::*;
@@ -103,16 +103,16 @@ fn a_histogram_counts_blocks_unread_unless_a_record_may_stand_in_two_places() {
     add_far(&mut catalog, &setup, &[1, 2]);
     let grid = Grid::Even { width_ms: 5_000, buckets: 1 };
     let after = Timestamp::EPOCH;
-    let census = Census { queue: None, after, from: after, grid };
+    let histogram = DueHistogram { queue: None, after, from: after, grid };
     let mut seen = view(&catalog, &setup, &mut jobs, false);
     let Reply::Counts { counts, counted: None } =
-        reply(reader.scan(RequestId(1), Request::Count(census.clone()), &mut seen))
+        reply(reader.scan(RequestId(1), Request::Count(histogram.clone()), &mut seen))
     else {
         panic!("all is counted at once");
     };
     assert_eq!(counts.iter().sum::<u64>(), 2);
     let mut seen = view(&catalog, &setup, &mut jobs, true);
-    assert!(reader.scan(RequestId(2), Request::Count(census), &mut seen).is_none(), "the block is read");
+    assert!(reader.scan(RequestId(2), Request::Count(histogram), &mut seen).is_none(), "the block is read");
 }
 
 #[test]

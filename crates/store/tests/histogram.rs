@@ -1,8 +1,10 @@
-//! A census over a store whose bounds are small, so that a few dozen tasks take many parts.
+//! A due histogram over a store whose bounds are small, so that a few dozen tasks take many parts.
 
 use std::sync::Arc;
 
-use tickwheel_engine::{Batch, Body, Census, Grid, QueueName, Reply, Request, Seq, TaskEffect, Timestamp};
+use tickwheel_engine::{
+    Batch, Body, DueHistogram, Grid, QueueName, Reply, Request, Seq, TaskEffect, Timestamp,
+};
 use tickwheel_store::conformance::{Owner, sample_task};
 use tickwheel_store::{AckLevel, Bounds, DiskStore, FsDisk, InlineIo, StoreOptions};
 
@@ -53,7 +55,7 @@ impl Life {
         (0..60).for_each(|_| self.commit(Vec::new()));
     }
 
-    /// Every census adds up, of all queues and of one, by any width.
+    /// Every due histogram adds up, of all queues and of one, by any width.
     fn check(&mut self) {
         for width_ms in [1, 7, 1_000, HOUR_MS, 10_000 * HOUR_MS] {
             for after in [0, 1, 500, HOUR_MS] {
@@ -73,13 +75,13 @@ impl Life {
                 *count += 1;
             }
         }
-        let census = Census {
+        let histogram = DueHistogram {
             queue: in_p.then(|| QueueName::new("p").expect("a good name")),
             after: at(after_ms),
             from: at(START_MS),
             grid: Grid::Even { width_ms: width_ms as u64, buckets: 300 },
         };
-        assert_eq!(self.owner.census(census.clone()), Ok(expected), "{census:?}");
+        assert_eq!(self.owner.histogram(histogram.clone()), Ok(expected), "{histogram:?}");
     }
 }
 
@@ -87,29 +89,29 @@ fn at(ms: i64) -> Timestamp {
     Timestamp::from_ms(ms).expect("after 1970")
 }
 
-/// Bounds of a census, all of this size.
+/// Bounds of a due histogram, all of this size.
 fn bounds(most: usize) -> Bounds {
     Bounds {
-        census_read_bytes: 400 * most,
-        census_bytes: 700 * most,
-        census_blocks: most,
-        census_fresh: 2 * most,
+        histogram_read_bytes: 400 * most,
+        histogram_bytes: 700 * most,
+        histogram_blocks: most,
+        histogram_memtable: 2 * most,
         ..Bounds::default()
     }
 }
 
-/// The story: sixty thousand tasks, some fresh and some in segments, and a forecast counted each fresh task about three times. The
-/// fresh ones were counted up to the end of the census, then the part ended earlier, because it had met enough blocks; the next
+/// The story: sixty thousand tasks, some in the memtable and some in segments, and a forecast counted each task of the memtable about three times. The
+/// tasks of the memtable were counted up to the end of the due histogram, then the part ended earlier, because it had met enough blocks; the next
 /// part counted them again.
 #[test]
-fn each_task_counts_once_where_fresh_tasks_and_blocks_interleave() {
+fn each_task_counts_once_where_memtable_and_blocks_interleave() {
     for most in [1, 2, 5, 40] {
         // What is bounded besides is not in the way.
         for bounds in [
             bounds(most),
-            Bounds { census_blocks: most, ..Bounds::default() },
-            Bounds { census_bytes: 600 * most, ..Bounds::default() },
-            Bounds { census_fresh: most, ..Bounds::default() },
+            Bounds { histogram_blocks: most, ..Bounds::default() },
+            Bounds { histogram_bytes: 600 * most, ..Bounds::default() },
+            Bounds { histogram_memtable: most, ..Bounds::default() },
         ] {
             let dir = tempfile::tempdir().expect("a directory");
             let mut life = Life::begin(dir.path(), bounds);
@@ -128,7 +130,7 @@ fn each_task_counts_once_where_fresh_tasks_and_blocks_interleave() {
 /// The story: more tasks were due at one instant than a part looks at, and others a millisecond later. Each part came to that
 /// instant and no further, for it looked at those again that the part before had counted.
 #[test]
-fn a_census_comes_further_though_many_tasks_are_due_at_one_instant() {
+fn a_histogram_comes_further_though_many_tasks_are_due_at_one_instant() {
     for most in [1, 2, 5] {
         let dir = tempfile::tempdir().expect("a directory");
         let mut life = Life::begin(dir.path(), bounds(most));
@@ -136,7 +138,7 @@ fn a_census_comes_further_though_many_tasks_are_due_at_one_instant() {
             for id in 0..40 {
                 life.put(START_MS + 500 + id % 2 + round % 2);
             }
-            // The last ones stay fresh.
+            // The last ones stay in the memtable.
             if round < 2 {
                 life.rest();
             }

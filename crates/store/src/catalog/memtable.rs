@@ -7,12 +7,12 @@ use tickwheel_engine::{Place, Seq, Task};
 use super::order::{Entry, Order};
 use crate::table::record_bytes;
 
-/// The fresh tasks, by slot and in the order of their places.
+/// The tasks in the memtable, by slot and in the order of their places.
 ///
-/// The next checkpoint writes the fresh tasks into segments, so there are never more of them than the log has changes since the last
+/// The next checkpoint writes the tasks of the memtable into segments, so there are never more of them than the log has changes since the last
 /// checkpoint. The record itself is shared with the engine while the engine has the task too.
 #[derive(Clone, Debug)]
-pub(crate) struct Fresh {
+pub(crate) struct Memtable {
     slots: Vec<Option<Held>>,
     free: Vec<u32>,
     order: Order,
@@ -37,7 +37,7 @@ impl Held {
     }
 }
 
-impl Fresh {
+impl Memtable {
     /// No tasks yet. The newest `tail_max` entries will be in no order.
     pub(crate) fn new(tail_max: usize) -> Self {
         Self { slots: Vec::new(), free: Vec::new(), order: Order::new(tail_max), bytes: 0 }
@@ -63,7 +63,9 @@ impl Fresh {
     }
 
     fn held(&self, slot: u32) -> &Held {
-        self.slots[slot as usize].as_ref().expect("a slot is known for as long as its task is fresh")
+        self.slots[slot as usize]
+            .as_ref()
+            .expect("a slot is known for as long as its task is in the memtable")
     }
 
     pub(crate) fn insert(&mut self, task: Arc<Task>, body_seq: Seq) -> u32 {
@@ -90,7 +92,7 @@ impl Fresh {
         let place = held.place;
         self.bytes += held.bytes;
         let before = self.slots[slot as usize].replace(held);
-        let before = before.expect("a slot is known for as long as its task is fresh");
+        let before = before.expect("a slot is known for as long as its task is in the memtable");
         self.bytes -= before.bytes;
         if before.place != place {
             self.order.enter(place, slot);
@@ -99,8 +101,9 @@ impl Fresh {
     }
 
     pub(crate) fn remove(&mut self, slot: u32) -> Arc<Task> {
-        let held =
-            self.slots[slot as usize].take().expect("a slot is known for as long as its task is fresh");
+        let held = self.slots[slot as usize]
+            .take()
+            .expect("a slot is known for as long as its task is in the memtable");
         self.order.died(|entry| is_live(&self.slots, entry));
         self.bytes -= held.bytes;
         self.free.push(slot);
@@ -143,7 +146,7 @@ impl Fresh {
         }
     }
 
-    /// All fresh tasks, in order. The snapshot does not change when the tasks do; see [`at`](Self::at).
+    /// All tasks in the memtable, in order. The snapshot does not change when the tasks do; see [`at`](Self::at).
     pub(crate) fn snapshot(&self) -> Vec<(Place, u32)> {
         self.order.sorted(|entry| is_live(&self.slots, entry))
     }
@@ -167,7 +170,7 @@ mod tests {
     /// Against an ordered map: tasks come, change in place or in time, and go, in bursts that make runs and sweeps.
     #[test]
     fn it_has_what_an_ordered_map_has() {
-        let (mut fresh, mut model) = (Fresh::new(512), BTreeMap::new());
+        let (mut memtable, mut model) = (Memtable::new(512), BTreeMap::new());
         let mut slots: Vec<u32> = Vec::new();
         let mut state = 3_u64;
         let mut random = |below: u64| {
@@ -182,38 +185,38 @@ mod tests {
             let chosen = (!slots.is_empty()).then(|| random(slots.len() as u64) as usize);
             match chosen {
                 Some(at) if !grows && random(3) > 0 => {
-                    let gone = fresh.remove(slots.swap_remove(at));
+                    let gone = memtable.remove(slots.swap_remove(at));
                     assert!(model.remove(&Place::of(&gone)).is_some());
                 }
                 Some(at) if !grows => {
-                    let before = Arc::clone(fresh.get(slots[at]));
+                    let before = Arc::clone(memtable.get(slots[at]));
                     if random(2) == 0 {
                         (task.due_at, task.put_seq) = (before.due_at, before.put_seq);
                     }
                     model.remove(&Place::of(&before));
                     model.insert(Place::of(&task), seq);
-                    fresh.replace(slots[at], Arc::new(task), Seq(seq));
+                    memtable.replace(slots[at], Arc::new(task), Seq(seq));
                 }
                 _ => {
                     model.insert(Place::of(&task), seq);
-                    slots.push(fresh.insert(Arc::new(task), Seq(seq)));
+                    slots.push(memtable.insert(Arc::new(task), Seq(seq)));
                 }
             }
             if seq % 997 == 0 || seq < 700 {
                 let all: Vec<_> = model.iter().map(|(place, seq)| (*place, *seq)).collect();
-                let found = fresh.behind(Place::START).map(|(place, task)| (place, task.seq.0));
+                let found = memtable.behind(Place::START).map(|(place, task)| (place, task.seq.0));
                 assert_eq!(found.collect::<Vec<_>>(), all, "after {seq}");
                 if let Some((middle, _)) = all.get(all.len() / 2) {
-                    let behind = fresh.behind(*middle).count();
+                    let behind = memtable.behind(*middle).count();
                     assert_eq!(behind, all.len() - all.len() / 2 - 1);
                 }
-                let snapshot = fresh.snapshot();
+                let snapshot = memtable.snapshot();
                 let places: Vec<_> = snapshot.iter().map(|(place, _)| *place).collect();
                 assert_eq!(places, model.keys().copied().collect::<Vec<_>>());
-                assert!(snapshot.iter().all(|entry| fresh.at(*entry, Seq(seq)).is_some()));
+                assert!(snapshot.iter().all(|entry| memtable.at(*entry, Seq(seq)).is_some()));
             }
         }
-        let bytes: u64 = slots.iter().map(|slot| record_bytes(fresh.get(*slot))).sum();
-        assert_eq!(fresh.bytes(), bytes);
+        let bytes: u64 = slots.iter().map(|slot| record_bytes(memtable.get(*slot))).sum();
+        assert_eq!(memtable.bytes(), bytes);
     }
 }
