@@ -19,13 +19,13 @@ use crate::settings::{Rule, RuleName};
 use crate::tasks::Tasks;
 use crate::time::Now;
 
-/// The engine of one shard decides what becomes of its tasks. It is single-threaded, without clock, I/O or randomness, so that the same inputs always give
-/// the same effects.
+/// The engine of one shard decides what becomes of its tasks. It is single-threaded, without clock, I/O or randomness, so that the same
+/// inputs always give the same effects.
 ///
 /// # Families
 /// - *Tell*: [`step`](Self::step) takes one [`Input`] and appends [`Effect`]s.
 /// - *End of a turn*: [`flush`](Self::flush), after all inputs that are there. Their needs go to the store as one look-up and one commit
-/// for all: a group commit.
+///   for all: a group commit.
 /// - *Ask*: [`next_wake`](Self::next_wake), [`is_loaded`](Self::is_loaded), [`is_idle`](Self::is_idle).
 ///
 /// # Invariants

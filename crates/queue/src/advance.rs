@@ -55,7 +55,7 @@ enum State {
     Written,
 }
 
-/// What to do next about a move, once the shard is idle.
+/// The next step of a move, once the shard is idle.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Next {
     /// Move the clock by this much and let the engine look at it.

@@ -548,11 +548,8 @@ impl Queue {
     /// directory.
     ///
     /// # Errors
-    /// [`BackupError`]: the errors of [`backup`](Self::backup); the backup was stopped, the disk has no space for it, or the copy does not
-    /// check out.
-    ///
-    /// # Panics
-    /// If the work does.
+    /// [`BackupError`]: the errors of [`backup`](Self::backup); the backup was stopped, the disk has no space for it, the copy does not
+    /// check out, or the thread of the backup panicked.
     ///
     /// ```
     /// use tickwheel_queue::{Key, Put, Queue, QueueName, backup::BackupWatch};

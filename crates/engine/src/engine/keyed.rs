@@ -22,7 +22,7 @@ impl Engine {
         }
     }
 
-    /// Runs a command that may lead to another command on a key.
+    /// Runs the command on a key that another command goes on with, if there is one.
     pub(super) fn keyed_if_any(&mut self, now: Now, call: CallId, command: Option<Keyed>) {
         if let Some(command) = command {
             self.keyed(now, call, command);

@@ -18,7 +18,7 @@ impl Tasks<'_> {
         self.residence.record(self.ledger, slot, change);
     }
 
-    /// Counts a task that was put, and watches its expiry. One that comes dead from another store is counted there, and not here.
+    /// Counts a task that was put, and watches its expiry. A task that comes dead from another store is not counted: that store counted it.
     pub(crate) fn enter(&mut self, slot: Slot) {
         let task = Arc::clone(self.residence.task(slot));
         if task.dead().is_none() {
@@ -27,7 +27,7 @@ impl Tasks<'_> {
         self.watch_expiry(&task);
     }
 
-    /// Adds a task whose key nobody has, or a dead one.
+    /// Adds a task whose key is free, or takes the key from a dead task for it.
     pub(crate) fn add(&mut self, task: Task, dead: Option<Slot>) -> Slot {
         let Some(dead) = dead else { return self.create(task) };
         self.together(|tasks| {
@@ -71,7 +71,7 @@ impl Tasks<'_> {
         slot
     }
 
-    /// A task that was put begins its life, where its `due_at` says.
+    /// Begins the life of a task that was put, in the place that its `due_at` says.
     pub(crate) fn begin(&mut self, slot: Slot, now: Now) {
         self.enter(slot);
         self.place(slot, now);
@@ -90,7 +90,7 @@ impl Tasks<'_> {
         self.unplace(slot);
         let seq = self.ledger.next_seq();
         let task = Arc::clone(self.residence.task(slot));
-        // The key of a keyless task is another's: that it ended says nothing of it.
+        // The key of a keyless task belongs to another task by now: the end of this one says nothing about the key.
         let key = if task.is_keyed() { task.key.clone() } else { Key::from_id(task.id) };
         self.unwatch_expiry(&task);
         self.dispatch.task_ended(self.ledger, &task, outcome);
@@ -101,7 +101,7 @@ impl Tasks<'_> {
         });
     }
 
-    /// Gives a task up that stands nowhere. It is kept for a while, for people to look at.
+    /// Gives up a task that stands nowhere. The dead task is kept for a while, so that people can look at it.
     pub(crate) fn die(&mut self, slot: Slot, now: Now, why: Death) {
         let forgotten_at = self.forgotten_at(now, why);
         let fence = self.dispatch.fence();
@@ -121,16 +121,17 @@ impl Tasks<'_> {
         self.place(slot, now);
     }
 
-    /// When a task is forgotten that is given up now.
+    /// When a task that is given up now is forgotten.
     pub(crate) fn forgotten_at(&mut self, now: Now, why: Death) -> Timestamp {
         match why {
             Death::MaxAttempts | Death::Expired => now.wall.saturating_plus_ms(self.config.dead_ms),
-            // Never; and each after those before it, though they were buried in one millisecond, or the clock has stepped back.
+            // Never. Each buried task comes after the earlier ones, even if both were buried in one millisecond or the clock has stepped
+            // back.
             Death::Buried => self.residence.next_buried(now),
         }
     }
 
-    /// A dead task whose time has come is forgotten.
+    /// Forgets a dead task when its time has come.
     pub(crate) fn forget(&mut self, slot: Slot, now: Now) {
         self.residence.get_mut(slot).at = At::Far;
         if self.ledger.takes_changes() {
@@ -138,7 +139,7 @@ impl Tasks<'_> {
         }
     }
 
-    /// Its key is about to be another task's: from now on it is found by its id alone.
+    /// Takes the key from a dead task, because another task is about to get it. From now on the dead task is found by its id alone.
     pub(crate) fn take_key_from(&mut self, slot: Slot) {
         debug_assert!(self.residence.get(slot).is_dead(), "only the dead lose their keys");
         self.record(slot, |task| {
@@ -153,14 +154,15 @@ impl Tasks<'_> {
         self.record(slot, |task| {
             let put_at = task.put_at;
             let extra = task.extra_mut();
-            // The delay that it was given stays known.
+            // The delay that the task was given stays known.
             let delay_ms = extra.dead.take().map(|dead| dead.due_at.ms_since(put_at));
             extra.tally.delay_ms = extra.tally.delay_ms.or(delay_ms);
             extra.expire_at = None;
             extra.tally.count_redrive(by);
             task.attempts = 0;
             task.due_at = now.wall;
-            // Also if a worker takes it: of two tasks that had a key, the one that has it later has the higher version.
+            // The version also rises if a worker takes the task: of two tasks that had a key, the one that has it later has the higher
+            // version.
             task.version = version;
             task.lease_fence = fence;
         });

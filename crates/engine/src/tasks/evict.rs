@@ -10,7 +10,7 @@ use crate::slot::Slot;
 use crate::task::Task;
 use crate::time::{Now, Timestamp};
 
-/// What may become of an entry that is durable.
+/// The form in which a durable entry may rest: whole, as a stub, or out of memory.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 enum Form {
     Whole,
@@ -26,7 +26,7 @@ impl Tasks<'_> {
         }
     }
 
-    /// The entries that no read under way can contradict any more leave memory, if nothing else needs them.
+    /// Evicts the entries that no read under way can contradict any more, if nothing else needs them.
     pub(crate) fn evict_unpinned(&mut self, now: Now) {
         while let Some(slot) = self.residence.pop_unpinned() {
             let rest = self.form_for(slot, now);
@@ -36,7 +36,7 @@ impl Tasks<'_> {
 
     /// A durable entry that nothing needs leaves memory, or leaves a stub there, once no read under way can contradict it.
     pub(crate) fn evict(&mut self, slot: Slot, now: Now) {
-        // A command may have evicted it already.
+        // A command may have evicted the entry already.
         if !self.residence.has(slot) || self.residence.get(slot).dirty.is_some() {
             return;
         }
@@ -50,7 +50,7 @@ impl Tasks<'_> {
     fn form_for(&mut self, slot: Slot, now: Now) -> Form {
         let place = Place::of(self.residence.task(slot));
         if matches!(self.residence.get(slot).at, At::Far) && self.residence.keeps(now, place) {
-            // The horizon has come nearer since it was placed.
+            // The horizon has come nearer since the entry was placed.
             self.place(slot, now);
         }
         let entry = self.residence.get(slot);
@@ -80,7 +80,7 @@ impl Tasks<'_> {
         if let (Form::Stub, Some(since)) = (rest, since) {
             return self.shrink(slot, &task, since);
         }
-        // A dead task that can be forgotten no more is not missed.
+        // A dead task is not missed if the engine takes no changes any more: then it cannot be forgotten.
         let state = self.residence.get(slot).state();
         let is_missed = state.is_some_and(|state| state != State::Dead || self.ledger.takes_changes());
         self.unplace(slot);
@@ -98,7 +98,7 @@ impl Tasks<'_> {
         }
     }
 
-    /// Replaces a ready task by its stub, in the same place of the line.
+    /// Replaces a ready task by its stub, in the same place in the line.
     fn shrink(&mut self, slot: Slot, task: &Task, since: Timestamp) {
         self.residence.stub_joined();
         self.dispatch.shrink(self.ledger, task, slot, since);
@@ -122,7 +122,7 @@ impl Tasks<'_> {
         let entry = self.residence.get(slot);
         let slot = match &entry.at {
             At::Waiting(_) | At::Rewound => Some(slot),
-            // Whichever entry of a line is met, the line is shed from its end.
+            // The line is always shed from its end, no matter which of its entries is met.
             At::Ready { .. } => self.dispatch.last_of_line(&entry.task, slot),
             At::Far | At::Leased(_) | At::Ended(_) => None,
         };

@@ -1,4 +1,4 @@
-//! Tasks expire: what is not done by then is given up, unless a worker has it.
+//! Tasks expire: a task that is not done by then is given up, unless a worker has it.
 
 use super::Tasks;
 use crate::name::QueueName;
@@ -9,7 +9,7 @@ use crate::task::{Death, Task};
 use crate::time::Now;
 
 impl Tasks<'_> {
-    /// A task in memory expires: it is watched.
+    /// Watches the expiry of a task in memory, if it has one.
     pub(crate) fn watch_expiry(&mut self, task: &Task) {
         if let Some(expiry) = self.expiry_of(task).filter(|_| task.dead().is_none()) {
             self.residence.expiries().watch(expiry, task.due_at);
@@ -34,7 +34,7 @@ impl Tasks<'_> {
         Some((at, task.id, self.dispatch.number(&task.queue)))
     }
 
-    /// Gives up what has expired by now. What workers have may still be finished.
+    /// Gives up the tasks that have expired by now. Tasks that workers have may still be finished.
     pub(super) fn expire(&mut self, now: Now) {
         if !self.ledger.takes_changes() {
             return;
@@ -54,7 +54,7 @@ impl Tasks<'_> {
         }
     }
 
-    /// Gives a task up that has expired, unless a worker has it.
+    /// Gives up a task that has expired, unless a worker has it.
     pub(crate) fn expire_one(&mut self, slot: Slot, now: Now) {
         let entry = self.residence.get(slot);
         let expired = entry.task.expire_at().is_some_and(|at| at <= now.wall) && !entry.is_dead();
@@ -65,7 +65,7 @@ impl Tasks<'_> {
         }
     }
 
-    /// A task from a scan that stays a stub: if it has expired by now it is given up like those that were here before.
+    /// Watches a task from a scan that stays a stub. If it has expired by now, it is given up like the stubs that were here before.
     pub(crate) fn watch_stub(&mut self, task: &Task, now: Now) {
         match self.expiry_of(task) {
             Some((at, id, queue)) if at <= now.wall && self.ledger.takes_changes() => {
@@ -76,14 +76,15 @@ impl Tasks<'_> {
         }
     }
 
-    /// A dead task, a stub, is to be forgotten. Once nothing can be written down any more it is left alone.
+    /// Forgets a dead task that is a stub. Once nothing can be written down any more, the stub is left alone.
     pub(crate) fn forget_stub(&mut self, id: u64) {
         if self.ledger.takes_changes() {
             self.residence.want_overdue(id, None);
         }
     }
 
-    /// The store answered with the record of such a stub. Expired or forgotten, it is so as soon as it is here.
+    /// The store answered with the record of a stub that has expired or is to be forgotten. Loading the record gives the task up or forgets
+    /// it.
     pub(crate) fn overdue_found(&mut self, now: Now, id: u64, expired: Option<&QueueName>, found: Found) {
         if let Some(name) = expired {
             self.dispatch.end_expired_stub(name, id);

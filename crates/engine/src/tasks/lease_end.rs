@@ -16,7 +16,7 @@ use crate::token::Token;
 impl Tasks<'_> {
     /// A lease ended without an ack: the attempt counts. The task is ready in its old place, due again later, or dead.
     pub(crate) fn lease_ended(&mut self, slot: Slot, now: Now, lease_end: LeaseEnd) {
-        // The attempt and the death that follows from it are one change: a crash must not keep the first alone.
+        // The attempt and the death that follows from it are one change: a crash must not keep the attempt alone.
         self.together(|tasks| tasks.count_attempt(slot, now, lease_end));
     }
 
@@ -52,17 +52,17 @@ impl Tasks<'_> {
         if let Some(why) = death {
             return self.die(slot, now, why);
         }
-        // Its expiry may have passed while it was leased, and the clock may have stepped back since.
+        // The task's expiry may have passed while it was leased, and the clock may have stepped back since.
         let task = Arc::clone(self.residence.task(slot));
         self.watch_expiry(&task);
         match due_at {
-            // Ready stays ready, also if the wall clock has stepped back since.
+            // A ready task stays ready, also if the wall clock has stepped back since.
             None => self.make_ready(slot, now.wall),
             Some(_) => self.place(slot, now),
         }
     }
 
-    /// When a task whose attempt failed is due again; `None`: at once, in its old place.
+    /// When a task whose attempt failed is due again. `None`: at once, in its old place.
     fn due_again(&self, now: Now, task: &Task, attempts: u32, again: Retrying) -> Option<Timestamp> {
         let due_at = match again {
             Retrying::AtOnce => return None,
@@ -73,11 +73,11 @@ impl Tasks<'_> {
             }
             Retrying::At(due_at) => due_at,
         };
-        // It is not put off beyond the moment at which it is given up.
+        // The task is not put off beyond the moment at which it is given up.
         Some(due_at.min(task.expire_at().unwrap_or(Timestamp::MAX)))
     }
 
-    /// A number that nobody chose, the same whenever this attempt of this task is asked for.
+    /// A pseudo-random number. It is the same each time it is computed for this attempt of this task.
     fn chance(&self, task: &Task) -> u64 {
         let mut hasher = SipHasher13::new_with_key(self.secret);
         hasher.write(b"backoff");
@@ -86,15 +86,15 @@ impl Tasks<'_> {
         hasher.finish()
     }
 
-    /// A task stands where nobody has it again. Its expiry may have passed while it was leased: then it is given up, and whoever waits does not
-    /// get it; or it is still to come, for the clock has stepped back.
+    /// A task stands where no worker has it. If its expiry passed while it was leased, it is given up, and no waiting call gets it. If the
+    /// clock has stepped back, the expiry may still be to come, so it is watched again.
     pub(crate) fn back_from_worker(&mut self, slot: Slot, now: Now) {
         let task = Arc::clone(self.residence.task(slot));
         self.watch_expiry(&task);
         self.expire_one(slot, now);
     }
 
-    /// Deliveries that reached nobody: as if they had not been made.
+    /// Takes back deliveries that reached no worker, as if they had not been made.
     pub(crate) fn take_back(&mut self, now: Now, tokens: &[Token]) {
         for token in tokens {
             let Some((id, no)) = self.dispatch.verify(token) else { continue };
@@ -113,7 +113,7 @@ impl Tasks<'_> {
     }
 }
 
-/// Adds a failure to what is remembered of them.
+/// Adds a failure to the task's list of failures, which keeps the last ones.
 pub(crate) fn fail(task: &mut Task, now: Now, how: Failed, reason: Option<Arc<str>>) {
     let attempt = task.attempts.saturating_add(1);
     let failures = &mut task.extra_mut().failures;

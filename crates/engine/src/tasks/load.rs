@@ -11,7 +11,7 @@ use crate::slot::{QueueNo, Slot};
 use crate::task::Task;
 use crate::time::{Now, Timestamp};
 
-/// What the stub said of a task that has been found.
+/// The state of a loaded task according to its stub.
 #[derive(Copy, Clone, Debug)]
 enum Met {
     Waiting,
@@ -19,8 +19,8 @@ enum Met {
 }
 
 impl Tasks<'_> {
-    /// Takes a live task of the store into memory, whole: in the place of its stub if it has one, else with what a stop wrote
-    /// down of its lease. `None` if memory has it whole already.
+    /// Takes a live task of the store into memory, whole. It goes into the place of its stub, if it has one; otherwise a lease that a stop
+    /// wrote down goes on. `None` if memory has the task whole already.
     pub(crate) fn load(&mut self, now: Now, task: Arc<Task>) -> Option<Slot> {
         if self.residence.by_id(task.id).is_some() {
             return None;
@@ -55,12 +55,12 @@ impl Tasks<'_> {
         Some(slot)
     }
 
-    /// Whether a stop of the life just before this one wrote a lease of the task down.
+    /// Whether a stop in the previous life wrote down a lease of the task.
     pub(crate) fn goes_on(&self, task: &Task) -> bool {
         task.lease.is_some_and(|lease| lease.written_in.0 + 1 == self.ledger.ownership().epoch.0)
     }
 
-    /// Takes a durable task from a scan into memory, as a stub if its record need not be there.
+    /// Takes a durable task from a scan into memory, as a stub if its record need not be in memory.
     pub(crate) fn take_in(&mut self, now: Now, task: Arc<Task>) {
         if self.residence.by_id(task.id).is_some() || self.has_stub(&task) {
             return;
@@ -81,7 +81,7 @@ impl Tasks<'_> {
         }
     }
 
-    /// Stubs of what is due by now join their lines.
+    /// Moves the stubs of tasks that are due by now into their lines.
     pub(super) fn stubs_fall_due(&mut self, now: Now) {
         while let Some(stub) = self.residence.pop_due_stub(now) {
             if stub.dead {
@@ -98,19 +98,19 @@ impl Tasks<'_> {
         self.residence.add_stub(WaitingStub::of(task, queue));
     }
 
-    /// A stub joins the line of its queue. `late_ms`: its instant has come, this long ago.
+    /// A stub joins the line of its queue. `late_ms`: how long ago its instant came (ms), if it came just now.
     fn join_stub(&mut self, queue: QueueNo, stub: ReadyStub, late_ms: Option<u64>) {
         self.residence.stub_joined();
         self.dispatch.join_stub(self.ledger, queue, stub, late_ms);
     }
 
-    /// Whether memory has a stub of this task. The store's record has the stub's place: a change of either would need the
-    /// task whole.
+    /// Whether memory has a stub of this task. The record in the store has the same place as the stub: a change of either would need the
+    /// whole task.
     fn has_stub(&self, task: &Task) -> bool {
         self.residence.has_stub(Place::of(task)) || self.dispatch.has_stub(task)
     }
 
-    /// Takes the stub of this task away, for the task itself is there now.
+    /// Removes the stub of this task, because the task itself is in memory now.
     fn take_stub(&mut self, task: &Task) -> Option<Met> {
         if self.residence.take_stub(Place::of(task)) {
             return Some(Met::Waiting);
@@ -120,7 +120,8 @@ impl Tasks<'_> {
         Some(Met::Ready { since })
     }
 
-    /// Puts a task of the store, whose entry stands nowhere, where its `due_at` says. One that was ready in a life before has fired then.
+    /// Puts a task of the store, which stands nowhere in memory, where its `due_at` says. A task that was ready in an earlier life has
+    /// fired then.
     fn place_stored(&mut self, slot: Slot, now: Now) {
         let task = self.residence.task(slot);
         if task.dead().is_none() && task.due_at <= now.wall && self.late_ms(task, now).is_none() {
@@ -129,7 +130,7 @@ impl Tasks<'_> {
         self.place(slot, now);
     }
 
-    /// How late a task of the store is ready, which is due; `None`: it was ready before this life began, and was counted then.
+    /// How late a due task of the store is ready (ms). `None`: the task was ready before this life began, and was counted then.
     fn late_ms(&self, task: &Task, now: Now) -> Option<u64> {
         let fires_now = task.due_at.max(task.put_at) > self.residence.ready_before();
         fires_now.then(|| lateness_ms(task, now))

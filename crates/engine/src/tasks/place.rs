@@ -7,7 +7,7 @@ use crate::slot::Slot;
 use crate::task::Task;
 use crate::time::{Now, Timestamp};
 
-/// How late a task is ready, milliseconds. What was put when its instant was over already is late by its owner's wish.
+/// How late a task is ready (ms). For a task that was put after its instant, the time counts from the put: the rest is by its owner's wish.
 pub(super) fn lateness_ms(task: &Task, now: Now) -> u64 {
     now.wall.ms_since(task.due_at.max(task.put_at))
 }
@@ -29,8 +29,8 @@ impl Tasks<'_> {
 
     fn leases_end(&mut self, now: Now) {
         let ended = self.dispatch.pop_ended(now);
-        // Once the store has failed the end of a lease cannot be written down: the task stays with its worker, and the next
-        // life gives it to another.
+        // Once the store has failed, the end of a lease cannot be written down: the task stays with its worker, and the next life gives it
+        // to another worker.
         if self.ledger.has_failed() {
             return;
         }
@@ -40,7 +40,7 @@ impl Tasks<'_> {
         }
     }
 
-    /// The instant of an entry has come, which stands nowhere.
+    /// The instant of an entry that stands nowhere has come.
     fn fall_due(&mut self, slot: Slot, now: Now) {
         if self.residence.get(slot).is_dead() {
             return self.forget(slot, now);
@@ -58,18 +58,18 @@ impl Tasks<'_> {
         }
     }
 
-    /// Puts an entry that stands nowhere into its line again, where it was before, or at a wish: its instant did not come just now.
+    /// Puts an entry that stands nowhere into its line, where it was before or where a call wants it: its instant did not come just now.
     pub(crate) fn make_ready(&mut self, slot: Slot, since: Timestamp) {
         self.join_ready(slot, since, None);
     }
 
-    /// `late_ms`: its instant has come, this long ago.
+    /// `late_ms`: how long ago its instant came (ms), if it came just now.
     fn join_ready(&mut self, slot: Slot, since: Timestamp, late_ms: Option<u64>) {
         self.residence.get_mut(slot).at = At::Ready { since };
         self.dispatch.join(self.ledger, self.residence.task(slot), slot, late_ms);
     }
 
-    /// Takes an entry out of whatever index it stands in. Its caller gives it a new place at once.
+    /// Takes an entry out of the index that it stands in. The caller gives it a new place at once.
     pub(crate) fn unplace(&mut self, slot: Slot) {
         match core::mem::replace(&mut self.residence.get_mut(slot).at, At::Far) {
             At::Far | At::Ended(_) => {}

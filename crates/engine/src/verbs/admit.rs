@@ -1,4 +1,4 @@
-//! Rules that puts, patches and imports share: the version is the one that is meant, a timeline rises, no instant is too far, the task does not
+//! Rules that puts, patches and imports share: the version is the expected one, a timeline rises, no instant is too far, the task does not
 //! expire before it is due, and no worker has it.
 
 use crate::calls::{Due, OnLease, PatchError, PutError};
@@ -48,7 +48,7 @@ pub(crate) struct TooFar;
 pub(crate) struct IsLeased;
 
 impl Tasks<'_> {
-    /// Whether the owner may change the task now; if that takes it from a worker, the lease that is revoked.
+    /// Whether the owner may change the task now. If the change takes the task from a worker, returns the lease that is revoked.
     pub(crate) fn may_change(&self, slot: Slot, on_lease: OnLease) -> Result<Option<LeaseNo>, IsLeased> {
         match (&self.residence.get(slot).at, on_lease) {
             (At::Leased(_), OnLease::Refuse) => Err(IsLeased),
@@ -57,7 +57,7 @@ impl Tasks<'_> {
         }
     }
 
-    /// When a task with this timeline is due, or else as `due` says; `None`: neither says so.
+    /// When a task is due: at the first moment of its timeline, or else as `due` says. `None`: neither says so.
     pub(crate) fn admit(
         &self,
         now: Now,
@@ -76,7 +76,7 @@ impl Tasks<'_> {
         due.map(instant).transpose()
     }
 
-    /// Whether the last task of a key that is not live was acked: memory knows it best, then what the store found.
+    /// Whether the last task of a key that is not live was acked. Memory knows best, then what the store found.
     pub(crate) fn is_done(&self, now: Now, queue: &QueueName, key: &Key, gone: Option<&Ended>) -> bool {
         match self.residence.by_key(queue, key).map(|slot| &self.residence.get(slot).at) {
             Some(At::Ended(outcome)) => matches!(outcome, Outcome::Done(_)),
@@ -85,7 +85,7 @@ impl Tasks<'_> {
         }
     }
 
-    /// Whether a task that ended is still to be remembered. The store may know it for longer.
+    /// Whether a task that ended must still be remembered. The store may know it for longer.
     pub(crate) fn is_kept(&self, now: Now, ended: &Ended) -> bool {
         self.dispatch.remembers(now, ended, self.config.history_ms)
     }
@@ -107,7 +107,7 @@ impl Tasks<'_> {
     }
 }
 
-/// An instant of a timeline that is not after the one before.
+/// An instant of a timeline that is not after the previous one.
 pub(crate) struct NotRising(pub(crate) usize);
 
 pub(crate) fn check_timeline(timeline: &[Moment]) -> Result<(), NotRising> {
@@ -115,7 +115,7 @@ pub(crate) fn check_timeline(timeline: &[Moment]) -> Result<(), NotRising> {
     falls.map_or(Ok(()), |index| Err(NotRising(index + 1)))
 }
 
-/// Whether the task is the version that its owner means.
+/// Whether the task has the version that its owner expects.
 pub(crate) fn admit_version(wanted: Option<Seq>, current: Option<Seq>) -> Result<(), Refusal> {
     if wanted.is_none() || wanted == current { Ok(()) } else { Err(Refusal::VersionMismatch { current }) }
 }

@@ -1,4 +1,4 @@
-//! Calls on a task that is known by its id: in whatever queue it is, and whatever its key.
+//! Calls on a task that is known by its id, in any queue and with any key.
 
 use std::sync::Arc;
 
@@ -41,7 +41,8 @@ impl Tasks<'_> {
         }
     }
 
-    /// A dead task lives again only if its key is no other task's by now: then the command on that key has to run first.
+    /// Acts on a task in memory. A dead task lives again only if no other task has its key by now: then the command on that key is
+    /// returned, to run first.
     pub(crate) fn by_id_known(&mut self, now: Now, call: CallId, by_id: ById, slot: Slot) -> Option<Keyed> {
         let entry = self.residence.get(slot);
         let revives = matches!(by_id.act, Act::Run | Act::Lease { .. }) && entry.is_dead();
@@ -54,10 +55,10 @@ impl Tasks<'_> {
         None
     }
 
-    /// Acts on a task whose key is in memory, or known to lead to no task. The command comes back if the task has left memory.
+    /// Acts on a task whose key is in memory, or known to lead to no task. Returns the command if the task has left memory.
     pub(crate) fn by_id_keyed(&mut self, now: Now, call: CallId, by_id: ById) -> Option<ById> {
         let Some(slot) = self.residence.by_id(by_id.id) else {
-            // It left memory while its key was looked up.
+            // The task left memory while its key was looked up.
             return Some(by_id);
         };
         self.act(now, call, &by_id, slot);
@@ -70,7 +71,7 @@ impl Tasks<'_> {
         let answer = match (self.ledger.check_changes(), entry.state()) {
             _ if !by_id.means(&entry.task) => Err(ByIdError::NotFound),
             (Err(why), _) if by_id.act != Act::Get => Err(why.into()),
-            // What memory knows may have been written down or not.
+            // The state in memory may have been written down or not.
             (Err(Unavailable::ReadOnly { why }), _) if entry.dirty.is_some() => {
                 Err(ByIdError::Unavailable(Unavailable::Indeterminate { why }))
             }
@@ -96,8 +97,8 @@ impl Tasks<'_> {
         self.ledger.answer(call, Answer::ById(answer));
     }
 
-    /// Puts a task into its caller's hands that may have to be made due first. No limit, rate or pause of its queue holds it up: its caller wants
-    /// this very one.
+    /// Leases one task to the caller, and makes it due first if needed. No limit, rate or pause of its queue holds it up: the caller wants
+    /// exactly this task.
     fn lease_this(
         &mut self,
         now: Now,
@@ -106,20 +107,21 @@ impl Tasks<'_> {
         taking: Taking<'_>,
     ) -> Result<Acted, ByIdError> {
         if self.ledger.is_stopping() {
-            // It was looked for in the store meanwhile. The leases are written down already, and this one would not go on after the next start.
+            // The task was looked up in the store meanwhile. The leases are written down already, and this one would not go on after the
+            // next start.
             return Err(Unavailable::Closed.into());
         }
         if state != State::Ready {
             self.make_due(now, slot, state, Redriven::ForLease)?;
         }
         if !matches!(self.residence.get(slot).at, At::Ready { .. }) {
-            // It expired meanwhile.
+            // The task expired meanwhile.
             return Err(ByIdError::NotFound);
         }
         Ok(Acted::Leased(Box::new(self.delivery(now).grant_one(slot, taking))))
     }
 
-    /// A task that is scheduled is due at once; one that is dead gets another life.
+    /// Makes a scheduled task due at once, or gives a dead task another life.
     fn make_due(&mut self, now: Now, slot: Slot, state: State, by: Redriven) -> Result<(), ByIdError> {
         if state == State::Dead {
             self.decide_redrive(now, slot, by)?;
@@ -128,7 +130,7 @@ impl Tasks<'_> {
         Ok(self.hasten(now, slot, by)?)
     }
 
-    /// Makes a task due that is scheduled. All else of it stays, and so do the later moments of a timeline.
+    /// Makes a scheduled task due. Everything else in it stays, and so do the later moments of a timeline.
     pub(crate) fn hasten(&mut self, now: Now, slot: Slot, by: Redriven) -> Result<(), Unavailable> {
         let task = Arc::clone(self.residence.task(slot));
         self.ledger.take_room(task_bytes(&task, true))?;
@@ -137,7 +139,7 @@ impl Tasks<'_> {
         self.record(slot, |task| {
             let delay_ms = task.due_at.ms_since(task.put_at);
             let tally = &mut task.extra_mut().tally;
-            // The delay that it was given stays known.
+            // The delay that the task was given stays known.
             tally.delay_ms = tally.delay_ms.or(Some(delay_ms));
             tally.count_redrive(by);
             task.due_at = now.wall;

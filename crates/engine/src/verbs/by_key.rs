@@ -8,7 +8,7 @@ use crate::tasks::{Tasks, fail};
 use crate::time::Now;
 
 impl Tasks<'_> {
-    /// Acts on a task whose key is in memory, or of which `gone` says what the store knows.
+    /// Acts on a task whose key is in memory. If it is not, `gone` is what the store knows of the last task of the key.
     pub(crate) fn by_key(
         &mut self,
         now: Now,
@@ -43,8 +43,8 @@ impl Tasks<'_> {
         Ok(self.view(slot))
     }
 
-    /// Takes a task from its worker. The attempt counts, and is not the last one, whatever the retry policy allows: its owner wants another
-    /// worker to have it.
+    /// Takes a task from its worker. The attempt counts, but is never the last one, even if the retry policy allows no more: its owner
+    /// wants another worker to have the task.
     fn release(&mut self, now: Now, slot: Slot) {
         let At::Leased(lease) = &self.residence.get(slot).at else {
             unreachable!("only a leased task has a worker")

@@ -7,7 +7,7 @@ use crate::tasks::Tasks;
 use crate::time::Now;
 
 impl Tasks<'_> {
-    /// Ends a task whose key is in memory, or of which `gone` says what the store knows.
+    /// Ends a task whose key is in memory. If it is not, `gone` is what the store knows of the last task of the key.
     pub(crate) fn cancel(
         &mut self,
         now: Now,

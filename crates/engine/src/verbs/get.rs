@@ -8,13 +8,13 @@ use crate::tasks::Tasks;
 use crate::time::Now;
 
 impl Tasks<'_> {
-    /// A task whose key is in memory, or of which `gone` says what the store knows.
+    /// Returns a task whose key is in memory. If it is not, `gone` is what the store knows of the last task of the key.
     pub(crate) fn get(&self, now: Now, get: &Get, gone: Option<&Ended>) -> Result<TaskView, GetError> {
         let known = self.residence.by_key(&get.queue, &get.key);
         let unsure = known.is_some_and(|slot| self.residence.get(slot).dirty.is_some());
         let found = self.residence.kept(&get.queue, &get.key);
         match (self.ledger.failure(), found) {
-            // What memory knows may have been written down or not.
+            // The state in memory may have been written down or not.
             (Some(why), _) if unsure => {
                 Err(GetError::Unavailable(Unavailable::Indeterminate { why: Arc::clone(why) }))
             }

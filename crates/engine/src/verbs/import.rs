@@ -1,7 +1,8 @@
-//! Import: tasks that come from another store. Each is set as it stood there.
+//! Import: tasks that come from another store. Each task gets the state that it had there.
 //!
-//! An import looks all its keys up with one request, and is applied as a whole when the reply is here, in the order of its tasks. What other calls do
-//! to the same keys meanwhile is in memory by then, for a changed task stays there while a read is under way.
+//! An import looks up all its keys with one request. When the reply is here, the import is applied as a whole, in the order of its tasks.
+//! If other calls change the same keys meanwhile, memory has these changes by then: a changed task stays in memory while a read is under
+//! way.
 
 use super::admit::{IsLeased, check_timeline};
 use crate::calls::{
@@ -21,21 +22,21 @@ use crate::time::Now;
 struct Bringing {
     existing: Existing,
     on_lease: OnLease,
-    /// The id that it keeps.
+    /// The id that the task keeps.
     id: Option<u64>,
-    /// The task that has its id already, though its key may not lead there.
+    /// The task that has its id here already, even if its key does not lead there.
     known: Option<u64>,
 }
 
 impl Tasks<'_> {
-    /// Brings in the tasks of an import, of which the store has said what it knows.
+    /// Brings in the tasks of an import, after the store has said what it knows of them.
     pub(crate) fn carry_in(&mut self, now: Now, call: CallId, importing: Importing) {
         let Importing { import, keys, ids, keeps_ids } = importing;
         let (mut loaded, mut ended) = (Vec::new(), Vec::new());
         for (task, found) in import.tasks.iter().zip(keys) {
             let is_known = self.residence.by_key(&task.queue, &task.key).is_some();
             ended.push(match found {
-                // Memory knows it better.
+                // Memory knows the task better.
                 _ if is_known => None,
                 Found::Live(live) => {
                     loaded.extend(self.load(now, live));
@@ -69,7 +70,7 @@ impl Tasks<'_> {
         }
     }
 
-    /// The id of this very task, if it is here under the id that it had.
+    /// The id of this task, if the same task is here under the id that it had.
     fn same_by_id(&self, task: &ImportTask, found: Found) -> Option<u64> {
         let is_same =
             |here: &Task| here.queue == task.queue && here.key == task.key && here.put_at == task.put_at;
@@ -103,7 +104,8 @@ impl Tasks<'_> {
         }
     }
 
-    /// What cannot be, wherever it comes from.
+    /// Refuses a task that cannot be valid, wherever it comes from: its timeline does not rise, its step has no instant, or it is too far
+    /// ahead.
     fn check_import(&self, now: Now, task: &ImportTask) -> Result<(), ImportError> {
         let moments = &task.body.timeline;
         check_timeline(moments).map_err(|not_rising| ImportError::NotRising { index: not_rising.0 })?;
@@ -119,13 +121,13 @@ impl Tasks<'_> {
     /// Whether the task of this key has ended here after the imported one was put.
     fn has_ended(&self, now: Now, task: &ImportTask, ended: Option<&Ended>) -> bool {
         match self.residence.by_key(&task.queue, &task.key).map(|slot| &self.residence.get(slot).at) {
-            // It has just ended, and is not durable yet.
+            // The task has just ended, and its end is not durable yet.
             Some(At::Ended(_)) => now.wall >= task.put_at,
             _ => ended.is_some_and(|ended| ended.at >= task.put_at),
         }
     }
 
-    /// A dead task that has lost its key is known by its id alone.
+    /// Brings in a dead task that has lost its key. It is known by its id alone.
     fn bring_keyless(
         &mut self,
         now: Now,
@@ -140,7 +142,7 @@ impl Tasks<'_> {
         }
     }
 
-    /// A live or dead task has the key already.
+    /// Brings in a task whose key a live or dead task has already.
     fn bring_onto(
         &mut self,
         now: Now,
@@ -153,7 +155,8 @@ impl Tasks<'_> {
         let (id, version, is_older) = (here.id, here.version, here.put_at < task.put_at);
         let here_is_dead = self.residence.get(slot).is_dead();
         match (how.existing, here_is_dead) {
-            // A live task may take the key of one that was given up before it was put, as a put does.
+            // A live task may take the key of a dead one that was put earlier, as a put does. With `Replace` it may take the key of any
+            // dead one.
             (_, true) if !is_dead && (is_older || how.existing == Existing::Replace) => {
                 self.bring_new(now, task, how, Some(slot))
             }
@@ -161,7 +164,7 @@ impl Tasks<'_> {
             (Existing::Skip, false) => Ok(ImportOutcome::Skipped(Present::Live)),
             (Existing::Refuse, true) => Err(ImportError::Dead { id }),
             (Existing::Refuse, false) => Err(ImportError::Live { id, version }),
-            // A dead task never takes the place of a live one. It stands beside it, without the key.
+            // A dead task never takes the place of a live one. It is added beside the live one, without the key.
             (Existing::Replace, false) if is_dead => {
                 if let Some(dead) = &mut task.extra.dead {
                     dead.keyless = true;
@@ -208,7 +211,7 @@ impl Tasks<'_> {
         Ok(ImportOutcome::Added { kept_id: how.id.is_some() })
     }
 
-    /// The record of an imported task. `id` 0: it gets one.
+    /// The record of an imported task. If `id` is 0, the task gets a new id.
     fn imported(&mut self, now: Now, task: ImportTask, id: u64) -> Task {
         let ImportTask { id: _, queue, key, due_at: was_due_at, put_at, priority, attempts, body, extra } =
             task;
@@ -223,7 +226,8 @@ impl Tasks<'_> {
         Task { id, due_at, put_at, priority, attempts, extra, ..Task::new(queue, key, body) }
     }
 
-    /// An imported task stands where its record says. What was due elsewhere already is ready, and not late here. What has expired on the way is given up.
+    /// Places an imported task where its record says. A task that was due elsewhere already is ready, and not late here. A task that has
+    /// expired on the way is given up.
     fn settle_in(&mut self, slot: Slot, now: Now) {
         self.enter(slot);
         let task = self.residence.task(slot);

@@ -9,7 +9,7 @@ use crate::tasks::Tasks;
 use crate::time::{Now, Timestamp};
 
 impl Tasks<'_> {
-    /// Brings in a schedule whose running task is in memory, or known not to be live.
+    /// Brings in a schedule. Its running task is in memory, or known not to be live.
     pub(crate) fn import_schedule(
         &mut self,
         now: Now,
@@ -36,7 +36,7 @@ impl Tasks<'_> {
         let needed = schedule_bytes(&id, &record);
         self.recurrence.has_place_for(before.is_none(), had, needed)?;
         self.ledger.take_room(needed)?;
-        // What was made elsewhere was not made here.
+        // Tasks that another store made do not count as made here.
         let (made, skipped) =
             (self.ledger.counters_mut().made_total, self.ledger.counters_mut().skipped_total);
         self.recurrence.step(self.ledger, &id, record);
@@ -54,7 +54,8 @@ impl Tasks<'_> {
         let running = import.running.as_ref().filter(|_| takes_turns);
         let running = running.and_then(|key| self.residence.live(&import.queue, key));
         let mut waiting = import.waiting.clone();
-        // Of no instant two tasks are made, however often the same file is imported: up to the last instant that has a task here, all are over.
+        // An instant never gets two tasks, even if the same file is imported again: all instants up to the last one that has a task here
+        // are over.
         let made_here = before.and_then(|before| before.last);
         waiting.retain(|at| takes_turns && made_here.is_none_or(|last| *at > last));
         waiting.truncate(ScheduleRecord::WAITING_MAX);

@@ -11,13 +11,13 @@ use crate::task::Task;
 use crate::tasks::Tasks;
 
 impl Tasks<'_> {
-    /// The page of a list, of the tasks that the store has found.
+    /// The page of a list, made of the tasks that the store has found.
     ///
     /// # Errors
     /// [`Unavailable::Indeterminate`]: the store has failed, and a task of the page may have been changed or not.
     pub(crate) fn page_of(&self, list: &Listing, page: &Page) -> Result<TaskPage, Unavailable> {
         match self.ledger.failure() {
-            // What memory knows may have been written down or not, and the store's record does not say who holds the task.
+            // The state in memory may have been written down or not, and the store's record does not say which worker has the task.
             Some(why) if page.tasks.iter().any(|task| self.is_unsure(task)) => {
                 Err(Unavailable::Indeterminate { why: Arc::clone(why) })
             }
@@ -58,9 +58,9 @@ impl Tasks<'_> {
         if task.dead().is_some() {
             return Some(TaskView::new(task, State::Dead));
         }
-        // One that has expired is given up once its record says so: whoever is told that must not find it alive after a crash.
-        // Ready is what memory has made ready, and it stays so: what is due by now may be due later again once the clock has stepped
-        // back, as long as nobody has seen it ready.
+        // An expired task counts as given up only once its record says so: a caller that is told so must not find it alive after a crash.
+        // Ready are only the tasks that memory has made ready, and they stay ready. A task that is due by now may be due later again if the
+        // clock steps back, as long as no caller has seen it ready.
         let state = if self.dispatch.has_stub(task) { State::Ready } else { State::Scheduled };
         Some(TaskView::new(task, state))
     }

@@ -10,7 +10,7 @@ use crate::tasks::Tasks;
 use crate::time::{Now, Timestamp};
 
 impl Tasks<'_> {
-    /// Makes the task of an instant, whose key is in memory or known not to be live.
+    /// Makes the task of an instant. The key of that task is in memory, or known not to be live.
     pub(crate) fn occurrence(&mut self, now: Now, id: &ScheduleId, at: Timestamp) {
         if !self.recurrence.is_making(id, at) || !self.ledger.takes_changes() {
             return;
@@ -43,12 +43,13 @@ impl Tasks<'_> {
         let extra = Extra { group, retry, expire_at, ..Extra::default() }.boxed();
         let fresh = Task::new(id.0.clone(), key, Arc::clone(&record.schedule.body));
         let task = Task { due_at, put_at: now.wall, priority, extra, ..fresh };
-        // The progress is written down with it.
+        // The schedule's progress is written down with the task.
         let needed = task_bytes(&task, false) + buried + schedule_bytes(id, &record);
         if self.ledger.take_room(needed).is_err() {
             return self.recurrence.stall(id.clone());
         }
-        // Both or neither: an instant without its task would be lost, and with it still to come it would be made twice.
+        // Both changes or neither: an instant without its task would be lost, and an instant that is still to come with a task would be
+        // made twice.
         let slot = self.together(|tasks| {
             let slot = tasks.add(task, dead);
             record.made = record.made.saturating_add(1);

@@ -12,7 +12,7 @@ use crate::tasks::{Tasks, fail};
 use crate::time::Now;
 
 impl Tasks<'_> {
-    /// Changes a task whose key is in memory, or of which `gone` says what the store knows.
+    /// Changes a task whose key is in memory. If it is not, `gone` is what the store knows of the last task of the key.
     pub(crate) fn patch(
         &mut self,
         now: Now,
@@ -83,7 +83,7 @@ impl Tasks<'_> {
         let task = Arc::clone(self.residence.task(slot));
         self.watch_expiry(&task);
         match (due_at, was_ready_since) {
-            // Only the body changed, and ready stays ready.
+            // The due time did not change, and a ready task stays ready.
             (None, Some(since)) => self.make_ready(slot, since),
             _ => self.place(slot, now),
         }
@@ -91,7 +91,7 @@ impl Tasks<'_> {
     }
 }
 
-/// The body with another payload, other tags, another timeline, or several of them; the same one if none is given.
+/// The body with another payload, other tags, another timeline, or several of them. Returns the old body if none is given.
 fn patched_body(
     old: &Task,
     payload: Option<Payload>,

@@ -1,4 +1,4 @@
-//! Put: a task is made, or takes the place of another.
+//! Put: a task is made, or replaces another.
 
 use std::sync::Arc;
 
@@ -14,14 +14,14 @@ use crate::tasks::Tasks;
 use crate::time::Now;
 
 impl Tasks<'_> {
-    /// Names the task of a put: one without a key gets an id, and the id's decimal as its key. Whether no owner can have that key, so that there is
-    /// nothing to look up.
+    /// Names the task of a put: a task without a key gets an id, and the decimal form of the id as its key. Returns also whether no owner
+    /// can have that key, so that no look-up is needed.
     pub(crate) fn name_put(&mut self, put: Put) -> (Keyed, bool) {
         if let Some(key) = put.key.clone() {
             return (Keyed::Put { put, key, id: None }, false);
         }
-        // A client may use decimal numbers as keys of its own: take the next one that is free in memory. If the store has a task on it, `put`
-        // returns the put, and it gets another.
+        // A client may use decimal numbers as keys of its own: take the next number that is free in memory. If the store has a task on this
+        // key, `put` returns the put, and the put gets another key.
         let (id, key) = loop {
             let id = self.ledger.take_id();
             let key = Key::from_id(id);
@@ -33,7 +33,7 @@ impl Tasks<'_> {
         (Keyed::Put { put, key, id: Some(id) }, is_free)
     }
 
-    /// Puts a task whose key is in memory, or known not to be live. The put comes back if it has to get another key.
+    /// Puts a task whose key is in memory, or known not to be live. Returns the put if it has to get another key.
     pub(crate) fn put(
         &mut self,
         now: Now,

@@ -13,7 +13,7 @@ use crate::tasks::Tasks;
 use crate::time::Now;
 
 impl Tasks<'_> {
-    /// The store answered with the task that is to be redriven. Nothing else is taken into memory for it.
+    /// The store answered with the task that is to be redriven. Only that task is taken into memory.
     pub(crate) fn dead_found(
         &mut self,
         now: Now,
@@ -36,11 +36,11 @@ impl Tasks<'_> {
         }
     }
 
-    /// Redrives a task that is in memory. The command on its key that has to run first.
+    /// Starts the redrive of a task in memory. Returns the command on its key, which has to run first.
     pub(crate) fn redrive_known(&mut self, call: CallId, redrive: Redrive, slot: Slot) -> Option<Keyed> {
         let entry = self.residence.get(slot);
         if !entry.is_dead() || entry.task.queue != redrive.queue {
-            // It may be dead still: what memory knows was perhaps not written down, and never will be.
+            // The task may still be dead: the state in memory was perhaps not written down, and never will be.
             let why =
                 self.ledger.check_changes().map_or_else(RedriveError::from, |()| RedriveError::NotFound);
             self.ledger.answer(call, Answer::Redrive(Err(why)));
@@ -50,10 +50,10 @@ impl Tasks<'_> {
         Some(Keyed::Redrive { redrive, key })
     }
 
-    /// Redrives a task whose key is in memory, or known to lead to no task. It comes back if its task has left memory.
+    /// Redrives a task whose key is in memory, or known to lead to no task. Returns the command if the task has left memory.
     pub(crate) fn redrive_keyed(&mut self, now: Now, call: CallId, redrive: Redrive) -> Option<Redrive> {
         let Some(slot) = self.residence.by_id(redrive.id) else {
-            // It left memory while its key was looked up.
+            // The task left memory while its key was looked up.
             return Some(redrive);
         };
         let answer = self.decide_redrive(now, slot, Redriven::ByOwner);
@@ -81,7 +81,7 @@ impl Tasks<'_> {
         if let Some(limit) = self.dispatch.backlog_limit(&task.queue) {
             return Err(RedriveError::BacklogFull { limit });
         }
-        // Its body may have to be written again.
+        // The task's body may have to be written again.
         self.ledger.take_room(task_bytes(&task, false))?;
         let other = self.residence.dead(&task.queue, &task.key).filter(|&other| other != slot);
         self.unplace(slot);

@@ -7,8 +7,8 @@ use crate::tasks::Tasks;
 use crate::time::Now;
 
 impl Tasks<'_> {
-    /// Ends the waits and writes down the leases that run, so that they go on after the next start. Calls that already
-    /// wait for a look-up or a commit are still answered.
+    /// Ends the waits and writes down the running leases, so that they go on after the next start. Calls that already wait for a look-up or
+    /// a commit are still answered.
     pub(crate) fn stop(&mut self, now: Now) {
         if self.ledger.is_stopping() {
             return;
@@ -31,7 +31,7 @@ impl Tasks<'_> {
         };
         let lease =
             StoredLease { no: lease.no, until: lease.until, written_in: self.ledger.ownership().epoch };
-        // The fence must let this very token pass.
+        // The fence must let exactly this token pass.
         self.record(slot, |task| {
             task.lease = Some(lease);
             task.lease_fence = lease.no;

@@ -17,7 +17,7 @@ use crate::tasks::Tasks;
 use crate::time::{Now, Timestamp};
 
 impl Tasks<'_> {
-    /// The words of a nack as what is to be done with its leases.
+    /// Translates a nack into what is to be done with its leases.
     ///
     /// # Errors
     /// [`NackError::TooFar`].
@@ -56,8 +56,8 @@ impl Tasks<'_> {
             _ if *verb == Verb::Ack && entry.task.acked() == Some(no) => return TokenAnswer::Acked,
             _ if entry.task.revoked == Some(no) => return TokenAnswer::Revoked,
             At::Leased(lease) => lease.no == no,
-            // A crash gave the task back. The token of an earlier life still speaks for it, for nobody else got it since
-            // and its owner left it as it was: either would have raised the fence.
+            // A crash gave the task back. The token of an earlier life is still valid for it, because no other worker got the task since
+            // and its owner did not change it: either would have raised the fence.
             At::Far | At::Waiting(_) | At::Rewound if entry.is_dead() => false,
             At::Far | At::Waiting(_) | At::Rewound | At::Ready { .. } => {
                 no >= entry.task.lease_fence && no.epoch() < self.ledger.ownership().epoch
@@ -92,7 +92,8 @@ impl Tasks<'_> {
         }
     }
 
-    /// The work of one instant of a timeline was done under this lease: the task waits for the next, with all its attempts before it.
+    /// The work of one instant of a timeline was done under this lease. The task waits for the next instant, and its attempts start at 0
+    /// again.
     fn step_on(&mut self, now: Now, slot: Slot, no: LeaseNo, at: Timestamp) {
         self.unplace(slot);
         let fence = self.dispatch.fence();
@@ -110,7 +111,7 @@ impl Tasks<'_> {
         self.back_from_worker(slot, now);
     }
 
-    /// Keeps a lease for longer; one of an earlier life is taken up again.
+    /// Keeps a lease for longer. A lease of an earlier life is taken up again.
     fn extend(&mut self, now: Now, slot: Slot, no: LeaseNo, lease_ms: u64) {
         let (since, holder) = match &self.residence.get(slot).at {
             At::Leased(lease) => (lease.ready_since, self.dispatch.holder(lease.no)),
@@ -122,12 +123,12 @@ impl Tasks<'_> {
         let begun = BegunLease { no, ready_since: since, until, holder };
         self.dispatch.begin_lease(self.residence, slot, begun, now);
         if self.ledger.is_stopping() && !self.ledger.has_failed() {
-            // The look-up of its task came back after the others were written down.
+            // The look-up of this task came back after the other leases were written down.
             self.write_lease_down(slot);
         }
     }
 
-    /// Decides what a token does whose task the store was asked for.
+    /// Decides what a token does, after the store was asked for its task.
     pub(crate) fn decide_found(
         &mut self,
         now: Now,
@@ -157,7 +158,7 @@ impl Tasks<'_> {
         answer
     }
 
-    /// Answers a call whose tokens are all decided.
+    /// Answers a call when all its tokens are decided.
     pub(crate) fn answer_tokens(&mut self, call: CallId, pending: &TokenCall) {
         let answer = match self.ledger.refuses_changes() {
             Some(why) => pending.unavailable(Unavailable::Indeterminate { why }),
@@ -167,7 +168,7 @@ impl Tasks<'_> {
     }
 }
 
-/// The answer to a token whose task has ended. The ack that ended it may be sent again, because its answer may have been lost.
+/// The answer to a token of a task that has ended. The ack that ended it may be sent again, because its answer may have been lost.
 fn answer_of_ended(outcome: Outcome, no: LeaseNo, verb: &Verb, is_kept: bool) -> TokenAnswer {
     match outcome {
         Outcome::Revoked(revoked) if revoked == no => TokenAnswer::Revoked,

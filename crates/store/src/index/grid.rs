@@ -19,7 +19,7 @@ const TABLE_BITS: u32 = 10;
 /// is open-addressed with linear probing, between 5/8 and 4/5 full, so an entry takes about 1.4 times its size. A removal
 /// moves entries back and leaves no trace, so a look-up's cost does not depend on the past: some 10 neighbouring entries.
 ///
-/// It is a multiset: several entries may have one hash, and it is the caller who tells them apart.
+/// The grid is a multiset: several entries may have one hash, and the caller tells them apart.
 #[derive(Clone, PartialEq)]
 pub(crate) struct Grid<C> {
     tables: Vec<Table<C>>,

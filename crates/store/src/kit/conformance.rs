@@ -1,4 +1,4 @@
-//! What every store has to show. A store's tests call [`volatile`] or [`durable`]; a panic tells what does not hold.
+//! The suite of every store. A store's tests call [`volatile`] or [`durable`]; a panic tells what does not hold.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use tickwheel_engine::{
 /// How a store under test is to be set up.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    /// What `Acquired` must hand on.
+    /// The secret that `Acquired` must hand on.
     pub secret: [u8; 16],
     /// Ended tasks remembered for each queue.
     pub history_per_queue: usize,
@@ -32,7 +32,7 @@ impl Default for Setup {
 
 /// A maker of durable stores.
 pub trait Maker {
-    /// What it makes.
+    /// The store that it makes.
     type Store: ShardStore;
     /// A store in a new place.
     fn create(&mut self, setup: &Setup) -> Self::Store;
@@ -163,7 +163,7 @@ pub fn contents<D: Disk, I: Io<D>>(
     Ok(table)
 }
 
-/// What a due histogram should say.
+/// The counts that a due histogram should have.
 fn by_hand(table: &Table, histogram: &DueHistogram) -> Vec<u64> {
     let mut counts = vec![0; histogram.grid.buckets()];
     for task in table.tasks_from(0).filter(|task| task.dead().is_none()) {
@@ -658,7 +658,7 @@ fn the_state_of_the_engine_only_grows<S: ShardStore>(mut owner: Owner<S>) {
     assert_eq!(again.acquired.last_wall, at(2_000));
 }
 
-/// A rule: tasks of this queue are handed out so many at a time.
+/// A rule: at most `max_in_flight` tasks of this queue are handed out at a time.
 #[must_use]
 pub fn sample_rule(queue: &str, max_in_flight: u64) -> RuleEffect {
     let settings = QueueSettings { max_in_flight: Some(max_in_flight), ..QueueSettings::default() };
@@ -672,7 +672,7 @@ pub fn sample_job(id: u64, value: &[u8]) -> RuleEffect {
     (RuleName::Job(id), Some(Arc::new(Rule::Job(value.into()))))
 }
 
-/// What stands after these effects.
+/// The rules that stand after these effects.
 fn standing(effects: &[RuleEffect]) -> Vec<(RuleName, Arc<Rule>)> {
     let stand = |(name, rule): &RuleEffect| Some((name.clone(), Arc::clone(rule.as_ref()?)));
     effects.iter().filter_map(stand).collect()

@@ -39,8 +39,8 @@ pub(super) struct Borrowed {
 
 /// The known facts of all tasks, without their records: some 50 bytes for each.
 ///
-/// Of two records of one task the one with the higher seq is right, and an end with a higher seq ends it. So files may be read in any order,
-/// except that a record without its body comes after the one that has it.
+/// If a task has two records, the record with the higher seq is right, and an end with a higher seq ends the task. So files may be read in any
+/// order, except that a record without its body comes after the record that has the body.
 #[derive(Debug)]
 pub(super) struct Index {
     naming: Naming,
@@ -49,7 +49,7 @@ pub(super) struct Index {
     borrowed: BTreeMap<u64, Borrowed>,
     /// By id, the last record in the log that has a body.
     bodies: BTreeMap<u64, (Seq, Spot)>,
-    /// Tasks of which no record has the body: the newest record of each.
+    /// The newest record of each task that has its body in no record.
     bodiless: BTreeMap<u64, Arc<Task>>,
     /// Changes that are missing in the log: after the first number, up to the second one.
     gaps: Vec<(Seq, Seq)>,

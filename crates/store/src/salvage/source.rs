@@ -77,12 +77,12 @@ impl<'d, D: Disk> Source<'d, D> {
     }
 
     /// # Errors
-    /// It cannot be listed.
+    /// The folder cannot be listed.
     pub(super) fn list(&mut self, dir: &str) -> Result<Vec<String>, DiskError> {
         self.disk.list(dir)
     }
 
-    /// `None`: it is not there, or is no file that can be opened.
+    /// The length (bytes). `None` if the file is not there, or cannot be opened.
     pub(super) fn len(&mut self, file: &str) -> Option<u64> {
         match self.disk.len(file) {
             Ok(len) => Some(len),

@@ -151,7 +151,7 @@ impl Histogram {
                     let records = catalog.segments.get(segment).runs[run].blocks()[block].records;
                     self.counts[bucket] += u64::from(records);
                 }
-                // It is unknown where the block's records are due, or some are due in the next part.
+                // The buckets of the block's records are unknown, or some records are due in the next part.
                 None => to_read.push((segment, run, block)),
             }
         }
