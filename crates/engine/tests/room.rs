@@ -9,7 +9,7 @@ use tickwheel_engine::{
 const NOW: Now = Now { mono_ns: 0, wall: Timestamp::EPOCH, wall_sub_ns: 0 };
 const MIB: u64 = 1 << 20;
 
-/// A machine over a store that is answered by hand, with so much room at its start (bytes).
+/// An engine over a store that is answered by hand, with this much room at its start (bytes).
 struct World {
     engine: Engine,
     out: Vec<Effect>,
@@ -35,7 +35,7 @@ impl World {
         world
     }
 
-    /// What the store is asked for next.
+    /// The next request to the store.
     fn request(&mut self) -> Option<(RequestId, Request)> {
         self.engine.flush(NOW, &mut self.out);
         let at = self.out.iter().position(|effect| matches!(effect, Effect::Request { .. }))?;
@@ -49,7 +49,7 @@ impl World {
         self.engine.step(NOW, Input::Store { request, reply }, &mut self.out);
     }
 
-    /// Puts a task with so many bytes, while the store has this much room behind each commit.
+    /// Puts a task with this many bytes, while the store has `room` bytes left after each commit.
     fn put(&mut self, bytes: usize, room: u64) -> Result<(), PutError> {
         self.calls += 1;
         let queue = QueueName::new("q").expect("a name");
@@ -88,7 +88,7 @@ impl World {
         answer.expect("a change of a job is answered")
     }
 
-    /// What a driver does now and then; the store has this much room. Whether it was asked.
+    /// Looks for room, as a driver does now and then; the store has `room` bytes. Returns whether the store was asked.
     fn look(&mut self, room: u64) -> bool {
         self.engine.step(NOW, Input::LookForRoom, &mut self.out);
         let Some((id, request)) = self.request() else { return false };
@@ -156,8 +156,8 @@ fn a_shortage_lasts_until_what_was_refused_would_be_taken() {
     assert_eq!(world.put(much, 100 * MIB), Ok(()));
 }
 
-/// The story: the last commit of the evening left 5 MiB, the disk was cleared, and of the first puts of the morning some were refused. No call was
-/// too big for 5 MiB; all calls of a turn in sum were.
+/// The story: the last commit of the evening left 5 MiB, the disk was cleared, and of the first puts of the morning some were refused. No
+/// call was too big for 5 MiB; all calls of a turn in sum were.
 #[test]
 fn what_one_turn_needs_in_sum_is_not_refused_for_room_that_has_come_back() {
     let mut world = World::new(5 * MIB);

@@ -65,7 +65,7 @@ fn files(path: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     files
 }
 
-/// A directory with a checkpoint, that nobody has open.
+/// Makes a directory with a checkpoint, which no queue has open.
 fn stopped(path: &Path) {
     let queue = open(path);
     for n in 0..600 {
@@ -91,7 +91,7 @@ fn a_copy_under_load_has_all_that_was_acknowledged_before_it() {
     let data = place.path().join("data");
     let queue = open(&data);
     let ended = AtomicBool::new(false);
-    // What was acknowledged: a key, and whether it is there.
+    // The acknowledged state: a key, and whether it is there.
     let told = Mutex::new(BTreeMap::<String, bool>::new());
     std::thread::scope(|scope| {
         for thread in 0..3 {
@@ -104,7 +104,7 @@ fn a_copy_under_load_has_all_that_was_acknowledged_before_it() {
                     let text = format!("{thread}-{n}");
                     put(queue, &text);
                     if n % 3 == 0 {
-                        // Between the two answers nobody may say which it is.
+                        // Between the two answers the key may be there or not.
                         queue.cancel(Cancel::new(&name("close"), key(&text))).wait().expect("it is there");
                     }
                     told.lock().expect("unharmed").insert(text, n % 3 != 0);
@@ -354,7 +354,7 @@ fn a_gentle_copy_is_checked_and_says_what_it_is() {
     let proved = |report: BackupReport| (report.as_of, report.tasks, report.dead, report.queues);
     assert_eq!(proved(restored), proved(report));
     assert!(!back.join(Manifest::FILE).exists(), "a data directory says nothing of that");
-    // What was opened is a backup no more.
+    // A directory that was opened is a backup no more.
     drop(open(&to));
     assert_eq!(Manifest::read(&to).expect("readable"), None);
 }

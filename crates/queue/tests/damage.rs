@@ -1,4 +1,4 @@
-//! What becomes of a queue whose files were damaged while nobody had it open.
+//! A queue opens after its files were damaged while no process had it open.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ fn open(directory: &Path) -> Result<Queue, OpenError> {
     options.open(directory)
 }
 
-/// A directory with a checkpoint and a segment of tasks that are due within seconds, that nobody has open.
+/// Makes a directory with a checkpoint and a segment of tasks that are due within seconds. No queue has it open.
 fn stopped(directory: &Path) {
     let queue = open(directory).expect("it opens");
     let line = QueueName::new("close").expect("a good name");

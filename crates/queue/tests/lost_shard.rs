@@ -118,7 +118,7 @@ fn a_queue_goes_on_when_its_shard_comes_back() {
     });
     until("a refusal", || match put(&queue, "b") {
         Err(PutError::Unavailable(Unavailable::Unowned)) => true,
-        // It was on its way when the shard was lost.
+        // The put was on its way when the shard was lost.
         Err(PutError::Unavailable(Unavailable::Indeterminate { .. })) | Ok(_) => false,
         Err(other) => panic!("a put was refused with {other}"),
     });

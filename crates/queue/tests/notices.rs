@@ -1,4 +1,4 @@
-//! What a queue tells its operator.
+//! The notices that a queue gives its operator.
 
 use std::fs;
 use std::path::Path;

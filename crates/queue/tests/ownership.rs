@@ -199,7 +199,7 @@ fn two_owners_take_the_shard_from_each_other_and_see_what_the_other_did() {
     let mut second = Owner::of(&store);
     assert!(is_found(second.get("a")));
     assert!(is_stored(second.put("b")));
-    // It does not know it yet, and finds out when it commits.
+    // The first owner does not know yet that it lost the shard. It finds out when it commits.
     assert!(first.put("c").is_none());
     assert!(first.shard.is_unowned());
     assert!(!is_found(second.get("c")), "nothing of an old owner is written");

@@ -77,7 +77,7 @@ fn a_second_process_is_refused_and_told_where() {
     DiskStore::open_dir(base.path(), options(&setup), quiet()).expect("it is free again");
 }
 
-/// Nobody looks at the lock here but the store itself, before it makes a file.
+/// Only the store itself looks at the lock here, before it makes a file.
 #[test]
 fn no_log_file_is_made_without_the_lock() {
     let base = tempfile::tempdir().expect("a directory");
@@ -152,7 +152,8 @@ fn the_log_goes_round_and_a_checkpoint_lets_it() {
     }
 }
 
-/// The story: the ends of a checkpoint were taken in before the rules were, and a queue that remembers more than others forgot at each start.
+/// The story: the ends of a checkpoint were taken in before the rules were, and a queue that remembers more than others forgot at each
+/// start.
 #[test]
 fn what_a_queue_remembers_by_its_own_rule_survives_a_checkpoint() {
     let base = tempfile::tempdir().expect("a directory");

@@ -100,13 +100,13 @@ fn bounds(most: usize) -> Bounds {
     }
 }
 
-/// The story: sixty thousand tasks, some in the memtable and some in segments, and a forecast counted each task of the memtable about three times. The
-/// tasks of the memtable were counted up to the end of the due histogram, then the part ended earlier, because it had met enough blocks; the next
-/// part counted them again.
+/// The story: sixty thousand tasks, some in the memtable and some in segments, and a forecast counted each task of the memtable about three
+/// times. The tasks of the memtable were counted up to the end of the due histogram, then the part ended earlier, because it had met enough
+/// blocks; the next part counted them again.
 #[test]
 fn each_task_counts_once_where_memtable_and_blocks_interleave() {
     for most in [1, 2, 5, 40] {
-        // What is bounded besides is not in the way.
+        // All bounds together, then each bound alone, so that no other bound is in the way.
         for bounds in [
             bounds(most),
             Bounds { histogram_blocks: most, ..Bounds::default() },

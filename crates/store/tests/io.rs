@@ -10,8 +10,8 @@ use tickwheel_store::{
     Call, Completion, Disk, DiskError, DiskStore, FsDisk, Io, Job, JobId, Lane, StoreOptions, ThreadIo,
 };
 
-/// A disk that tells each sync; one of a file named `held...` then waits until nobody holds the other end of `go`. It panics when it
-/// is told to.
+/// A disk that reports each sync. The sync of a file named `held...` then waits until the test drops the other end of `go`. The disk
+/// panics when it is told to.
 struct Gated {
     disk: FsDisk,
     told: Sender<String>,

@@ -1,4 +1,4 @@
-//! A log file that somebody deletes is missed, the newest one too.
+//! The store misses a log file that an operator deletes, also the newest one.
 
 use std::fs;
 use std::ops::Range;
@@ -69,7 +69,7 @@ fn logs(dir: &Path) -> Vec<String> {
     names(dir).into_iter().filter(|name| name.contains("/log-")).collect()
 }
 
-/// What the note says: the generation, and the number of the file.
+/// The contents of the note: the generation, and the number of the file.
 fn noted(dir: &Path) -> (u64, u64) {
     let bytes = fs::read(dir.join("shard-0000/newest-log")).expect("the note");
     let number = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
@@ -241,8 +241,8 @@ fn the_note_follows_each_opening() {
     }
 }
 
-/// The story: somebody deleted the checkpoint, and the server blamed a log file that was in order: it had been used again since. Where that cannot
-/// be told from a log file that is missing, both are named.
+/// The story: an operator deleted the checkpoint. The server blamed a log file that was in order and had been used again since. If the
+/// store cannot tell this case from a missing log file, it names both.
 #[test]
 fn a_missing_checkpoint_is_named_and_no_log_file_is_blamed_for_it() {
     let (mut certain, mut both) = (0, 0);

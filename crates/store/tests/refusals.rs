@@ -1,4 +1,4 @@
-//! What is refused at the opening, and that the refusal changes nothing.
+//! The cases that the opening refuses. A refusal changes nothing.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -193,7 +193,7 @@ fn a_place_that_is_no_directory() {
     assert!(error.to_string().contains("file"), "{error}");
 }
 
-/// What is not ours stays where it is, and does not disturb.
+/// Files that are not ours stay where they are, and do not disturb.
 #[test]
 fn files_of_others_are_left_alone() {
     let dir = filled();
@@ -206,7 +206,7 @@ fn files_of_others_are_left_alone() {
     }
 }
 
-/// The log file that was written last. What is prepared for later has no frame.
+/// The log file that was written last. A log file that is prepared for later has no frame.
 fn newest_log(dir: &Path) -> PathBuf {
     let entries = fs::read_dir(dir.join("shard-0000")).expect("the shard");
     let logs = entries.map(|entry| entry.expect("an entry").path()).filter_map(|path| {
@@ -237,8 +237,8 @@ fn the_header_of_a_file_with_the_last_commit() {
     assert_eq!(offset, 0);
 }
 
-/// The story: a checkpoint has all but the last commit. The medium damages what stands in front of that in its log file, which nobody
-/// needs any more; but the commit was synced and acknowledged, and is not to be reached without.
+/// The story: a checkpoint has all but the last commit. The medium damages the bytes in front of that commit in its log file. The
+/// checkpoint has their contents already; but the commit was synced and acknowledged, and it cannot be reached without them.
 #[test]
 fn what_stands_in_front_of_the_last_commit() {
     for damaged in [4_096, 4_096 + 72] {

@@ -258,7 +258,7 @@ fn a_lease_is_as_long_as_its_worker_its_task_or_its_queue_says() {
     assert_eq!(until(&asked(&mut world, Some(50), 1)), [ms(1_950)]);
 }
 
-/// The server makes keys of numbers, and so may anybody else.
+/// The server makes keys out of numbers, and so may any client.
 #[test]
 fn a_number_that_is_somebodys_key_is_given_to_nobody() {
     let mut world = World::new();
@@ -275,7 +275,7 @@ fn a_number_that_is_somebodys_key_is_given_to_nobody() {
     assert_eq!(world.get("4500").expect("there").due_at, ms(YEAR_MS as i64), "it is as it was");
 }
 
-/// Order numbers are keys, and so long that no id gets there: what comes without a key is not looked up for them, after a crash neither.
+/// Order numbers serve as keys, and no id ever gets as high as they are. So a put without a key looks nothing up, also after a crash.
 #[test]
 fn a_number_that_no_id_gets_to_costs_those_without_a_key_nothing() {
     let mut world = World::new();
@@ -293,8 +293,8 @@ fn a_number_that_no_id_gets_to_costs_those_without_a_key_nothing() {
     assert_eq!(world.reads_held(), 0);
 }
 
-/// The story: a cancelled task was handed out. One reply answered two looks at it, and the first of them let the entry go that knew better than
-/// the reply.
+/// The story: a cancelled task was handed out. One reply answered two looks at it, and the first of them let the entry go that knew better
+/// than the reply.
 #[test]
 fn two_looks_in_one_reply_see_the_same() {
     let mut world = World::new();

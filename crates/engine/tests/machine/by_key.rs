@@ -31,7 +31,7 @@ fn a_task_that_waits_runs_now_and_keeps_all_else() {
     assert_eq!(world.get("a").map(|task| (task.state, task.due_at)), Ok((State::Ready, ms(5))));
 }
 
-/// What runs now is the moment that waits. Those behind it come when they are due.
+/// The moment that waits runs now. The later moments come when they are due.
 #[test]
 fn a_task_with_a_timeline_runs_at_its_present_moment() {
     let mut world = World::new();
@@ -55,7 +55,7 @@ fn a_task_with_a_timeline_runs_at_its_present_moment() {
     assert_eq!((task.state, task.due_at, task.step), (State::Scheduled, ms(9_000), 2));
 }
 
-/// Of a task that waits for its next attempt, all attempts stay behind it.
+/// A task that waits for its next attempt keeps the attempts that it has had.
 #[test]
 fn a_task_that_waits_after_a_failure_runs_now_and_its_attempts_stay() {
     let mut world = World::new();
@@ -95,7 +95,7 @@ fn a_task_that_is_taken_from_its_worker_is_ready_at_once() {
     assert_eq!(world.ack(new[0].token), TokenAnswer::Acked);
 }
 
-/// Whoever waits for work gets the task in the same turn, and a limit counts the place as free.
+/// A waiting call gets the task in the same turn, and a limit counts the place as free.
 #[test]
 fn a_released_task_goes_to_the_next_worker() {
     let mut world = World::new();
@@ -123,7 +123,7 @@ fn a_release_does_not_use_the_last_attempt_up() {
     assert_eq!(world.get("a").map(|task| task.state), Ok(State::Dead));
 }
 
-/// An expiry that passed while a worker had the task decides as soon as nobody has it.
+/// An expiry that passed while a worker had the task takes effect as soon as no worker has it.
 #[test]
 fn a_released_task_that_has_expired_is_dead() {
     let mut world = World::new();

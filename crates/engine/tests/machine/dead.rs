@@ -125,7 +125,7 @@ fn what_nobody_has_when_it_expires_is_dead() {
     world.pass_ms(1);
     assert_eq!(counts(&mut world), (0, 0, 2, 2), "to the millisecond, without anybody asking");
     assert_eq!(world.get("later").expect("shown").dead.expect("dead").why, Death::Expired);
-    // What was leased by then may still be finished, but it is not tried again.
+    // A task that was leased by then may still be finished, but it is not tried again.
     assert_eq!(world.nack(leased[1].token, None), TokenAnswer::Nacked);
     let task = world.get("leased").expect("shown");
     assert_eq!((task.state, task.dead.map(|dead| dead.why)), (State::Dead, Some(Death::Expired)));

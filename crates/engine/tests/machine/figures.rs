@@ -1,4 +1,4 @@
-//! What each queue counts for those who watch it.
+//! The figures that each queue counts for the operators who watch it.
 
 use tickwheel_engine::*;
 
@@ -18,7 +18,8 @@ fn figures(world: &mut World, name: &str) -> Option<QueueFigures> {
     world.all_counts().into_iter().find(|counts| counts.queue.as_str() == name).map(|counts| counts.figures)
 }
 
-/// Each event is counted once in all and once in its queue: what the queues have counted, with those that are forgotten, is what the machine has counted.
+/// Each event is counted once in all and once in its queue: what the queues have counted, with those that are forgotten, is what the
+/// engine has counted.
 #[track_caller]
 pub(crate) fn assert_figures_add_up(world: &mut World) {
     let counts = world.all_counts();
@@ -64,7 +65,7 @@ fn each_event_is_counted_once_in_its_queue() {
     let revoke = Cancel { on_lease: OnLease::Revoke, ..Cancel::new(&queue("q"), key("revoked")) };
     world.cancel_by(revoke).expect("revoked");
     assert_eq!(world.ack(leased[0].token), TokenAnswer::Acked, "the answer was lost");
-    // Its lease runs out; then it is nacked, and that was the last attempt.
+    // The lease of `expired` runs out. Then the task is nacked, and that was its last attempt.
     world.pass_ms(1_000);
     let again = world.lease(1, 1_000);
     world.nack(again[0].token, None);
@@ -117,7 +118,7 @@ fn lateness_is_that_of_the_queue() {
     }
     let cancelled = Cancel::new(&queue("prompt"), key("a"));
     world.cancel_by(cancelled).expect("cancelled");
-    // Nobody woke the machine in time.
+    // The engine was not woken in time.
     world.pass_ms(2_600);
     put_into(&mut world, "prompt", "b");
     let late = figures(&mut world, "late").expect("listed");
@@ -126,7 +127,7 @@ fn lateness_is_that_of_the_queue() {
     assert_eq!((prompt.lateness, prompt.lateness_sum_ms), ([1, 0, 0, 0, 0, 0], 0));
 }
 
-/// Of a task that is not held whole only a stub falls due.
+/// A task that is not held whole falls due as a stub.
 #[test]
 fn what_falls_due_as_a_stub_is_counted_too() {
     let mut world = World::with(EngineConfig { near_bytes_max: 64 << 10, ..EngineConfig::default() });
@@ -174,14 +175,14 @@ fn what_a_queue_counted_is_kept_in_the_sum_when_it_is_forgotten() {
     assert_eq!(figures(&mut world, "q"), None);
     let gone = QueueFigures { put: 1, cancelled: 1, lateness: [1, 0, 0, 0, 0, 0], ..QueueFigures::default() };
     assert_eq!(stats(&mut world).forgotten, gone);
-    // It appears again, as another one.
+    // The queue appears again, and counts as another queue.
     put_into(&mut world, "q", "2");
     let again = world.all_counts();
     assert_eq!((again[1].appeared, again[1].figures.put, stats(&mut world).forgotten), (3, 1, gone));
 }
 
-/// The story: a queue was paused over the night, with a backlog of a day. After each restart of the server all of it had fallen due once more, a day late, and the
-/// alert for late fires rang.
+/// The story: a queue was paused over the night, with a backlog of a day. After each restart of the server all of it had fallen due once
+/// more, a day late, and the alert for late fires rang.
 #[test]
 fn what_was_ready_before_a_restart_has_fired_then() {
     for near_bytes_max in [256 << 20, 512] {
@@ -229,7 +230,7 @@ fn the_oldest_is_found_behind_those_that_are_more_urgent() {
         world.cancel("starved").expect("cancelled");
         assert_eq!(oldest(&mut world), Some(ms(1)), "of {near_bytes_max} bytes");
     }
-    // One that its group holds up is ready, too.
+    // A task that its group holds up is ready, too.
     let mut world = World::new();
     let settings = QueueSettings { max_in_flight_per_group: Some(1), ..QueueSettings::default() };
     change(&mut world, QueueChange::Settings(settings)).expect("taken");

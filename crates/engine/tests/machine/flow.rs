@@ -1,4 +1,4 @@
-//! What a queue's owner lays down: limits, rates, pauses, drains.
+//! The settings that a queue's owner configures: limits, rates, pauses, drains.
 
 use std::collections::BTreeMap;
 
@@ -52,7 +52,7 @@ fn granted(world: &mut World, call: CallId) -> Option<Vec<String>> {
     }
 }
 
-/// The download centre: so many at a time, and the others wait where they are, delivered once.
+/// The download centre: at most `max_in_flight` tasks are leased at a time. The others wait where they are, and are delivered once.
 #[test]
 fn no_more_are_in_flight_than_the_limit_and_each_end_lets_the_next_in() {
     let mut world = World::new();
@@ -102,7 +102,7 @@ fn a_full_group_is_passed_over_and_its_tasks_keep_their_order() {
     let waiting = wait(&mut world, 10);
     world.ack(first[0].token);
     assert_eq!(granted(&mut world, waiting), Some(vec!["a2".to_owned()]));
-    // One that is passed over may be cancelled, patched and looked at like any other.
+    // A task that is passed over may be cancelled, patched and looked at like any other.
     assert_eq!(world.get("a3").expect("there").state, State::Ready);
     let group = Some(Some(Group::new("c").expect("a group")));
     world.patch(Patch { group, ..Patch::new(&queue("q"), key("a3")) }).expect("taken");
@@ -229,7 +229,7 @@ fn a_queue_that_only_a_pause_kept_goes_with_it() {
     change(&mut world, QueueChange::Pause { ms: Some(5_000) }).expect("taken");
     world.pass_ms(4_999);
     assert!(view(&mut world).exists);
-    // Also if nobody was there when it ended.
+    // Also if the server did not run when the pause ended.
     let mut world = world.crash();
     assert!(view(&mut world).exists);
     world.pass_ms(1);
@@ -329,7 +329,7 @@ fn what_was_laid_down_survives_a_crash_and_a_rate_begins_with_nothing() {
     assert_eq!(view(&mut world).settings, QueueSettings::default());
 }
 
-/// The story: the limit was one; a crash gave the task to somebody else while its first worker went on.
+/// The story: the limit was one. A crash gave the task to another worker while its first worker went on.
 #[test]
 fn a_worker_of_an_earlier_life_cannot_go_on_beyond_the_limit() {
     let mut world = World::new();
@@ -431,7 +431,7 @@ impl Draw {
     }
 }
 
-/// The plain reading: walk along the line, and take whoever fits.
+/// The plain reading: walk along the line, and take each task that fits.
 fn expected(tasks: &[Plain], settings: &QueueSettings, paused: bool, max: usize) -> Vec<String> {
     let mut line: Vec<&Plain> = tasks.iter().filter(|task| task.token.is_none()).collect();
     line.sort_by_key(|task| (task.priority, task.seq));

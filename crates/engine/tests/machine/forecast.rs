@@ -23,7 +23,7 @@ fn it_counts_what_is_to_come_and_what_is_durable() {
     assert_eq!(counts(world.answer(call)), [2, 1, 0]);
     let call = world.send(ask(Some("p"), 1_000, 3));
     assert_eq!(counts(world.answer(call)), [0, 0, 0]);
-    // What was put before it is in it, and so it waits until that is durable.
+    // The forecast counts the tasks that were put before it, and so it waits until these are durable.
     world.hold_commits = true;
     world.send(Command::Put(Put { due: Due::After { ms: 10 }, ..Put::new(&queue("q"), key("e")) }));
     let call = world.send(ask(None, 1_000, 3));

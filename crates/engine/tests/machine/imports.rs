@@ -8,7 +8,7 @@ use tickwheel_engine::*;
 use crate::twins::Draw;
 use crate::world::*;
 
-/// A task as it stood elsewhere, due so long after the start.
+/// A task as it stood elsewhere, due `due_ms` (ms) after the start.
 pub(crate) fn task(name: &str, id: u64, due_ms: i64) -> ImportTask {
     ImportTask {
         id,
@@ -104,7 +104,7 @@ fn a_task_stands_as_it_stood_elsewhere() {
     assert_eq!(world.get("dead"), Err(GetError::NotFound), "it is forgotten thirty days after it died");
 }
 
-/// The tasks of a random life, in another machine: the same tasks, live and dead, with the same ids.
+/// The tasks of a random life, in another engine: the same tasks, live and dead, with the same ids.
 #[test]
 fn what_is_listed_is_what_an_import_makes() {
     for seed in 0..300 {
@@ -146,7 +146,7 @@ fn what_is_listed_is_what_an_import_makes() {
     }
 }
 
-/// Where a machine's own ids begin that keeps those of another.
+/// The first id of its own that an engine gives out if it keeps the ids of another engine.
 const IDS_OF_ITS_OWN: u64 = 1 << 20;
 
 fn as_import(task: &TaskView) -> ImportTask {
@@ -174,7 +174,7 @@ fn as_import(task: &TaskView) -> ImportTask {
     }
 }
 
-/// Without what is of one machine alone.
+/// Leaves out what belongs to one engine alone.
 fn plain(tasks: Vec<TaskView>) -> BTreeMap<u64, TaskView> {
     let none = Seq::ZERO;
     tasks.into_iter().map(|task| (task.id, TaskView { version: none, put_seq: none, ..task })).collect()
@@ -249,13 +249,13 @@ fn the_dead_and_their_keys() {
         ));
     }
     assert_eq!(outcomes(&mut world, Existing::Replace, vec![dead("a", 5, false)]), [ImportOutcome::Replaced]);
-    // One that was put after it died takes the key, as a put does; the very same one, alive, does not by itself.
+    // A task that was put after the dead one died takes the key, as a put does. The dead task itself, alive in the import, does not.
     assert_eq!(outcomes(&mut world, Existing::Skip, vec![task("a", 5, 100)]), [skipped(Present::Dead)]);
     let later = ImportTask { put_at: ms(-5), ..task("a", 8, 100) };
     assert_eq!(outcomes(&mut world, Existing::Refuse, vec![later]), [NEW]);
     assert_eq!(world.get("a").map(|task| (task.id, task.state)), Ok((8, State::Scheduled)));
     assert_eq!(world.list(Some(State::Dead)).len(), 2);
-    // Where ids are not kept nobody can tell whether it is there.
+    // Where ids are not kept, an import cannot tell whether the task is there.
     let mut other = World::new();
     other.put_in("x", 0);
     assert_eq!(outcomes(&mut other, Existing::Skip, vec![dead("a", 6, true)]), [skipped(Present::Keyless)]);
@@ -274,7 +274,7 @@ fn what_has_ended_here_since_it_was_put_is_not_made_again_by_skip() {
         let mut world = if restart { world.crash() } else { world };
         let again = vec![task("a", 1, -5), task("b", 2, 5_000)];
         assert_eq!(outcomes(&mut world, Existing::Skip, again.clone()), [skipped(Present::Ended); 2]);
-        // One that was put later is another task.
+        // A task that was put later is another task.
         let later = ImportTask { put_at: ms(1), ..task("a", 1, 100) };
         assert_eq!(outcomes(&mut world, Existing::Skip, vec![later]), [RENAMED], "its id is used up");
         outcomes(&mut world, Existing::Replace, again);
@@ -335,7 +335,8 @@ fn ids_that_no_server_gives_out_are_not_kept() {
     }
 }
 
-/// What was overdue elsewhere did not become late here, and what died elsewhere was not put here: nobody is to be woken by an import.
+/// A task that was overdue elsewhere did not become late here, and a task that died elsewhere was not put here. An import must wake no
+/// operator.
 #[test]
 fn the_figures_of_a_queue_count_what_happened_here() {
     let mut world = World::new();
@@ -641,7 +642,7 @@ fn a_schedule_waits_for_the_task_that_runs() {
     let token = world.lease(1, 1_000)[0].token;
     world.ack(token);
     assert_eq!(record(&mut world).next, Some(ms(5_500)));
-    // One whose task has ended by now goes on from here.
+    // A schedule with a task that has ended by now goes on from here.
     let mut other = World::new();
     let gone = ImportSchedule { running: Some(key("s@gone")), ..schedule(Existing::Refuse, delay) };
     assert_eq!(bring(&mut other, gone), Ok(NEW));

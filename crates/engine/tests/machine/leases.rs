@@ -4,10 +4,10 @@ use tickwheel_engine::*;
 
 use crate::world::*;
 
-/// What the clocks may show of their milliseconds, nanoseconds.
+/// The parts of a millisecond that the clocks may show (ns).
 const PARTS: [u32; 7] = [0, 1, 460_000, 500_000, 540_000, 999_998, 999_999];
 
-/// A machine with a ready task, whose clocks show these parts of their milliseconds.
+/// A world with a ready task, and with clocks that show these parts of their milliseconds (ns).
 fn begun(mono_sub_ns: u32, wall_sub_ns: u32) -> World {
     let mut world = World::new();
     world.now = Now { mono_ns: 7_000_000 + u64::from(mono_sub_ns), wall_sub_ns, ..world.now };
@@ -32,7 +32,7 @@ fn pass_until(world: &mut World, at: Timestamp, before_ns: i128) {
     world.input(Input::Wake);
 }
 
-/// Nobody else gets the task before this instant, which its worker was told. Less than a millisecond later it is given to the next.
+/// No other worker gets the task before this instant, which its worker was told. Less than a millisecond later the next worker gets it.
 fn lasts_until(mut world: World, told: Timestamp, what: &str) {
     let begin = world.now;
     pass_until(&mut world, told, 1);

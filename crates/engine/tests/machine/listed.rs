@@ -88,7 +88,7 @@ fn settings_keep_a_queue_in_the_list_and_so_does_the_hour_after_them() {
     assert!(listed(&mut world).is_empty());
 }
 
-/// What happened in a tube ends with it, though its queue is still listed.
+/// The totals of a tube end with the tube, though its queue is still listed.
 #[test]
 fn a_queue_that_comes_back_within_the_hour_counts_from_the_start() {
     let mut world = World::new();

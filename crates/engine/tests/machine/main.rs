@@ -1,4 +1,4 @@
-//! The task machine over a memory store, with clocks that the tests move.
+//! The engine over a memory store, with clocks that the tests move.
 
 mod acks;
 mod by_id;

@@ -1,4 +1,4 @@
-//! Near memory keeps to its budget, and nobody notices but by what it takes.
+//! Near memory keeps to its budget, and callers notice nothing of it but the time that it takes.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The task machine's rules, one story each.
+//! The engine's rules, one story each.
 
 use tickwheel_engine::*;
 
@@ -246,7 +246,7 @@ fn after_a_crash_an_old_token_acks_while_nobody_else_got_the_task() {
     world = world.crash();
     assert_eq!(world.counts(), (0, 2, 0), "leased tasks are ready again at once");
     assert_eq!(world.ack(old[0].token), TokenAnswer::Acked);
-    // Somebody else gets b; then even two crashes later the old token is void and the new one is not.
+    // Another worker gets b. Even two crashes later the old token is void, and the new one is not.
     let new = world.lease(1, 1_000_000);
     assert_eq!((keys(&new), new[0].attempt), (vec!["b"], 1));
     world = world.crash();
@@ -694,9 +694,9 @@ fn a_debounced_put_waits_no_longer_than_its_row_allows() {
         let stored = world.put(put(10, Some(25))).expect("taken");
         assert_eq!((stored.created, stored.task.due_at), (false, ms(due)), "put at {at}");
     }
-    // Nobody said how long it may wait this time.
+    // This put does not say how long the task may wait.
     assert_eq!(world.put(put(10, None)).expect("taken").task.due_at, ms(34));
-    // The row goes on, also over a crash: 5 ms after its first put were long ago.
+    // The row of puts goes on, also over a crash: the instant 5 ms after its first put has long passed.
     let mut world = world.crash();
     let late = world.put(put(10, Some(5))).expect("taken");
     assert_eq!((late.task.state, late.task.due_at), (State::Ready, ms(5)));
@@ -730,7 +730,7 @@ fn a_put_that_is_asked_again_makes_one_task() {
     assert!(world.put(once()).expect("made").created, "the last one was cancelled");
 }
 
-/// Its turn came 40 ms after it was asked for: what is counted from the put is counted from then, and it is late by what the machine took.
+/// The put had its turn 40 ms after it was asked for. Its times count from the asking, and the task is late by what the engine took.
 #[test]
 fn a_put_is_counted_from_when_it_was_asked_for() {
     let mut world = World::new();
@@ -744,7 +744,7 @@ fn a_put_is_counted_from_when_it_was_asked_for() {
         panic!("another answer")
     };
     assert_eq!((stats.fired_total, stats.lateness_sum_ms), (1, 35));
-    // Nobody asks after his turn.
+    // A put is not asked for after its turn: a later `asked_at` counts as now.
     let later = Put { asked_at: Some(ms(5_000)), key: Some(key("b")), ..put };
     assert_eq!(world.put(later).expect("taken").task.put_at, ms(1_000));
 }

@@ -1,4 +1,4 @@
-//! What is done again and again: instants come, tasks are made of them, once each, whatever happens between.
+//! Schedules: instants come, and each instant makes one task, once, whatever happens between.
 
 use std::sync::Arc;
 
@@ -76,7 +76,7 @@ fn instant_of(task: &TaskView) -> (i64, u64) {
     (at(late).as_ms() - ms(0).as_ms(), late)
 }
 
-/// Goes from one wake of the machine to the next, as a server does.
+/// Goes from one wake of the engine to the next, as a server does.
 fn walk(world: &mut World, by_ms: u64) {
     let mut left = by_ms;
     while left > 0 {
@@ -122,11 +122,11 @@ fn a_cron_expression_is_asked_about_and_the_answer_is_kept() {
     assert_eq!(record(&mut world).made, 3, "a refusal leaves no trace");
 }
 
-/// Tasks after a night in which nobody was there, and a second more, by the policy.
+/// The instants of the tasks that this policy makes for a night in which the server did not run, and for an hour more.
 fn after_a_night(catch_up: CatchUp, schedule: Schedule) -> Vec<i64> {
     let mut world = world();
     put(&mut world, Schedule { catch_up, ..schedule }).expect("taken");
-    // Not from wake to wake: nobody is there.
+    // Not from wake to wake: the server does not run.
     world.pass_ms(10 * HOUR + 30 * 60_000);
     walk(&mut world, HOUR);
     instants(&mut world)
@@ -141,7 +141,7 @@ fn what_was_missed_is_left_out_made_up_for_once_or_made_up_for() {
     assert_eq!(after_a_night(CatchUp::Skip, every(HOUR)), [11 * hour]);
     assert_eq!(after_a_night(CatchUp::Once, cron()).len(), 2);
     assert_eq!(after_a_night(CatchUp::Skip, cron()).len(), 1);
-    // Those that are less than a minute old are not missed.
+    // Instants that are less than a minute old are not missed.
     let twenties = after_a_night(CatchUp::Skip, every(20_000));
     assert_eq!(twenties[..3], [20, 40, 60].map(|s| 10 * hour + 29 * 60_000 + s * 1_000));
     let twenties = after_a_night(CatchUp::Once, every(20_000));

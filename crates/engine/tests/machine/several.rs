@@ -97,7 +97,7 @@ fn a_wait_that_ends_leaves_nothing_behind() {
     assert_eq!(names(world.answer(next)), Some(vec!["p:b".to_owned()]));
 }
 
-/// Behind a call whose task has to be fetched from one queue nobody is forgotten in the other.
+/// A call has to wait for a record from one queue. The next call for the other queue is served all the same.
 #[test]
 fn a_wait_for_a_record_holds_up_the_next_only_as_long_as_it_takes() {
     let config = EngineConfig { near_bytes_max: 512, ..EngineConfig::default() };
@@ -182,7 +182,7 @@ fn a_queue_is_there_while_somebody_uses_it_and_counts_what_happens_in_it() {
     assert_eq!(view(&mut world, "q").counts.totals, totals, "somebody still uses it");
     world.input(Input::Leave { queue: queue("q") });
     assert!(!view(&mut world, "q").exists);
-    // Who leaves once too often does no harm.
+    // A caller that leaves once too often does no harm.
     world.input(Input::Leave { queue: queue("q") });
     assert_eq!(
         world.all_counts()[0].totals,

@@ -1,4 +1,4 @@
-//! The moves of tasks that the machine makes are those that `docs/reference/state-machine.md` tells of.
+//! The moves of tasks that the engine makes are those that `docs/reference/state-machine.md` tells of.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -58,20 +58,20 @@ struct Watch {
     world: World,
     draw: Draw,
     seen: BTreeSet<Move>,
-    /// Of the last lease, and those before.
+    /// The tokens of the last lease, and of the leases before it.
     tokens: Vec<(u64, Token)>,
     last_lease: Vec<Token>,
-    /// A second ack is told the same, and takes hold of nothing.
+    /// A second ack with one of these tokens gets the same answer and touches no task.
     acked: BTreeSet<Token>,
 }
 
-/// What an operation did, besides what can be seen of the tasks before and after.
+/// The effects of an operation that the tasks before and after do not show.
 #[derive(Default)]
 struct Done {
     by: &'static str,
     /// Tasks that it took hold of, wherever they stand afterwards.
     touched: Vec<u64>,
-    /// What became of a task that is gone.
+    /// The end of a task that is gone.
     end: &'static str,
 }
 
@@ -332,7 +332,7 @@ impl Watch {
     }
 }
 
-/// Nothing can be written down any more, and nobody else is given what a worker has.
+/// The store can write nothing any more, and no other worker gets a task that a worker has.
 fn after_a_failure() -> Move {
     let mut world = World::new();
     world.put_in("a", 0);

@@ -1,4 +1,4 @@
-//! Two machines get the same inputs, one with a tiny budget for near memory and one with none to speak of. They must say
+//! Two engines get the same inputs, one with a tiny budget for near memory and one with none to speak of. They must say
 //! the same, and the one with the budget must keep to it.
 
 use tickwheel_engine::*;
@@ -65,7 +65,7 @@ struct Twins {
     ample: World,
     near_bytes_max: u64,
     tokens: Vec<(QueueName, Token)>,
-    /// Of all tasks that were put.
+    /// The ids of all tasks that were put.
     ids: Vec<u64>,
 }
 
@@ -145,8 +145,8 @@ impl Twins {
 
 /// Counts as an operator sees them.
 ///
-/// A task that the tiny one has to load first becomes ready when it is loaded, which may be later by the wall clock. And a queue that is looked
-/// at for a moment appears without anybody seeing it.
+/// A task that the tiny world has to load first becomes ready when it is loaded, which may be later by the wall clock. And a queue that is
+/// looked at for a moment appears without an operator seeing it.
 fn as_seen(mut counts: Vec<QueueCounts>) -> Vec<QueueCounts> {
     for QueueCounts { figures, appeared, .. } in &mut counts {
         (figures.lateness, figures.lateness_sum_ms, *appeared) = Default::default();
@@ -199,11 +199,11 @@ fn step(mut twins: Twins, draw: &mut Draw) -> Twins {
         48..54 => twins.send(Command::Cancel(Cancel { on_lease: draw.on_lease(), ..Cancel::new(&of, name) })),
         54..68 => {
             let (max, lease_ms) = (draw.pick(&[1, 1, 3, 100]), draw.pick(&[1, 50, 10_000]));
-            // Waits in one queue only: which of two queues is served first in one moment is nobody's promise, and the
+            // Waits in one queue only: no promise says which of two queues is served first in one moment, and the
             // lease numbers would show it.
             let wait = of.as_str() == "q" && draw.below(3) == 0;
             let (queues, max) = match draw.below(4) {
-                // Of several queues there may be fewer than are ready.
+                // A lease from several queues may get fewer tasks than are ready.
                 0 if !wait => (["q", "p"].map(queue).to_vec(), 1),
                 _ => (vec![of], max),
             };
@@ -316,7 +316,7 @@ fn a_tiny_budget_changes_no_answer() {
     }
 }
 
-/// Whatever is left comes out, at its instant.
+/// Each task that is left comes out, at its instant.
 fn drain(mut twins: Twins) {
     twins.both(|world| world.step_wall_ms(0));
     for of in ["p", "q"] {
@@ -343,7 +343,7 @@ fn drain(mut twins: Twins) {
                 twins.both(|world| world.pass_ms(by_ms));
                 continue;
             }
-            // What workers gave up is not forgotten. If a key was that of several, one after the other.
+            // Tasks that workers gave up are not forgotten, so they run again. Tasks with one key run one after the other.
             assert!(counts.iter().all(|counts| counts.scheduled + counts.leased == 0), "{counts:?}");
             for id in twins.ids.clone() {
                 twins.send(Command::ById(ById {

@@ -1,4 +1,4 @@
-//! A machine over a memory store whose clocks the test moves and whose commits it may hold back.
+//! An engine over a memory store. The test moves the clocks, and may hold commits back.
 
 use std::collections::BTreeMap;
 
@@ -23,9 +23,9 @@ pub(crate) struct World {
     /// Reads of this kind fail.
     pub(crate) fail_reads: Option<fn(&Request) -> bool>,
     pub(crate) stopped: bool,
-    /// What is told of instants that are asked for.
+    /// The answer to an instant that the engine asks for.
     pub(crate) tell: fn(&InstantWanted) -> InstantFound,
-    /// Whether the wall clock ever did.
+    /// Whether the wall clock ever stepped back.
     pub(crate) stepped_back: bool,
 }
 
@@ -139,7 +139,7 @@ impl World {
         call
     }
 
-    /// Calls that come before the machine has done anything for one of them.
+    /// Calls that come before the engine has done anything for one of them.
     pub(crate) fn send_together<const N: usize>(&mut self, commands: [Command; N]) -> [CallId; N] {
         let mut out = Vec::new();
         let calls = commands.map(|command| {
@@ -259,7 +259,7 @@ impl World {
         std::mem::take(&mut self.answers)
     }
 
-    /// How long until the machine wants to be woken.
+    /// How long until the engine wants to be woken.
     pub(crate) fn until_wake_ms(&self) -> Option<u64> {
         let wake = self.engine.next_wake();
         let by_wall = wake.wall.map(|at| at.ms_since(self.now.wall));
@@ -311,7 +311,7 @@ impl World {
         self.by_key_in(name, act, None)
     }
 
-    /// The same, of the task in this version only.
+    /// Acts on the task only if it has this version.
     pub(crate) fn by_key_in(
         &mut self,
         name: &str,

@@ -39,8 +39,8 @@ pub(super) struct Borrowed {
 
 /// The known facts of all tasks, without their records: some 50 bytes for each.
 ///
-/// If a task has two records, the record with the higher seq is right, and an end with a higher seq ends the task. So files may be read in any
-/// order, except that a record without its body comes after the record that has the body.
+/// If a task has two records, the record with the higher seq is right, and an end with a higher seq ends the task. So files may be read in
+/// any order, except that a record without its body comes after the record that has the body.
 #[derive(Debug)]
 pub(super) struct Index {
     naming: Naming,

@@ -19,7 +19,7 @@ pub(crate) struct Image {
 }
 
 impl Image {
-    /// What is in a directory of the file system and in its shard.
+    /// The contents of a directory of the file system and of its shard.
     pub(crate) fn of(dir: &Path) -> Self {
         let mut image = Self::default();
         for entry in fs::read_dir(dir).expect("a directory") {

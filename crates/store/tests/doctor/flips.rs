@@ -6,8 +6,8 @@ use tickwheel_store::doctor::Depth;
 use crate::disk::Image;
 use crate::patient::{self, filled};
 
-/// One byte turns, any one. The doctor has a problem with it or tells of a torn tail; or else an opening finds all that it found
-/// before, record by record.
+/// Any one byte is flipped. The doctor reports a problem or a torn tail; or else an opening finds all that it found before, record
+/// by record.
 #[test]
 fn a_flipped_byte_is_told_or_means_nothing() {
     let mut image = filled();
@@ -23,7 +23,7 @@ fn a_flipped_byte_is_told_or_means_nothing() {
         image.files.iter().map(|(name, bytes)| (name.clone(), bytes.len())).collect();
     for (file, len) in files {
         let log = whole.logs.iter().find(|log| log.file == file);
-        // Zeroes without end are all alike, and so are the frames of a spare: of those every so many.
+        // Long rows of zeroes are all alike, and so are the frames of a spare: of these bytes only every 61st is flipped.
         let is_dull = |byte: usize| match log {
             Some(log) if log.spare => byte >= 64,
             Some(log) => (64..4_096).contains(&byte) || byte >= log.used_bytes as usize + 128,

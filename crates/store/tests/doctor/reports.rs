@@ -1,4 +1,4 @@
-//! What is said of a directory that is in order, and of places that are none.
+//! The reports on a directory that is in order, and on places that are no data directory.
 
 use tickwheel_store::conformance;
 use tickwheel_store::doctor::{Depth, Span, examine_dir};
@@ -23,7 +23,7 @@ fn a_directory_in_order_is_told_as_it_opens() {
     assert_eq!((found.torn.as_ref(), report.torn.as_ref()), (None, None));
     assert!(conformance::contents(&mut store, 10_000).is_ok());
 
-    // It has some of everything, so that the other tests are worth something.
+    // The directory has some of everything; without that the other tests would prove little.
     let spans: Vec<&Span> = found.segments.iter().map(|segment| &segment.span).collect();
     assert!(spans.contains(&&Span::Overdue) && spans.len() > 3, "{spans:?}");
     assert!(found.segments.iter().any(|segment| segment.live < Some(segment.records)));
@@ -45,7 +45,7 @@ fn a_directory_in_order_is_told_as_it_opens() {
     );
 }
 
-/// What is listed as needed opens alone, as the whole does.
+/// The files that are listed as needed open alone, as the whole directory does.
 #[test]
 fn what_is_needed_is_enough() {
     let mut image = filled();
@@ -125,7 +125,7 @@ fn a_directory_of_the_file_system_is_left_byte_for_byte() {
     let error = examine_dir(&absent, Depth::Opening).expect_err("it is not there");
     assert!(error.to_string().contains("absent") && !absent.exists(), "{error}");
     examine_dir(dir.path().join("meta"), Depth::Opening).expect_err("it is a file");
-    // Nobody has ever opened this one, and nobody has after being looked at.
+    // No store has ever opened this directory, and the examination does not open it either.
     let empty = tempfile::tempdir().expect("a directory");
     assert!(!examine_dir(empty.path(), Depth::Records).expect("it is there").is_ours);
     assert_eq!(Image::of(empty.path()), Image::default());

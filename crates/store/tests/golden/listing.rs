@@ -1,4 +1,4 @@
-//! What a store has, as plain text.
+//! The contents of a store, as plain text.
 
 use std::fmt::Write as _;
 use std::sync::Arc;

@@ -18,7 +18,7 @@ pub(super) const START_MS: i64 = 1_700_000_000_000;
 const MINUTE_MS: i64 = 60_000;
 const DAY_MS: i64 = 86_400_000;
 
-/// Due so long after its put: at once, in hours, days and months.
+/// The delays between a put and its due time (ms): none, minutes, hours, days and months.
 const AHEAD_MS: [i64; 6] = [0, 10 * MINUTE_MS, 300 * MINUTE_MS, 20 * DAY_MS, 75 * DAY_MS, 400 * DAY_MS];
 
 #[test]
@@ -30,7 +30,7 @@ fn make_the_golden_directory() {
     }
     fs::create_dir(&dir).expect("made");
     write(&dir);
-    // What is read must not be made by what reads it: the listing comes from a copy, so the directory stays as the crash left it.
+    // The code that reads the directory must not write it: the listing comes from a copy, so the directory stays as the crash left it.
     let copy = super::copy(PRESENT);
     fs::write(golden(&format!("{PRESENT}.txt")), listing::of(&mut open(copy.path()))).expect("written");
 }

@@ -12,12 +12,12 @@ use crate::history::{directory, open};
 use crate::honest::{contents, salvage_of};
 use crate::shared::Shared;
 
-/// What becomes of a read.
+/// The way in which a read fails.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 enum How {
-    /// It fails.
+    /// The read returns an error.
     Error,
-    /// It ends early.
+    /// The read ends early.
     Short,
 }
 
@@ -27,13 +27,13 @@ struct Failing {
     reads: u64,
     from: u64,
     to: u64,
-    /// Others that fail.
+    /// Other reads that fail.
     fails: BTreeSet<u64>,
     how: How,
 }
 
 impl Failing {
-    /// One that does not fail.
+    /// A disk that does not fail.
     fn sound(image: &Image) -> Self {
         let (from, to) = (u64::MAX, u64::MAX);
         Self { image: image.clone(), reads: 0, from, to, fails: BTreeSet::new(), how: How::Error }
@@ -101,8 +101,8 @@ impl Disk for Failing {
     }
 }
 
-/// The story: in the second pass a record of the log had no checksum, and what the disk failed to read was taken for zeroes. So payloads were
-/// zeroes in the new directory, and no loss was told.
+/// The story: in the second pass a record of the log had no checksum, and what the disk failed to read was taken for zeroes. So payloads
+/// were zeroes in the new directory, and no loss was told.
 ///
 /// Each read is the first one that fails, in both passes, for ever or for a while: what is told is at least as bad as what happened.
 #[test]
@@ -136,7 +136,7 @@ fn a_disk_that_fails_from_some_read_on_loses_nothing_in_silence() {
     assert!(outcomes.iter().all(|count| *count > 0), "refused, saved whole, saved with losses: {outcomes:?}");
 }
 
-/// The same with a payload of several blocks, of which one is not read: the record around it looks as it did.
+/// A payload has several blocks, and one of them is not read: the record around it looks as it did.
 #[test]
 fn a_block_in_the_middle_of_a_payload_is_not_taken_for_zeroes() {
     let image = large();

@@ -55,7 +55,7 @@ impl Rng {
     }
 }
 
-/// Who makes the directory what it is.
+/// The writer that makes the directory.
 struct Life {
     disk: Shared,
     owner: Owner<Store>,
@@ -216,7 +216,7 @@ impl Life {
         Arc::clone(&self.live[at])
     }
 
-    /// Its owner gave it another life. Of all tasks that had its key it has the highest version now.
+    /// The owner gave the task another life. It has the highest version now of all tasks that had its key.
     fn redriven(&mut self, at: usize) -> Arc<Task> {
         let seq = Seq(self.seq);
         let mut task = Task { seq, version: seq, attempts: 0, ..(*self.live[at]).clone() };
@@ -234,7 +234,7 @@ impl Life {
             task.extra_mut().dead = Some(Dead { at, due_at, why: Death::MaxAttempts, keyless: false });
             task.due_at = self.at(30 * 24 * HOUR_MS);
         } else if self.rng.below(2) == 0 && task.dead().is_none() {
-            // Its owner moved it.
+            // The owner moved the task.
             task.version = task.seq;
             task.due_at = task.due_at.saturating_plus_ms(HOUR_MS as u64);
         }
@@ -242,7 +242,7 @@ impl Life {
         Arc::clone(&self.live[at])
     }
 
-    /// Its owner put it anew.
+    /// The owner put the task anew.
     fn put_again(&mut self, at: usize) -> Arc<Task> {
         let seq = Seq(self.seq);
         let body = Arc::new(Body::bytes(vec![self.seq as u8; 30]));
@@ -253,7 +253,7 @@ impl Life {
 
     fn end_of(&self, task: &Task) -> Ended {
         let Task { id, queue, key, .. } = task.clone();
-        // Of one that was dead for too long nothing is remembered.
+        // Nothing is remembered of a task that was dead for too long.
         let outcome = [Outcome::Cancelled, Outcome::Done(LeaseNo(id)), Outcome::Forgotten][id as usize % 3];
         Ended { id, queue, key, seq: Seq(self.seq), at: self.at(0), outcome }
     }

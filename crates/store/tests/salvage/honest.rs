@@ -1,4 +1,4 @@
-//! What a salvage says, held against what it did.
+//! Compares the report of a salvage with what the salvage did.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ pub(crate) fn contents(image: &Image) -> Table {
     conformance::contents(&mut open(disk), HISTORY).expect("it reads")
 }
 
-/// What was salvaged, and how it differs from what was there.
+/// The salvaged directory, and how it differs from what was there.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub(crate) report: Report,
@@ -48,7 +48,7 @@ pub(crate) fn salvage(damaged: &mut Image, whole: &Table, story: &str) -> Result
     outcome
 }
 
-/// The same from any disk.
+/// Salvages from any disk.
 #[track_caller]
 pub(crate) fn salvage_of<D: Disk>(damaged: &mut D, whole: &Table, story: &str) -> Result<Outcome, OpenError> {
     let found = read(damaged, &mut |_| {})?;

@@ -1,4 +1,4 @@
-//! What is salvaged of damaged directories, beside what was in them.
+//! Compares what is salvaged of damaged directories with what was in them.
 
 #[path = "../doctor/disk.rs"]
 mod disk;

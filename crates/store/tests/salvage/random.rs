@@ -84,12 +84,12 @@ fn of_200_damaged_bytes_all_is_saved_but_what_one_checksum_covers() {
     }
     println!("of each kind: damages, with losses, with differences: {found:?}");
     assert_eq!(found.values().map(|(all, ..)| all).sum::<u32>(), 200);
-    // It is of no worth if nothing was hit.
+    // The test is of no worth if no damage hit anything.
     assert!(found["log"].2 > 5 && found["segment"].2 > 5, "{found:?}");
 }
 
-/// Each frame in turn is damaged in the middle. Keys are used again and dead tasks are redriven, so the lost end or death of a task leaves two
-/// with one key.
+/// Each frame in turn is damaged in the middle. Keys are used again and dead tasks are redriven, so the lost end or death of a task leaves
+/// two with one key.
 #[test]
 fn of_each_frame_that_is_lost_the_tasks_are_named() {
     let (mut frames, mut left_out) = (0, 0);

@@ -99,7 +99,7 @@ fn a_damaged_record_of_a_segment_is_told_with_its_key() {
             damaged.flip(segment, 64 + 9 + record - 3, 1);
             let outcome = salvage(&mut damaged, &whole, segment).expect("the rest can be read");
             if outcome.report.is_whole() {
-                // It was dead, or the checkpoint does not list the segment.
+                // The record was dead, or the checkpoint does not list the segment.
                 continue;
             }
             let loss = outcome.loss();
@@ -345,7 +345,7 @@ fn each_hole_of_a_run_without_a_footer_is_told() {
             let outcome = salvage(&mut damaged, &whole, segment).expect("it can be read");
             let holes: Vec<_> =
                 outcome.report.losses.iter().filter(|loss| loss.unit == Unit::Records).collect();
-            // Else the records are of a run before the last one, whose own footer is whole.
+            // Else the records are of an earlier run, and the footer of that run is whole.
             if outcome.lost.len() == 2 && !holes.is_empty() {
                 assert_eq!(holes.len(), 2, "{holes:#?}");
                 assert!(holes.iter().all(|hole| hole.tasks_max == Some(2)), "{holes:#?}");

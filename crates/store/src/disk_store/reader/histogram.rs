@@ -19,8 +19,8 @@ use crate::segment::{Level, Run, Skimmed};
 
 /// One part of a due histogram.
 ///
-/// The end of the part is decided first: by the blocks in reach, then by the tasks of the memtable, which are counted last. A task that may still
-/// turn out to stand behind the end is not counted, because the next part counts it.
+/// The end of the part is decided first: by the blocks in reach, then by the tasks of the memtable, which are counted last. A task that may
+/// still turn out to stand behind the end is not counted, because the next part counts it.
 #[derive(Debug)]
 pub(super) struct Histogram {
     wanted: DueHistogram,
