@@ -46,14 +46,14 @@ impl fmt::Display for Report<'_> {
             writeln!(f, "  {name} {bytes}")?;
         }
         // The copy of the sources that has the bugs is a workspace of its own.
-        let (workspace, bug) = match self.bug {
-            Some(bug) => (" --manifest-path target/planted/src/Cargo.toml", format!(" --bug {bug}")),
+        let (cd, bug) = match self.bug {
+            Some(bug) => ("cd target/planted/src && CARGO_TARGET_DIR=.. ", format!(" --bug {bug}")),
             None => ("", String::new()),
         };
         writeln!(f, "replay it:")?;
         write!(
             f,
-            "  cargo run --release{workspace} -p tickwheel-sim -- --seed {seed:#x} --options '{options}' --until-step {} --trace{bug}",
+            "  {cd}cargo run --release -p tickwheel-sim -- --seed {seed:#x} --options '{options}' --until-step {} --trace{bug}",
             outcome.steps
         )
     }

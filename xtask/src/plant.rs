@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 
 use crate::finding::{Finding, report};
 use crate::root::{root, texts};
@@ -18,6 +18,8 @@ pub(crate) const FOLDER: &str = "sim/planted/";
 const SWITCH: &str = "sim/planted/switch.rs";
 /// The patch of the simulator itself: it uses the switch, and is no bug.
 const SELECT: &str = "sim/planted/select.patch";
+/// The file that says that a folder is such a copy.
+const MARKER: &str = "planted-copy.txt";
 /// Stands in a patch for the question whether its bug is switched on.
 const PLANTED: &str = "PLANTED";
 
@@ -44,7 +46,7 @@ pub(crate) fn check() -> Result<()> {
     report("plant", &format!("{} bugs", names(&files).len()), findings)
 }
 
-/// Writes the copy into `folder`. A file that is the same already is left alone, so that a build goes on from the last one.
+/// Writes the copy into `folder`: the text files of the repository, which a build needs. A file that is the same already is left alone, so that a build goes on from the last one.
 pub(crate) fn run(folder: &str) -> Result<()> {
     let files = files()?;
     let planted = match plant(&files) {
@@ -52,9 +54,19 @@ pub(crate) fn run(folder: &str) -> Result<()> {
         Err(findings) => return report("plant", "the patches", findings),
     };
     let folder = Path::new(folder);
+    let marker = folder.join(MARKER);
+    // Files that are not of the repository are removed from the copy, so a folder of another kind is refused.
+    if folder.read_dir().is_ok_and(|mut entries| entries.next().is_some()) && !marker.exists() {
+        bail!(
+            "{} is not empty and has no {MARKER}: choose a folder that is new, or an earlier copy",
+            folder.display()
+        );
+    }
     fs::create_dir_all(folder).with_context(|| format!("make {}", folder.display()))?;
+    fs::write(&marker, "A copy with planted bugs, made by cargo xtask plant.\n")
+        .with_context(|| format!("write {}", marker.display()))?;
     let before = texts(folder)?;
-    for old in before.iter().filter(|old| !planted.contains_key(&old.path)) {
+    for old in before.iter().filter(|old| old.path != MARKER && !planted.contains_key(&old.path)) {
         let path = folder.join(&old.path);
         fs::remove_file(&path).with_context(|| format!("remove {}", path.display()))?;
     }
@@ -135,6 +147,11 @@ fn parse(text: &str) -> Result<Vec<Hunk>, String> {
                 continue;
             }
             None => (true, true, ""),
+            Some((" " | "-", rest)) if rest.trim_start().starts_with("//") => {
+                return Err(format!(
+                    "line {number} is a comment of the product, which changes without the code"
+                ));
+            }
             Some((" ", rest)) => (true, true, rest),
             Some(("-", rest)) => (true, false, rest),
             Some(("+", rest)) => (false, true, rest),
@@ -244,6 +261,9 @@ mod tests {
         assert!(said(&with("one\n", "--- crates/a/src/x.rs\none\n")).contains("line 2 begins with none"));
         assert!(said(&with("one\n", "--- crates/a/src/x.rs\n+two\n")).contains("no line of the product"));
         assert!(said(&with("one\n", "--- crates/a/src/y.rs\n-one\n")).contains("y.rs is not there"));
+        assert!(
+            said(&with("// one\n", "--- crates/a/src/x.rs\n // one\n+two\n")).contains("line 2 is a comment")
+        );
     }
 
     #[test]

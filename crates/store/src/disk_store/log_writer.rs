@@ -341,9 +341,9 @@ impl LogWriter {
     /// Begins to sync all frames that are not synced, if no such job is under way.
     ///
     /// A checkpoint relies on this sync. A step of a checkpoint writes down which tasks are gone, and the frames that say so are written by
-    /// then. The background does its jobs in their order, and a poll gives out this job first. So when a step is over, a sync of all frames
-    /// before it is over, or it was given out before the next step. A checkpoint gets its name some steps after the last step that writes
-    /// down a task, so those frames are synced by then.
+    /// then. The background does its jobs in their order, and each poll gives out this job, at the latest after one step of a checkpoint that is
+    /// behind. So the sync of those frames is given out at most one step after the step that relies on it. The checkpoint gets its name in a
+    /// step of its own, and the block before the name is a step of its own, too: those frames are synced by then.
     pub(super) fn sync(&mut self, jobs: &mut Jobs) {
         self.unsynced.sync(self.end.frame, jobs);
     }
@@ -359,7 +359,9 @@ impl LogWriter {
                 Err(error) => Written::Failed { id: None, error },
             };
         }
-        let Some(Active { mut pending, file, frame_bytes, synced, .. }) = self.active.take() else {
+        let Some(Active { mut pending, file, frame_bytes, synced, .. }) =
+            self.active.take_if(|active| active.job == job)
+        else {
             return Written::Nothing;
         };
         let id = pending.id;

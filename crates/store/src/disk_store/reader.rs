@@ -143,6 +143,16 @@ impl Reader {
             self.parked.push_back((request, asked));
             return None;
         }
+        self.begin_scan(request, asked, view)
+    }
+
+    /// Begins a page or a histogram.
+    pub(super) fn begin_scan(
+        &mut self,
+        request: RequestId,
+        asked: Request,
+        view: &mut View<'_>,
+    ) -> Option<Answer> {
         let bounds = &view.setup.options.bounds;
         let query = match asked {
             Request::Count(histogram) => {
@@ -160,7 +170,7 @@ impl Reader {
         self.begin(request, query, view)
     }
 
-    /// Takes the parked requests, if they need not wait any more. Each is to be asked for again.
+    /// Takes the parked requests, if they need not wait any more. [`begin_scan`](Self::begin_scan) begins each of them.
     pub(super) fn take_parked(&mut self, parks: bool) -> VecDeque<(RequestId, Request)> {
         if parks && self.is_scanning() {
             return VecDeque::new();

@@ -375,7 +375,7 @@ impl<D: Disk, I: Io<D>> ShardStore for DiskStore<D, I> {
         }
         self.start_maintenance(idle);
         for (id, request) in self.reader.take_parked(self.parks()) {
-            self.read(|reader, view| reader.scan(id, request, view));
+            self.read(|reader, view| reader.begin_scan(id, request, view));
         }
         self.hand_over();
         replies.append(&mut self.outside.replies);

@@ -88,12 +88,19 @@ fn a_page_waits_for_those_under_way_while_memory_takes_a_checkpoint_over() {
     let mut seen = view(&catalog, &setup, &mut jobs, true);
     assert!(reader.scan(RequestId(1), ALL, &mut seen).is_none());
     assert!(reader.scan(RequestId(2), ALL, &mut seen).is_none());
+    assert!(reader.scan(RequestId(3), ALL, &mut seen).is_none());
     assert_eq!(reader.take_parked(true).len(), 0, "the first page is still being read");
     let job = only_job(&mut jobs);
     let mut seen = view(&catalog, &setup, &mut jobs, true);
     reply(reader.completed(job.id, Ok(reads(&job.calls, &run)), &mut seen));
-    let parked: Vec<RequestId> = reader.take_parked(true).into_iter().map(|(id, _)| id).collect();
-    assert_eq!(parked, [RequestId(2)]);
+    catalog.segments.rearranged();
+    let parked = reader.take_parked(true);
+    assert_eq!(parked.iter().map(|(id, _)| *id).collect::<Vec<_>>(), [RequestId(2), RequestId(3)]);
+    let mut seen = view(&catalog, &setup, &mut jobs, true);
+    for (id, request) in parked {
+        assert!(reader.begin_scan(id, request, &mut seen).is_none());
+    }
+    assert_eq!(jobs.take_ready().count(), 2, "the parked pages are read at the same time");
 }
 
 #[test]
