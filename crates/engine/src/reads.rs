@@ -5,6 +5,7 @@ mod imports;
 mod keyed;
 mod lists;
 mod lookups;
+mod on_id;
 mod token_calls;
 
 use std::collections::BTreeMap;
@@ -16,6 +17,7 @@ pub(crate) use self::lists::Listing;
 use self::lists::Lists;
 use self::lookups::Lookups;
 pub(crate) use self::lookups::{ImportLook, Purpose};
+pub(crate) use self::on_id::OnId;
 pub(crate) use self::token_calls::{TokenCall, Verb};
 use crate::bounds::Bounds;
 use crate::calls::Command;

@@ -107,7 +107,7 @@ mod tests {
         let (queue, name) = id();
         let put = PutSchedule { queue, name, schedule: Arc::new(schedule), if_version: None };
         recurrence.put_schedule(&mut ledger, Now::at_ms(0), CallId(1), put);
-        settle(&mut recurrence, &mut ledger);
+        make_durable(&mut recurrence, &mut ledger);
         let mut out = Vec::new();
         ledger.release_answers(&mut out);
         assert!(matches!(&out[..], [Effect::Answer { answer: Answer::PutSchedule(Ok(_)), .. }]), "{out:?}");
@@ -115,7 +115,7 @@ mod tests {
     }
 
     /// All that was noted is durable, and schedules with a change are looked at.
-    fn settle(recurrence: &mut Recurrence, ledger: &mut Ledger) {
+    fn make_durable(recurrence: &mut Recurrence, ledger: &mut Ledger) {
         let mut out = Vec::new();
         ledger.commit(Now::at_ms(0), &mut out);
         for effect in out {
@@ -123,7 +123,7 @@ mod tests {
                 ledger.committed(Now::at_ms(0), id, 1 << 30);
             }
         }
-        recurrence.settle();
+        recurrence.made_durable();
         recurrence.go_on(ledger);
     }
 
@@ -141,7 +141,7 @@ mod tests {
         (record.decided, record.last, record.running) = (at, Some(at), task);
         record.made += 1;
         recurrence.step(ledger, &id(), record);
-        settle(recurrence, ledger);
+        make_durable(recurrence, ledger);
     }
 
     #[test]

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use self::entries::Entries;
 pub(crate) use self::entries::{At, Entry, RunningLease, is_bulky};
 pub(crate) use self::expiries::Expiry;
-use self::expiries::{Burials, EXPIRY_BYTES, Expiries};
+use self::expiries::{BuriedOrder, EXPIRY_BYTES, Expiries};
 use self::pins::Pins;
 use self::stub::STUB_BYTES;
 pub(crate) use self::stub::{WaitingStub, body_bytes};
@@ -65,7 +65,7 @@ pub(crate) struct Residence {
     window: Window,
     pins: Pins,
     expiries: Expiries,
-    burials: Burials,
+    buried_order: BuriedOrder,
     /// Stubs of which the records are to be fetched, with the queue if the stub has expired there. `None`: the stub is to be forgotten.
     overdue: VecDeque<(u64, Option<QueueName>)>,
     /// The latest instant that was written down before this life began, with its last commit. Every task that was due by then was ready
@@ -86,7 +86,7 @@ impl Residence {
             window: Window::default(),
             pins: Pins::default(),
             expiries: Expiries::default(),
-            burials: Burials::default(),
+            buried_order: BuriedOrder::default(),
             overdue: VecDeque::new(),
             ready_before: acquired.last_wall,
         }
@@ -184,7 +184,7 @@ impl Residence {
     }
 
     /// An effect of this entry is durable. Returns whether it was the last one and the entry may leave memory.
-    pub(crate) fn settle(&mut self, ledger: &Ledger, slot: Slot) -> bool {
+    pub(crate) fn made_durable(&mut self, ledger: &Ledger, slot: Slot) -> bool {
         if !self.has(slot) {
             return false;
         }
@@ -346,7 +346,7 @@ impl Residence {
 
     /// The instant that stands for "never", for a task that is buried now.
     pub(crate) fn next_buried(&mut self, now: Now) -> Timestamp {
-        self.burials.next(now)
+        self.buried_order.next(now)
     }
 
     /// The tasks that expire.
@@ -474,7 +474,7 @@ mod tests {
         residence.record(&mut ledger, slot, |task| task.attempts = 3);
         let slots = ledger.committed(Now::at_ms(0), RequestId(1), 1 << 30);
         assert_eq!(slots, [slot]);
-        assert!(!residence.settle(&ledger, slot), "a later change is not durable yet");
+        assert!(!residence.made_durable(&ledger, slot), "a later change is not durable yet");
         ledger.commit(Now::at_ms(0), &mut out);
         assert_eq!(bodies_known(&mut out), [true], "the batch before has brought it");
     }

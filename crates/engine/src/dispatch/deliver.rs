@@ -365,7 +365,7 @@ mod tests {
 
         fn committed(&mut self, request: RequestId) {
             for slot in self.ledger.committed(Now::at_ms(0), request, 1 << 30) {
-                self.residence.settle(&self.ledger, slot);
+                self.residence.made_durable(&self.ledger, slot);
             }
         }
     }

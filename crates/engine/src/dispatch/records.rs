@@ -54,7 +54,7 @@ impl Dispatch {
         let mut record = QueueRecord::clone(&before);
         // A pause that is over is no pause any more.
         record.paused_until = record.pause_end(now.wall);
-        let settles = matches!(change, QueueChange::Settings(_) | QueueChange::Restore(_));
+        let sets = matches!(change, QueueChange::Settings(_) | QueueChange::Restore(_));
         let pauses = matches!(change, QueueChange::Pause { .. });
         match change {
             QueueChange::Settings(settings) => record.settings = settings,
@@ -75,7 +75,7 @@ impl Dispatch {
         }
         if record != *before {
             // A queue can be paused because the disk is full, and can be resumed then. So neither change needs room.
-            if settles && before.is_default() {
+            if sets && before.is_default() {
                 ledger.take_room(RECORD_BYTES)?;
             }
             self.set_record(ledger, now, &name, record);

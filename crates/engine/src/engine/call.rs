@@ -6,7 +6,7 @@ use crate::calls::{
 };
 use crate::input::CallId;
 use crate::name::QueueName;
-use crate::reads::{Keyed, Purpose, TokenCall, Verb};
+use crate::reads::{Keyed, OnId, Purpose, TokenCall, Verb};
 use crate::time::Now;
 use crate::token::Token;
 
@@ -25,8 +25,8 @@ impl Engine {
             Command::Get(get) => return self.keyed(now, call, Keyed::Get(get)),
             Command::Patch(patch) => return self.keyed(now, call, Keyed::Patch(patch)),
             Command::Cancel(cancel) => return self.keyed(now, call, Keyed::Cancel(cancel)),
-            Command::Redrive(redrive) => return self.redrive(now, call, redrive),
-            Command::ById(by_id) => return self.by_id(now, call, by_id),
+            Command::Redrive(redrive) => return self.on_id(now, call, OnId::Redrive(redrive), false),
+            Command::ById(by_id) => return self.on_id(now, call, OnId::ById(by_id), false),
             Command::ByKey(by_key) => return self.keyed(now, call, Keyed::ByKey(by_key)),
             Command::Lease(lease) => return self.tasks().delivery(now).lease(call, lease),
             Command::Ack(ack) => return self.tokens_called(now, call, ack.queue, &ack.tokens, Verb::Ack),

@@ -1,9 +1,9 @@
 //! Commands on a key. A command runs once memory knows the key, or the store has said what it knows of the key.
 
 use super::Engine;
-use crate::calls::{Answer, ById, Put, Redrive};
+use crate::calls::{Answer, Put};
 use crate::input::CallId;
-use crate::reads::{Keyed, Purpose};
+use crate::reads::{Keyed, OnId, Purpose};
 use crate::schedule::occurrence_key;
 use crate::task::Ended;
 use crate::time::Now;
@@ -22,13 +22,6 @@ impl Engine {
         }
     }
 
-    /// Runs the command on a key that another command goes on with, if there is one.
-    pub(super) fn keyed_if_any(&mut self, now: Now, call: CallId, command: Option<Keyed>) {
-        if let Some(command) = command {
-            self.keyed(now, call, command);
-        }
-    }
-
     /// Runs a command on a key. The key is in memory, or the store was asked for it. Then `gone` is the end of its task, if the store
     /// knows one.
     pub(super) fn run(&mut self, now: Now, call: CallId, command: Keyed, gone: Option<&Ended>) {
@@ -44,18 +37,7 @@ impl Engine {
             Keyed::Patch(patch) => Answer::Patch(tasks.patch(now, patch, gone)),
             Keyed::Cancel(cancel) => Answer::Cancel(tasks.cancel(now, &cancel, gone)),
             Keyed::ByKey(by_key) => Answer::ByKey(tasks.by_key(now, &by_key, gone)),
-            Keyed::Redrive { redrive, .. } => {
-                if let Some(redrive) = tasks.redrive_keyed(now, call, redrive) {
-                    self.redrive(now, call, redrive);
-                }
-                return;
-            }
-            Keyed::ById { by_id, .. } => {
-                if let Some(by_id) = tasks.by_id_keyed(now, call, by_id) {
-                    self.by_id(now, call, by_id);
-                }
-                return;
-            }
+            Keyed::OnId { on_id, .. } => return self.on_id(now, call, on_id, true),
             Keyed::ImportSchedule { import, .. } => {
                 Answer::ImportSchedule(tasks.import_schedule(now, &import))
             }
@@ -71,24 +53,19 @@ impl Engine {
         }
     }
 
-    pub(super) fn redrive(&mut self, now: Now, call: CallId, redrive: Redrive) {
-        match self.residence.by_id(redrive.id) {
-            Some(slot) => {
-                let command = self.tasks().redrive_known(call, redrive, slot);
-                self.keyed_if_any(now, call, command);
-            }
-            None => self.reads.want(Purpose::Dead { call, redrive }),
+    /// Runs a command on the task of an id. A dead task lives again only if no other task has its key by now. `knows_key` says that memory
+    /// knows the key, or that the key is known to lead to no task.
+    pub(super) fn on_id(&mut self, now: Now, call: CallId, on_id: OnId, knows_key: bool) {
+        let Some(slot) = self.residence.by_id(on_id.id()) else {
+            // The task is not in memory, or left it while its key was looked up.
+            return self.reads.want(Purpose::OnId(call, on_id));
+        };
+        let entry = self.residence.get(slot);
+        if !knows_key && on_id.revives() && entry.is_dead() && on_id.means(&entry.task) {
+            let place = (entry.task.queue.clone(), entry.task.key.clone());
+            return self.keyed(now, call, Keyed::OnId { on_id, place });
         }
-    }
-
-    pub(super) fn by_id(&mut self, now: Now, call: CallId, by_id: ById) {
-        match self.residence.by_id(by_id.id) {
-            Some(slot) => {
-                let command = self.tasks().by_id_known(now, call, by_id, slot);
-                self.keyed_if_any(now, call, command);
-            }
-            None => self.reads.want(Purpose::ById { call, by_id }),
-        }
+        self.tasks().on_id(now, call, &on_id, slot);
     }
 
     /// Looks at every schedule that changed in this step, and makes the tasks of its instants.

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use super::Engine;
-use crate::calls::{Answer, Command, TokenAnswer, Unavailable};
+use crate::calls::{Answer, TokenAnswer, Unavailable};
 use crate::dispatch::Fetch;
 use crate::input::{CallId, Effect};
 use crate::name::{Key, QueueName};
-use crate::reads::{ImportLook, Purpose};
+use crate::reads::{ImportLook, OnId, Purpose};
 use crate::seam::{Found, Page, Place, Reply, RequestId};
 use crate::task::LeaseNo;
 use crate::time::Now;
@@ -38,9 +38,9 @@ impl Engine {
         let slots = self.ledger.committed(now, request, room);
         let mut tasks = self.tasks();
         for slot in slots {
-            tasks.settle(slot, now);
+            tasks.made_durable(slot, now);
         }
-        self.recurrence.settle();
+        self.recurrence.made_durable();
         self.ledger.end_failing(out);
     }
 
@@ -121,14 +121,7 @@ impl Engine {
                     self.token_found(now, call, index, (id, no), &found)
                 }
                 Purpose::Head(fetch) => self.head_found(now, fetch, found),
-                Purpose::Dead { call, redrive } => {
-                    let command = self.tasks().dead_found(now, call, redrive, found);
-                    self.keyed_if_any(now, call, command);
-                }
-                Purpose::ById { call, by_id } => {
-                    let command = self.tasks().by_id_found(now, call, by_id, found);
-                    self.keyed_if_any(now, call, command);
-                }
+                Purpose::OnId(call, on_id) => self.id_found(now, call, on_id, found),
                 Purpose::Overdue(id, expired) => {
                     self.reads.end_overdue();
                     self.tasks().overdue_found(now, id, expired.as_ref(), found);
@@ -154,11 +147,8 @@ impl Engine {
                 }
                 Purpose::Token { call, index, .. } => self.token_decided(call, index, TokenAnswer::Expired),
                 Purpose::Head(fetch) => drop(self.dispatch.fetched(fetch)),
-                Purpose::Dead { call, redrive } => {
-                    self.ledger.answer(call, Command::Redrive(redrive).unavailable(read_only()));
-                }
-                Purpose::ById { call, by_id } => {
-                    self.ledger.answer(call, Command::ById(by_id).unavailable(read_only()));
+                Purpose::OnId(call, on_id) => {
+                    self.ledger.answer(call, on_id.command().unavailable(read_only()));
                 }
                 Purpose::Overdue(..) => self.reads.end_overdue(),
                 Purpose::Import(look) => {
@@ -185,6 +175,18 @@ impl Engine {
         }
         if let Some(slot) = loaded {
             self.tasks().evict(slot, now);
+        }
+    }
+
+    fn id_found(&mut self, now: Now, call: CallId, on_id: OnId, found: Found) {
+        if let Found::Live(task) = found
+            && on_id.means(&task)
+        {
+            self.tasks().load(now, task);
+        }
+        match self.residence.by_id(on_id.id()) {
+            Some(_) => self.on_id(now, call, on_id, false),
+            None => self.ledger.answer(call, on_id.not_found()),
         }
     }
 

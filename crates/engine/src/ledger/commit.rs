@@ -55,7 +55,7 @@ impl Ledger {
         assert_eq!(done.request, request, "commits are answered one by one");
         assert!(done.seq >= self.durable, "commit {} comes after {}", done.seq, self.durable);
         self.durable = done.seq;
-        self.room.told(room, self.batch.growth(), now);
+        self.room.reported(room, self.batch.growth(), now);
         done.slots
     }
 

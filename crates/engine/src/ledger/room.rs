@@ -35,7 +35,7 @@ impl Shortage {
     }
 
     /// The store said how much room there is (bytes).
-    fn told(&mut self, room: u64, now: Now) {
+    fn reported(&mut self, room: u64, now: Now) {
         let now_ms = now.mono_ns / 1_000_000;
         let since_ms = *self.refused_ms.get_or_insert(now_ms);
         // A single call with a very large need does not keep the shortage on for ever.
@@ -85,9 +85,9 @@ impl Room {
     }
 
     /// The store said how much room there is. `growth`: the growth that waits for later commits. Both in bytes.
-    pub(super) fn told(&mut self, left: u64, growth: u64, now: Now) {
+    pub(super) fn reported(&mut self, left: u64, growth: u64, now: Now) {
         self.left = left;
-        self.shortage.told(left.saturating_sub(growth), now);
+        self.shortage.reported(left.saturating_sub(growth), now);
     }
 }
 
@@ -147,15 +147,15 @@ mod tests {
     #[test]
     fn a_shortage_ends_when_there_is_enough_for_what_was_refused() {
         let mut shortage = Shortage::default();
-        shortage.told(ROOM_MIN, at(0));
+        shortage.reported(ROOM_MIN, at(0));
         assert!(!shortage.is_on, "there is room for what comes");
-        shortage.told(ROOM_MIN - 1, at(0));
-        shortage.told(ROOM_LOW - 1, at(0));
+        shortage.reported(ROOM_MIN - 1, at(0));
+        shortage.reported(ROOM_LOW - 1, at(0));
         assert!(shortage.is_on, "a little more room is no end of it");
         shortage.refused(2 * ROOM_LOW);
-        shortage.told(ROOM_LOW, at(0));
+        shortage.reported(ROOM_LOW, at(0));
         assert!(shortage.is_on, "what was refused would be refused again");
-        shortage.told(2 * ROOM_LOW, at(0));
+        shortage.reported(2 * ROOM_LOW, at(0));
         assert_eq!(shortage, Shortage::default());
     }
 
@@ -164,14 +164,14 @@ mod tests {
     fn a_call_that_is_too_big_is_forgotten_after_five_minutes() {
         let mut shortage = Shortage::default();
         shortage.refused(u64::MAX);
-        shortage.told(ROOM_LOW, at(1_000));
+        shortage.reported(ROOM_LOW, at(1_000));
         shortage.refused(1);
-        shortage.told(ROOM_LOW, at(2_000));
-        shortage.told(100 * ROOM_LOW, at(2_000 + REFUSED_MS - 1));
+        shortage.reported(ROOM_LOW, at(2_000));
+        shortage.reported(100 * ROOM_LOW, at(2_000 + REFUSED_MS - 1));
         assert!(shortage.is_on);
-        shortage.told(ROOM_LOW - 1, at(2_000 + REFUSED_MS));
+        shortage.reported(ROOM_LOW - 1, at(2_000 + REFUSED_MS));
         assert!(shortage.is_on, "there is too little for anything");
-        shortage.told(ROOM_LOW, at(2_000 + REFUSED_MS));
+        shortage.reported(ROOM_LOW, at(2_000 + REFUSED_MS));
         assert_eq!(shortage, Shortage::default());
     }
 }

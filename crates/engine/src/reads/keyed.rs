@@ -1,8 +1,7 @@
 //! [`Keyed`]: a command on one key, which waits until memory or the store knows the key.
 
-use crate::calls::{
-    Answer, ById, ByKey, Cancel, Command, Get, ImportSchedule, Patch, Put, Redrive, Unavailable,
-};
+use super::on_id::OnId;
+use crate::calls::{Answer, ByKey, Cancel, Command, Get, ImportSchedule, Patch, Put, Unavailable};
 use crate::name::{Key, QueueName};
 use crate::schedule::ScheduleId;
 use crate::time::Timestamp;
@@ -20,14 +19,9 @@ pub(crate) enum Keyed {
     Patch(Patch),
     Cancel(Cancel),
     ByKey(ByKey),
-    Redrive {
-        redrive: Redrive,
-        /// The key of the task to redrive.
-        key: Key,
-    },
     /// A dead task that is to live again.
-    ById {
-        by_id: ById,
+    OnId {
+        on_id: OnId,
         /// The queue and the key of the task.
         place: (QueueName, Key),
     },
@@ -52,8 +46,7 @@ impl Keyed {
             Self::Patch(patch) => (patch.queue.clone(), patch.key.clone()),
             Self::Cancel(cancel) => (cancel.queue.clone(), cancel.key.clone()),
             Self::ByKey(by_key) => (by_key.queue.clone(), by_key.key.clone()),
-            Self::Redrive { redrive, key } => (redrive.queue.clone(), key.clone()),
-            Self::ById { place, .. } => place.clone(),
+            Self::OnId { place, .. } => place.clone(),
             Self::ImportSchedule { import, key } => (import.queue.clone(), key.clone()),
             Self::Occurrence { schedule, key, .. } => (schedule.0.clone(), key.clone()),
         }
@@ -67,8 +60,7 @@ impl Keyed {
             Self::Patch(patch) => Command::Patch(patch),
             Self::Cancel(cancel) => Command::Cancel(cancel),
             Self::ByKey(by_key) => Command::ByKey(by_key),
-            Self::Redrive { redrive, .. } => Command::Redrive(redrive),
-            Self::ById { by_id, .. } => Command::ById(by_id),
+            Self::OnId { on_id, .. } => on_id.command(),
             Self::ImportSchedule { import, .. } => Command::ImportSchedule(import),
             Self::Occurrence { .. } => return None,
         };

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use super::Reads;
 use super::keyed::Keyed;
-use crate::calls::{ById, Redrive};
+use super::on_id::OnId;
 use crate::dispatch::{Dispatch, Fetch};
 use crate::input::{CallId, Effect};
 use crate::ledger::{Ledger, ROOM_MIN};
@@ -24,16 +24,8 @@ pub(crate) enum Purpose {
         no: LeaseNo,
     },
     Head(Fetch),
-    /// A dead task that is to be redriven.
-    Dead {
-        call: CallId,
-        redrive: Redrive,
-    },
-    /// A task that a command by id is about.
-    ById {
-        call: CallId,
-        by_id: ById,
-    },
+    /// A task that a command names by its id.
+    OnId(CallId, OnId),
     /// The task of a stub that expired in this queue, or is to be forgotten (`None`).
     Overdue(u64, Option<QueueName>),
     /// A key or an id of an import.
@@ -146,11 +138,8 @@ impl Purpose {
     fn wanted(&self) -> Wanted {
         match self {
             Self::Key(queue, key) => Wanted::Key(queue.clone(), key.clone()),
-            Self::Token { id, .. }
-            | Self::Head(Fetch { id, .. })
-            | Self::Dead { redrive: Redrive { id, .. }, .. }
-            | Self::ById { by_id: ById { id, .. }, .. }
-            | Self::Overdue(id, _) => Wanted::Id(*id),
+            Self::OnId(_, on_id) => Wanted::Id(on_id.id()),
+            Self::Token { id, .. } | Self::Head(Fetch { id, .. }) | Self::Overdue(id, _) => Wanted::Id(*id),
             Self::Import(look) => look.wanted.clone(),
         }
     }

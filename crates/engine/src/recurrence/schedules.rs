@@ -175,7 +175,7 @@ impl Recurrence {
     }
 
     /// A commit is durable. The schedules that waited for it are looked at again.
-    pub(crate) fn settle(&mut self) {
+    pub(crate) fn made_durable(&mut self) {
         let mut unsettled = core::mem::take(&mut self.unsettled);
         self.changed.append(&mut unsettled);
     }

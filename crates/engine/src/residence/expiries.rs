@@ -51,12 +51,12 @@ impl Expiries {
 
 /// Gives each task that was buried its place in the order of burials.
 #[derive(Debug, Default)]
-pub(super) struct Burials {
+pub(super) struct BuriedOrder {
     /// The place that was given last.
     last: Timestamp,
 }
 
-impl Burials {
+impl BuriedOrder {
     /// The instant that stands for "never" of a task that is buried now. It is after those of earlier burials, even if they were in the
     /// same millisecond, or the clock has stepped back.
     pub(super) fn next(&mut self, now: Now) -> Timestamp {

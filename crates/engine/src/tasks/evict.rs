@@ -20,8 +20,8 @@ enum Form {
 
 impl Tasks<'_> {
     /// An effect of this entry is durable. If it was the last one, the entry may leave memory.
-    pub(crate) fn settle(&mut self, slot: Slot, now: Now) {
-        if self.residence.settle(self.ledger, slot) {
+    pub(crate) fn made_durable(&mut self, slot: Slot, now: Now) {
+        if self.residence.made_durable(self.ledger, slot) {
             self.evict(slot, now);
         }
     }

@@ -6,70 +6,29 @@ use crate::calls::{Act, Acted, Answer, ById, ByIdError, State, Unavailable};
 use crate::dispatch::Taking;
 use crate::input::CallId;
 use crate::ledger::task_bytes;
-use crate::reads::Keyed;
+use crate::reads::OnId;
 use crate::residence::At;
-use crate::seam::Found;
 use crate::slot::Slot;
-use crate::task::{Outcome, Redriven, Task};
+use crate::task::{Outcome, Redriven};
 use crate::tasks::Tasks;
 use crate::time::Now;
 
-impl ById {
-    /// Whether this task is the one that is meant.
-    fn means(&self, task: &Task) -> bool {
-        let within = self.within.as_deref();
-        task.id == self.id
-            && within.is_none_or(|within| task.queue.as_str().starts_with(within))
-            && self.if_version.is_none_or(|version| task.version == version)
-    }
-}
-
 impl Tasks<'_> {
-    /// The store answered with the task.
-    pub(crate) fn by_id_found(&mut self, now: Now, call: CallId, by_id: ById, found: Found) -> Option<Keyed> {
-        if let Found::Live(task) = found
-            && by_id.means(&task)
-        {
-            self.load(now, task);
-        }
-        match self.residence.by_id(by_id.id) {
-            Some(slot) => self.by_id_known(now, call, by_id, slot),
-            None => {
-                self.ledger.answer(call, Answer::ById(Err(ByIdError::NotFound)));
-                None
-            }
-        }
-    }
-
-    /// Acts on a task in memory. A dead task lives again only if no other task has its key by now: then the command on that key is
-    /// returned, to run first.
-    pub(crate) fn by_id_known(&mut self, now: Now, call: CallId, by_id: ById, slot: Slot) -> Option<Keyed> {
-        let entry = self.residence.get(slot);
-        let revives = matches!(by_id.act, Act::Run | Act::Lease { .. }) && entry.is_dead();
-        if revives && by_id.means(&entry.task) {
-            let place = (entry.task.queue.clone(), entry.task.key.clone());
-            return Some(Keyed::ById { by_id, place });
-        }
-        self.act(now, call, &by_id, slot);
-        self.evict(slot, now);
-        None
-    }
-
-    /// Acts on a task whose key is in memory, or known to lead to no task. Returns the command if the task has left memory.
-    pub(crate) fn by_id_keyed(&mut self, now: Now, call: CallId, by_id: ById) -> Option<ById> {
-        let Some(slot) = self.residence.by_id(by_id.id) else {
-            // The task left memory while its key was looked up.
-            return Some(by_id);
+    /// Runs a command on a task in memory. If the command makes a dead task live again, the key of the task is in memory as well, or known
+    /// to lead to no task.
+    pub(crate) fn on_id(&mut self, now: Now, call: CallId, on_id: &OnId, slot: Slot) {
+        let answer = match on_id {
+            OnId::ById(_) if !on_id.means(self.residence.task(slot)) => on_id.not_found(),
+            OnId::ById(by_id) => Answer::ById(self.act(now, by_id, slot)),
+            OnId::Redrive(redrive) => Answer::Redrive(self.redrive(now, &redrive.queue, slot)),
         };
-        self.act(now, call, &by_id, slot);
+        self.ledger.answer(call, answer);
         self.evict(slot, now);
-        None
     }
 
-    fn act(&mut self, now: Now, call: CallId, by_id: &ById, slot: Slot) {
+    fn act(&mut self, now: Now, by_id: &ById, slot: Slot) -> Result<Acted, ByIdError> {
         let entry = self.residence.get(slot);
-        let answer = match (self.ledger.check_changes(), entry.state()) {
-            _ if !by_id.means(&entry.task) => Err(ByIdError::NotFound),
+        match (self.ledger.check_changes(), entry.state()) {
             (Err(why), _) if by_id.act != Act::Get => Err(why.into()),
             // The state in memory may have been written down or not.
             (Err(Unavailable::ReadOnly { why }), _) if entry.dirty.is_some() => {
@@ -93,8 +52,7 @@ impl Tasks<'_> {
                     self.lease_this(now, slot, state, taking)
                 }
             },
-        };
-        self.ledger.answer(call, Answer::ById(answer));
+        }
     }
 
     /// Leases one task to the caller, and makes it due first if needed. No limit, rate or pause of its queue holds it up: the caller wants

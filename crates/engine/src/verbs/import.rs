@@ -186,7 +186,7 @@ impl Tasks<'_> {
         let task = Task { revoked, ..self.imported(now, task, 0) };
         self.ledger.take_room(task_bytes(&task, false))?;
         let slot = self.replace(slot, task);
-        self.settle_in(slot, now);
+        self.place_imported(slot, now);
         Ok(ImportOutcome::Replaced)
     }
 
@@ -207,7 +207,7 @@ impl Tasks<'_> {
         self.ledger.take_room(task_bytes(&task, false) + buried)?;
         self.ledger.note_owners_key(&task.key);
         let slot = self.add(task, dead);
-        self.settle_in(slot, now);
+        self.place_imported(slot, now);
         Ok(ImportOutcome::Added { kept_id: how.id.is_some() })
     }
 
@@ -228,7 +228,7 @@ impl Tasks<'_> {
 
     /// Places an imported task where its record says. A task that was due elsewhere already is ready, and not late here. A task that has
     /// expired on the way is given up.
-    fn settle_in(&mut self, slot: Slot, now: Now) {
+    fn place_imported(&mut self, slot: Slot, now: Now) {
         self.enter(slot);
         let task = self.residence.task(slot);
         if task.dead().is_none() && task.due_at <= now.wall {

@@ -2,68 +2,32 @@
 
 use std::sync::Arc;
 
-use crate::calls::{Answer, Redrive, RedriveError, TaskView};
-use crate::input::CallId;
+use crate::calls::{RedriveError, TaskView};
 use crate::ledger::task_bytes;
-use crate::reads::Keyed;
-use crate::seam::Found;
+use crate::name::QueueName;
 use crate::slot::Slot;
 use crate::task::Redriven;
 use crate::tasks::Tasks;
 use crate::time::Now;
 
 impl Tasks<'_> {
-    /// The store answered with the task that is to be redriven. Only that task is taken into memory.
-    pub(crate) fn dead_found(
+    /// Redrives a task of this queue for its owner.
+    pub(super) fn redrive(
         &mut self,
         now: Now,
-        call: CallId,
-        redrive: Redrive,
-        found: Found,
-    ) -> Option<Keyed> {
-        if let Found::Live(task) = found
-            && task.dead().is_some()
-            && task.queue == redrive.queue
-        {
-            self.load(now, task);
+        queue: &QueueName,
+        slot: Slot,
+    ) -> Result<TaskView, RedriveError> {
+        // The task may be dead and not seem so: the state in memory was perhaps not written down, and never will be.
+        self.ledger.check_changes()?;
+        if self.residence.task(slot).queue != *queue {
+            return Err(RedriveError::NotFound);
         }
-        match self.residence.by_id(redrive.id) {
-            Some(slot) => self.redrive_known(call, redrive, slot),
-            None => {
-                self.ledger.answer(call, Answer::Redrive(Err(RedriveError::NotFound)));
-                None
-            }
-        }
-    }
-
-    /// Starts the redrive of a task in memory. Returns the command on its key, which has to run first.
-    pub(crate) fn redrive_known(&mut self, call: CallId, redrive: Redrive, slot: Slot) -> Option<Keyed> {
-        let entry = self.residence.get(slot);
-        if !entry.is_dead() || entry.task.queue != redrive.queue {
-            // The task may still be dead: the state in memory was perhaps not written down, and never will be.
-            let why =
-                self.ledger.check_changes().map_or_else(RedriveError::from, |()| RedriveError::NotFound);
-            self.ledger.answer(call, Answer::Redrive(Err(why)));
-            return None;
-        }
-        let key = entry.task.key.clone();
-        Some(Keyed::Redrive { redrive, key })
-    }
-
-    /// Redrives a task whose key is in memory, or known to lead to no task. Returns the command if the task has left memory.
-    pub(crate) fn redrive_keyed(&mut self, now: Now, call: CallId, redrive: Redrive) -> Option<Redrive> {
-        let Some(slot) = self.residence.by_id(redrive.id) else {
-            // The task left memory while its key was looked up.
-            return Some(redrive);
-        };
-        let answer = self.decide_redrive(now, slot, Redriven::ByOwner);
-        self.ledger.answer(call, Answer::Redrive(answer));
-        self.evict(slot, now);
-        None
+        self.decide_redrive(now, slot, Redriven::ByOwner)
     }
 
     /// Gives a dead task another life.
-    pub(crate) fn decide_redrive(
+    pub(super) fn decide_redrive(
         &mut self,
         now: Now,
         slot: Slot,

@@ -12,7 +12,7 @@ pub(crate) fn change(world: &mut World, change: QueueChange) -> Result<(), Queue
     result
 }
 
-fn settle(world: &mut World, settings: QueueSettings) {
+fn set(world: &mut World, settings: QueueSettings) {
     change(world, QueueChange::Settings(settings)).expect("taken");
 }
 
@@ -56,7 +56,7 @@ fn granted(world: &mut World, call: CallId) -> Option<Vec<String>> {
 #[test]
 fn no_more_are_in_flight_than_the_limit_and_each_end_lets_the_next_in() {
     let mut world = World::new();
-    settle(&mut world, in_flight(2));
+    set(&mut world, in_flight(2));
     (0..5).for_each(|n| drop(world.put_in(&format!("t{n}"), 0)));
     let first = world.lease(10, 1_000);
     assert_eq!(keys(&first), ["t0", "t1"]);
@@ -73,7 +73,7 @@ fn no_more_are_in_flight_than_the_limit_and_each_end_lets_the_next_in() {
     assert_eq!(world.cancel_by(cancel), Ok(Cancelled::Revoked));
     assert_eq!(keys(&world.lease(10, 1_000)), ["t3"]);
     assert_eq!(world.counts(), (0, 1, 2));
-    settle(&mut world, QueueSettings::default());
+    set(&mut world, QueueSettings::default());
     assert_eq!(keys(&world.lease(10, 1_000)), ["t4"]);
 }
 
@@ -82,7 +82,7 @@ fn a_limit_below_what_is_in_flight_lets_nothing_in_before_enough_has_ended() {
     let mut world = World::new();
     (0..4).for_each(|n| drop(world.put_in(&format!("t{n}"), 0)));
     let leased = world.lease(3, 60_000);
-    settle(&mut world, in_flight(2));
+    set(&mut world, in_flight(2));
     world.ack(leased[0].token);
     assert!(world.lease(1, 1_000).is_empty());
     world.ack(leased[1].token);
@@ -92,7 +92,7 @@ fn a_limit_below_what_is_in_flight_lets_nothing_in_before_enough_has_ended() {
 #[test]
 fn a_full_group_is_passed_over_and_its_tasks_keep_their_order() {
     let mut world = World::new();
-    settle(&mut world, per_group(1));
+    set(&mut world, per_group(1));
     for (name, group) in [("a1", "a"), ("a2", "a"), ("a3", "a"), ("b1", "b"), ("free", ""), ("b2", "b")] {
         put_of(&mut world, name, group);
     }
@@ -115,7 +115,7 @@ fn a_full_group_is_passed_over_and_its_tasks_keep_their_order() {
 #[test]
 fn whoever_stands_in_for_a_parked_task_and_goes_lets_it_back() {
     let mut world = World::new();
-    settle(&mut world, per_group(1));
+    set(&mut world, per_group(1));
     put_of(&mut world, "a1", "a");
     put_of(&mut world, "a2", "a");
     // a2 is parked behind a1, which ends without ever having been leased again.
@@ -128,7 +128,7 @@ fn whoever_stands_in_for_a_parked_task_and_goes_lets_it_back() {
 #[test]
 fn a_rate_gives_its_burst_and_then_one_after_the_other() {
     let mut world = World::new();
-    settle(&mut world, rate(2, 1_000, 3));
+    set(&mut world, rate(2, 1_000, 3));
     (0..9).for_each(|n| drop(world.put_in(&format!("t{n}"), 0)));
     assert_eq!(world.lease(9, 60_000).len(), 3);
     assert!(world.lease(9, 60_000).is_empty());
@@ -145,14 +145,14 @@ fn a_rate_gives_its_burst_and_then_one_after_the_other() {
 #[test]
 fn a_change_of_the_rate_is_no_burst() {
     let mut world = World::new();
-    settle(&mut world, rate(10, 1_000, 10));
+    set(&mut world, rate(10, 1_000, 10));
     (0..30).for_each(|n| drop(world.put_in(&format!("t{n}"), 0)));
     assert_eq!(world.lease(30, 60_000).len(), 10);
-    settle(&mut world, rate(9, 1_000, 9));
+    set(&mut world, rate(9, 1_000, 9));
     assert!(world.lease(30, 60_000).is_empty());
     world.pass_ms(500);
     assert_eq!(world.lease(2, 60_000).len(), 2);
-    settle(&mut world, rate(9, 1_000, 1));
+    set(&mut world, rate(9, 1_000, 1));
     assert_eq!(world.lease(30, 60_000).len(), 1, "no more than what was left, and fits");
 }
 
@@ -182,7 +182,7 @@ fn a_pause_without_an_end_wakes_nobody() {
 #[test]
 fn a_delivery_that_reached_nobody_does_not_count_against_the_rate() {
     let mut world = World::new();
-    settle(&mut world, rate(1, 60_000, 1));
+    set(&mut world, rate(1, 60_000, 1));
     world.put_in("a", 0);
     let tokens = world.lease(1, 60_000).iter().map(|leased| leased.token).collect();
     world.input(Input::Undelivered { tokens });
@@ -237,7 +237,7 @@ fn a_queue_that_only_a_pause_kept_goes_with_it() {
     assert!(!world.crash().all_counts().iter().any(|counts| counts.queue == queue("q")));
     // Settings stay, and a clock that steps back brings no pause back.
     let mut world = World::new();
-    settle(&mut world, in_flight(1));
+    set(&mut world, in_flight(1));
     change(&mut world, QueueChange::Pause { ms: Some(5_000) }).expect("taken");
     world.pass_ms(5_000);
     world.step_wall_ms(-3_000);
@@ -263,7 +263,7 @@ fn a_queue_that_is_drained_takes_no_new_task_and_gives_out_what_it_has() {
 #[test]
 fn a_full_backlog_refuses_new_tasks_until_one_ends() {
     let mut world = World::new();
-    settle(&mut world, QueueSettings { max_backlog: Some(2), ..QueueSettings::default() });
+    set(&mut world, QueueSettings { max_backlog: Some(2), ..QueueSettings::default() });
     world.put_in("a", 0);
     world.put_in("b", 86_400_000);
     let new = Put::new(&queue("q"), key("c"));
@@ -295,7 +295,7 @@ fn the_defaults_of_a_queue_stand_in_for_what_is_not_said() {
     let mut world = World::new();
     let retry = Some(Retry { max_attempts: Some(1), backoff: None });
     let default_lease_ms = Some(7_000);
-    settle(&mut world, QueueSettings { retry, default_lease_ms, ..QueueSettings::default() });
+    set(&mut world, QueueSettings { retry, default_lease_ms, ..QueueSettings::default() });
     world.put_in("a", 0);
     let Answer::Lease(Ok(leased)) = world.ask(Command::Lease(Lease::new(&queue("q")))) else { panic!() };
     assert_eq!(leased[0].lease_until, ms(7_000));
@@ -312,7 +312,7 @@ fn the_defaults_of_a_queue_stand_in_for_what_is_not_said() {
 fn what_was_laid_down_survives_a_crash_and_a_rate_begins_with_nothing() {
     let mut world = World::new();
     let settings = QueueSettings { max_in_flight: Some(3), ..rate(1, 1_000, 2) };
-    settle(&mut world, settings.clone());
+    set(&mut world, settings.clone());
     change(&mut world, QueueChange::Pause { ms: None }).expect("taken");
     change(&mut world, QueueChange::Drain).expect("taken");
     let mut world = world.crash();
@@ -324,7 +324,7 @@ fn what_was_laid_down_survives_a_crash_and_a_rate_begins_with_nothing() {
     assert!(world.lease(1, 1_000).is_empty(), "nobody knows what was handed out before the crash");
     world.pass_ms(1_000);
     assert_eq!(keys(&world.lease(1, 1_000)), ["a"]);
-    settle(&mut world, QueueSettings::default());
+    set(&mut world, QueueSettings::default());
     let mut world = world.crash();
     assert_eq!(view(&mut world).settings, QueueSettings::default());
 }
@@ -333,7 +333,7 @@ fn what_was_laid_down_survives_a_crash_and_a_rate_begins_with_nothing() {
 #[test]
 fn a_worker_of_an_earlier_life_cannot_go_on_beyond_the_limit() {
     let mut world = World::new();
-    settle(&mut world, in_flight(1));
+    set(&mut world, in_flight(1));
     world.put_in("a", 0);
     world.put_in("b", 0);
     let old = world.lease(1, 60_000)[0].token;
@@ -385,7 +385,7 @@ fn what_is_done_is_remembered_for_as_long_as_its_queue_says() {
     assert_eq!(world.get("a"), Err(GetError::NotFound));
     assert_eq!(world.cancel("a"), Err(CancelError::NotFound));
     let history = Some(Retention { keep_ms: 5_000, keys: 10 });
-    settle(&mut world, QueueSettings { history, ..QueueSettings::default() });
+    set(&mut world, QueueSettings { history, ..QueueSettings::default() });
     done(&mut world);
     world.pass_ms(4_999);
     assert_eq!(world.cancel("a"), Err(CancelError::Done));
@@ -526,7 +526,7 @@ fn a_lease_gets_what_a_walk_along_the_line_would() {
                     let limit = |draw: &mut Draw| Some(1 + draw.below(4)).filter(|&limit| limit < 4);
                     settings.max_in_flight = limit(&mut draw).map(|limit| limit * 2);
                     settings.max_in_flight_per_group = limit(&mut draw);
-                    settle(&mut world, settings.clone());
+                    set(&mut world, settings.clone());
                 }
             }
             let ready = tasks.iter().filter(|task| task.token.is_none()).count() as u64;
@@ -539,7 +539,7 @@ fn a_lease_gets_what_a_walk_along_the_line_would() {
 #[test]
 fn a_queue_is_deleted_only_when_it_has_nothing() {
     let mut world = World::new();
-    settle(&mut world, in_flight(2));
+    set(&mut world, in_flight(2));
     change(&mut world, QueueChange::Pause { ms: None }).expect("taken");
     let not_empty = |live, dead, schedules| Err(QueueError::NotEmpty { live, dead, schedules });
     world.put_in("far", 10_000_000);
@@ -577,7 +577,7 @@ fn a_queue_is_deleted_only_when_it_has_nothing() {
 #[test]
 fn a_delete_and_a_put_come_one_after_the_other() {
     let mut world = World::new();
-    settle(&mut world, in_flight(2));
+    set(&mut world, in_flight(2));
     let delete = || Command::ChangeQueue(ChangeQueue { queue: queue("q"), change: QueueChange::Delete });
     let put = || Command::Put(Put::without_key(&queue("q")));
     let (first, second) = (world.send(put()), world.send(delete()));

@@ -1,0 +1,55 @@
+//! [`OnId`]: a command on the task that has an id, in any queue and with any key.
+
+use crate::calls::{Act, Answer, ById, ByIdError, Command, Redrive, RedriveError};
+use crate::task::Task;
+
+/// A command on the task that has an id.
+#[derive(Clone, Debug)]
+pub(crate) enum OnId {
+    Redrive(Redrive),
+    ById(ById),
+}
+
+impl OnId {
+    pub(crate) fn id(&self) -> u64 {
+        match self {
+            Self::Redrive(redrive) => redrive.id,
+            Self::ById(by_id) => by_id.id,
+        }
+    }
+
+    /// Whether this task, which has the id, is the one that is meant.
+    pub(crate) fn means(&self, task: &Task) -> bool {
+        match self {
+            Self::Redrive(redrive) => task.dead().is_some() && task.queue == redrive.queue,
+            Self::ById(by_id) => {
+                let within = by_id.within.as_deref();
+                within.is_none_or(|within| task.queue.as_str().starts_with(within))
+                    && by_id.if_version.is_none_or(|version| task.version == version)
+            }
+        }
+    }
+
+    /// Whether the command makes a dead task live again.
+    pub(crate) fn revives(&self) -> bool {
+        match self {
+            Self::Redrive(_) => true,
+            Self::ById(by_id) => matches!(by_id.act, Act::Run | Act::Lease { .. }),
+        }
+    }
+
+    /// The answer if no task has the id.
+    pub(crate) fn not_found(&self) -> Answer {
+        match self {
+            Self::Redrive(_) => Answer::Redrive(Err(RedriveError::NotFound)),
+            Self::ById(_) => Answer::ById(Err(ByIdError::NotFound)),
+        }
+    }
+
+    pub(crate) fn command(self) -> Command {
+        match self {
+            Self::Redrive(redrive) => Command::Redrive(redrive),
+            Self::ById(by_id) => Command::ById(by_id),
+        }
+    }
+}
