@@ -15,7 +15,6 @@ mod records;
 mod wake_ups;
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 pub(crate) use self::deliver::{Delivery, Taking};
 use self::leases::Leases;
@@ -23,14 +22,13 @@ pub(crate) use self::leases::{BegunLease, Holder};
 pub(crate) use self::prefetch::Fetch;
 pub(crate) use self::queues::Queues;
 pub(crate) use self::ready::ReadyStub;
-use self::wake_ups::{PauseEnds, RateWakeUps};
+use self::wake_ups::WakeUps;
 use crate::acquired::Acquired;
 use crate::bounds::Bounds;
 use crate::figures::Event;
-use crate::input::CallId;
 use crate::ledger::Ledger;
 use crate::name::QueueName;
-use crate::residence::{Residence, RunningLease};
+use crate::residence::Residence;
 use crate::slot::{QueueNo, Slot};
 use crate::task::LeaseNo;
 use crate::time::{Now, Seq, Timestamp};
@@ -49,8 +47,8 @@ pub(crate) struct Dispatch {
     queues: Queues,
     /// Queues with waiting calls that may get something now.
     to_serve: BTreeSet<QueueName>,
-    rate_wake_ups: RateWakeUps,
-    pause_ends: PauseEnds,
+    rate_wake_ups: WakeUps<u64>,
+    pause_ends: WakeUps<Timestamp>,
     /// Queues where the records at the head of the line have to be fetched.
     to_prefetch: BTreeSet<QueueName>,
     leases: Leases,
@@ -67,8 +65,8 @@ impl Dispatch {
             queues: Queues::new(bounds.empty_queues),
             bounds,
             to_serve: BTreeSet::new(),
-            rate_wake_ups: RateWakeUps::default(),
-            pause_ends: PauseEnds::default(),
+            rate_wake_ups: WakeUps::default(),
+            pause_ends: WakeUps::default(),
             to_prefetch: BTreeSet::new(),
             leases: Leases::new(acquired.ownership.epoch, now),
             records: 0,
@@ -79,7 +77,7 @@ impl Dispatch {
     /// Time has passed. Queues that were emptied an hour ago are forgotten. A queue whose rate admits a delivery by now is to be served.
     pub(crate) fn pass_time(&mut self, now: Now) {
         self.queues.pass_time(now);
-        while let Some(name) = self.rate_wake_ups.pop(now) {
+        while let Some(name) = self.rate_wake_ups.pop(now.mono_tick()) {
             self.to_serve.insert(name);
         }
     }
@@ -92,7 +90,7 @@ impl Dispatch {
 
     /// When time alone will next change something here, by the monotonic clock (ms).
     pub(crate) fn next_wake_ms(&self) -> Option<u64> {
-        [self.leases.next_end_ms(), self.rate_wake_ups.next_ms()].into_iter().flatten().min()
+        [self.leases.next_end_ms(), self.rate_wake_ups.next()].into_iter().flatten().min()
     }
 
     /// The number of a queue. The queue exists as long as it has tasks.
@@ -107,23 +105,19 @@ impl Dispatch {
 
     /// A client of beanstalkd uses the queue.
     pub(crate) fn begin_use(&mut self, name: &QueueName) {
-        self.queues.begin_use(name);
+        self.queues.open(name).users += 1;
     }
 
     /// A client of beanstalkd stops using the queue.
     pub(crate) fn end_use(&mut self, name: &QueueName) {
-        self.queues.end_use(name);
+        let users = &mut self.queues.open(name).users;
+        *users = users.saturating_sub(1);
+        self.queues.tidy(name);
     }
 
     /// All queues, to list them and to say what happened in them.
     pub(crate) fn queues(&self) -> &Queues {
         &self.queues
-    }
-
-    /// Ends the wait of the call that has waited longest. Returns the call and the queues that it named.
-    pub(crate) fn pop_waiting(&mut self) -> Option<(CallId, Arc<[QueueName]>)> {
-        let call = self.queues.first_waiting()?;
-        self.queues.end_wait(call).map(|waiter| (call, waiter.queues))
     }
 
     /// Counts an event of a task of this queue: once for the shard, and once for the queue.
@@ -134,9 +128,8 @@ impl Dispatch {
     /// Leases a task to a worker until the wall clock would show `until`, which the worker is told. The lease runs by the monotonic clock,
     /// and ends no earlier than `until` as long as both clocks run alike. Before this call the entry stands nowhere.
     pub(crate) fn begin_lease(&mut self, residence: &mut Residence, slot: Slot, begun: BegunLease, now: Now) {
-        let BegunLease { no, ready_since, until, holder } = begun;
-        let timer = self.leases.begin(no, slot, until, holder, now);
-        residence.lease_begins(slot, RunningLease { no, timer, until, ready_since, paced: false });
+        let lease = self.leases.begin(slot, begun, now);
+        residence.lease_begins(slot, lease);
         let task = residence.task(slot);
         self.queues.open(&task.queue).lease_begins(task.group());
     }

@@ -14,7 +14,7 @@ use crate::jobs::Jobs;
 use crate::ledger::Ledger;
 use crate::reads::Reads;
 use crate::recurrence::Recurrence;
-use crate::residence::{Residence, ResidenceLimits};
+use crate::residence::Residence;
 use crate::settings::{Rule, RuleName};
 use crate::tasks::Tasks;
 use crate::time::Now;
@@ -60,16 +60,10 @@ impl Engine {
     pub fn new(config: EngineConfig, acquired: Acquired, now: Now) -> Self {
         assert!(config.horizon_ms >= 2, "a horizon of {} ms leaves no time to load", config.horizon_ms);
         assert!(config.near_bytes_max >= 512, "{} bytes have no room for tasks", config.near_bytes_max);
-        let limits = ResidenceLimits {
-            horizon_ms: config.horizon_ms,
-            bytes_max: config.near_bytes_max,
-            scan_max: config.scan_max,
-            bounds: config.bounds.clone(),
-        };
         let mut engine = Self {
             secret: acquired.secret,
             ledger: Ledger::new(&acquired, &config.bounds),
-            residence: Residence::new(&acquired, limits, now),
+            residence: Residence::new(&acquired, config.clone(), now),
             dispatch: Dispatch::new(&acquired, config.bounds.clone(), now),
             reads: Reads::new(&config.bounds),
             recurrence: Recurrence::new(&acquired, &config.bounds),
@@ -100,22 +94,22 @@ impl Engine {
             }
         }
         // A lease goes on whatever the due time of its task: the wall clock may show a time at which the task is not even due.
-        let mut tasks = self.tasks();
+        let mut tasks = self.tasks(now);
         for task in page.leased {
             if tasks.goes_on(&task) {
-                tasks.load(now, task);
+                tasks.load(task);
             }
         }
     }
 
     /// Takes one input at one moment. Tasks that are due by then fire first.
     pub fn step(&mut self, now: Now, input: Input, out: &mut Vec<Effect>) {
-        self.tasks().pass_time(now);
+        self.tasks(now).pass_time();
         self.make_waiting(now);
         match input {
             Input::Call { call, command } => self.call(now, call, command),
-            Input::EndWait { call } => self.tasks().delivery(now).end_wait(call),
-            Input::Undelivered { tokens } => self.tasks().take_back(now, &tokens),
+            Input::EndWait { call } => self.tasks(now).delivery().end_wait(call),
+            Input::Undelivered { tokens } => self.tasks(now).take_back(&tokens),
             Input::Use { queue } => self.dispatch.begin_use(&queue),
             Input::Leave { queue } => self.dispatch.end_use(&queue),
             Input::Store { request, reply } => self.store_replied(now, request, reply, out),
@@ -128,11 +122,11 @@ impl Engine {
                 }
             }
             Input::NoteTime => self.ledger.note_time(),
-            Input::Stop => self.tasks().stop(now),
+            Input::Stop => self.tasks(now).stop(),
         }
         self.make_occurrences(now);
         self.recurrence.hand_over_asks(out);
-        self.tasks().delivery(now).serve();
+        self.tasks(now).delivery().serve();
         debug_assert!(
             !self.ledger.has_failed() || self.dispatch.queues().waiting() == 0,
             "no call waits once the store has failed"
@@ -144,7 +138,7 @@ impl Engine {
     /// Ends a turn: asks the store for what the inputs since the last turn need, and for their commit unless one is in
     /// flight.
     pub fn flush(&mut self, now: Now, out: &mut Vec<Effect>) {
-        self.tasks().shed(now);
+        self.tasks(now).shed();
         if !self.is_stopped {
             self.residence.load_ahead(&mut self.ledger, now, out);
         }
@@ -160,7 +154,7 @@ impl Engine {
     }
 
     /// The parts that a change of a task may touch.
-    fn tasks(&mut self) -> Tasks<'_> {
+    fn tasks(&mut self, now: Now) -> Tasks<'_> {
         Tasks {
             config: &self.config,
             secret: &self.secret,
@@ -168,6 +162,7 @@ impl Engine {
             residence: &mut self.residence,
             dispatch: &mut self.dispatch,
             recurrence: &mut self.recurrence,
+            now,
         }
     }
 }

@@ -121,7 +121,7 @@ impl Ledger {
         self.barrier.release(self.durable, out);
     }
 
-    /// Puts the effect on the task in `slot` into the batch. `filled`: what this returned for an earlier effect on the task, so that the
+    /// Puts the effect on the task in `slot` into the batch. `batch_slot`: what this returned for an earlier effect on the task, so that the
     /// batch finds that effect.
     pub(crate) fn note(
         &mut self,
@@ -205,8 +205,16 @@ impl Ledger {
     /// # Errors
     /// [`Unavailable::Indeterminate`]: the store has failed, and the change may have been written down or not.
     pub(crate) fn doubt_since(&self, changed: Seq) -> Result<(), Unavailable> {
+        self.doubt_if(|| changed > self.durable)
+    }
+
+    /// Checks that an outcome is known. Once the store has failed, it is not known if `is_unsure` says so.
+    ///
+    /// # Errors
+    /// [`Unavailable::Indeterminate`].
+    pub(crate) fn doubt_if(&self, is_unsure: impl FnOnce() -> bool) -> Result<(), Unavailable> {
         match &self.failed {
-            Some(why) if changed > self.durable => Err(Unavailable::Indeterminate { why: Arc::clone(why) }),
+            Some(why) if is_unsure() => Err(Unavailable::Indeterminate { why: Arc::clone(why) }),
             _ => Ok(()),
         }
     }

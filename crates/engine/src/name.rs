@@ -4,34 +4,63 @@ use core::borrow::Borrow;
 use core::fmt;
 use std::sync::Arc;
 
-/// The name of a queue: 1 to 200 bytes of `A-Z a-z 0-9 - + / ; . $ _ ( )`, not starting with `-`.
-///
-/// The alphabet is that of beanstalkd's tubes. The part before the first `/` is the namespace.
-///
-/// ```
-/// use tickwheel_engine::QueueName;
-/// assert_eq!(QueueName::new("shop/close").unwrap().as_str(), "shop/close");
-/// assert!(QueueName::new("no spaces").unwrap_err().to_string().contains("byte 2"));
-/// ```
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct QueueName(Arc<str>);
+macro_rules! names {
+    ($($(#[$doc:meta])* $name:ident, $what:literal, $max:literal, $check:ident;)*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+        pub struct $name(Arc<str>);
 
-/// The user's name for a task: 1 to 256 bytes of UTF-8 without control characters, unique among the live tasks of its queue.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct Key(Arc<str>);
+        impl $name {
+            /// The longest one (bytes).
+            pub const BYTES_MAX: usize = $max;
 
-/// A group of tasks in a queue: 1 to 256 bytes of UTF-8 without control characters. The settings of the queue limit the tasks of one group
-/// at a time.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct Group(Arc<str>);
+            /// Checks the text and takes a copy of it.
+            ///
+            /// # Errors
+            /// [`NameError`] if the text is empty, too long, or has a character that is not allowed.
+            pub fn new(text: &str) -> Result<Self, NameError> {
+                check_length($what, text, Self::BYTES_MAX)?;
+                $check($what, text)?;
+                Ok(Self(text.into()))
+            }
 
-/// A word to find tasks by: 1 to 128 bytes of UTF-8 without control characters.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct Tag(Arc<str>);
+            /// The text.
+            #[must_use]
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
 
-/// The user's name for a schedule: 1 to 200 bytes of UTF-8 without control characters, unique in its queue.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct ScheduleName(Arc<str>);
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+    )*};
+}
+
+names! {
+    /// The name of a queue: 1 to 200 bytes of `A-Z a-z 0-9 - + / ; . $ _ ( )`, not starting with `-`.
+    ///
+    /// The alphabet is that of beanstalkd's tubes. The part before the first `/` is the namespace.
+    ///
+    /// ```
+    /// use tickwheel_engine::QueueName;
+    /// assert_eq!(QueueName::new("shop/close").unwrap().as_str(), "shop/close");
+    /// assert!(QueueName::new("no spaces").unwrap_err().to_string().contains("byte 2"));
+    /// ```
+    QueueName, "queue name", 200, check_alphabet;
+    /// The user's name for a task: 1 to 256 bytes of UTF-8 without control characters, unique among the live tasks of its queue.
+    Key, "key", 256, check_text;
+    /// A group of tasks in a queue: 1 to 256 bytes of UTF-8 without control characters. The settings of the queue limit the tasks of one
+    /// group at a time.
+    Group, "group", 256, check_text;
+    /// A word to find tasks by: 1 to 128 bytes of UTF-8 without control characters.
+    Tag, "tag", 128, check_text;
+    /// The user's name for a schedule: 1 to 200 bytes of UTF-8 without control characters, unique in its queue. It is shorter than a key
+    /// because the keys of the schedule's tasks are the name and the instant behind it.
+    ScheduleName, "schedule name", 200, check_text;
+}
 
 /// Why a text is no name.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -68,140 +97,51 @@ pub enum NameError {
     },
 }
 
-impl QueueName {
-    /// The longest name, bytes.
-    pub const BYTES_MAX: usize = 200;
-    const ALPHABET: &'static str = "A-Z a-z 0-9 and - + / ; . $ _ ( ), and does not start with -";
-
-    /// Checks `name` and takes a copy of it.
-    ///
-    /// # Errors
-    /// [`NameError`] if it is empty, too long, or leaves the alphabet.
-    pub fn new(name: &str) -> Result<Self, NameError> {
-        check_length("queue name", name, Self::BYTES_MAX)?;
-        let allowed = |c: char| c.is_ascii_alphanumeric() || "-+/;.$_()".contains(c);
-        match name.char_indices().find(|&(at, c)| !allowed(c) || (at == 0 && c == '-')) {
-            None => Ok(Self(name.into())),
-            Some((at, found)) => {
-                Err(NameError::BadCharacter { what: "queue name", found, at, alphabet: Self::ALPHABET })
-            }
-        }
-    }
-
-    /// The name as text.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
 impl Key {
-    /// The longest key, bytes.
-    pub const BYTES_MAX: usize = 256;
-
-    /// Checks `key` and takes a copy of it.
-    ///
-    /// # Errors
-    /// [`NameError`] if it is empty, too long, or has a control character.
-    pub fn new(key: &str) -> Result<Self, NameError> {
-        check_text("key", key, Self::BYTES_MAX)?;
-        Ok(Self(key.into()))
-    }
-
     /// Returns the key of a task that was put without one: its id in decimal.
     #[must_use]
     pub fn from_id(id: u64) -> Self {
         Self(id.to_string().into())
     }
-
-    /// The key as text.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl Group {
-    /// The longest group, bytes.
-    pub const BYTES_MAX: usize = 256;
-
-    /// Checks `group` and takes a copy of it.
-    ///
-    /// # Errors
-    /// [`NameError`] if it is empty, too long, or has a control character.
-    pub fn new(group: &str) -> Result<Self, NameError> {
-        check_text("group", group, Self::BYTES_MAX)?;
-        Ok(Self(group.into()))
-    }
-
-    /// The group as text.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl Tag {
-    /// The longest tag, bytes.
-    pub const BYTES_MAX: usize = 128;
-
-    /// Checks `tag` and takes a copy of it.
-    ///
-    /// # Errors
-    /// [`NameError`] if it is empty, too long, or has a control character.
-    pub fn new(tag: &str) -> Result<Self, NameError> {
-        check_text("tag", tag, Self::BYTES_MAX)?;
-        Ok(Self(tag.into()))
-    }
-
-    /// The tag as text.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
 }
 
 impl ScheduleName {
-    /// The longest name (bytes). It is shorter than a key because the keys of the schedule's tasks are the name and the instant behind it.
-    pub const BYTES_MAX: usize = 200;
-
-    /// Checks `name` and takes a copy of it.
-    ///
-    /// # Errors
-    /// [`NameError`] if it is empty, too long, or has a control character.
-    pub fn new(name: &str) -> Result<Self, NameError> {
-        check_text("schedule name", name, Self::BYTES_MAX)?;
-        Ok(Self(name.into()))
-    }
-
     /// No name stands before this one.
     pub(crate) fn first() -> Self {
         Self(" ".into())
     }
-
-    /// The name as text.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
 }
 
-/// Any text but control characters, of a length within the limit.
-fn check_text(what: &'static str, text: &str, max: usize) -> Result<(), NameError> {
-    check_length(what, text, max)?;
-    match text.char_indices().find(|&(_, c)| c.is_control()) {
-        None => Ok(()),
-        Some((at, found)) => {
-            Err(NameError::BadCharacter { what, found, at, alphabet: "any UTF-8 without control characters" })
-        }
-    }
-}
-
-fn check_length(what: &'static str, name: &str, max: usize) -> Result<(), NameError> {
-    match name.len() {
+fn check_length(what: &'static str, text: &str, max: usize) -> Result<(), NameError> {
+    match text.len() {
         0 => Err(NameError::Empty { what, max }),
         bytes if bytes > max => Err(NameError::TooLong { what, bytes, max }),
         _ => Ok(()),
+    }
+}
+
+/// The alphabet of beanstalkd's tubes.
+fn check_alphabet(what: &'static str, text: &str) -> Result<(), NameError> {
+    let allowed =
+        |at: usize, c: char| c.is_ascii_alphanumeric() || "+/;.$_()".contains(c) || c == '-' && at > 0;
+    let alphabet = "A-Z a-z 0-9 and - + / ; . $ _ ( ), and does not start with -";
+    check_characters(what, text, alphabet, allowed)
+}
+
+/// Any text but control characters.
+fn check_text(what: &'static str, text: &str) -> Result<(), NameError> {
+    check_characters(what, text, "any UTF-8 without control characters", |_, c| !c.is_control())
+}
+
+fn check_characters(
+    what: &'static str,
+    text: &str,
+    alphabet: &'static str,
+    allowed: impl Fn(usize, char) -> bool,
+) -> Result<(), NameError> {
+    match text.char_indices().find(|&(at, c)| !allowed(at, c)) {
+        None => Ok(()),
+        Some((at, found)) => Err(NameError::BadCharacter { what, found, at, alphabet }),
     }
 }
 
@@ -209,36 +149,6 @@ fn check_length(what: &'static str, name: &str, max: usize) -> Result<(), NameEr
 impl Borrow<str> for QueueName {
     fn borrow(&self) -> &str {
         &self.0
-    }
-}
-
-impl fmt::Display for QueueName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl fmt::Display for Key {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl fmt::Display for Group {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl fmt::Display for Tag {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl fmt::Display for ScheduleName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
     }
 }
 

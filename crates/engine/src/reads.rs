@@ -1,22 +1,18 @@
 //! [`Reads`]: questions to the store, and the calls that wait for their answers.
 
 mod forecasts;
-mod imports;
 mod keyed;
 mod lists;
 mod lookups;
 mod on_id;
 mod token_calls;
 
-use std::collections::BTreeMap;
-
 use self::forecasts::Forecasts;
-pub(crate) use self::imports::Importing;
 pub(crate) use self::keyed::Keyed;
 pub(crate) use self::lists::Listing;
 use self::lists::Lists;
 use self::lookups::Lookups;
-pub(crate) use self::lookups::{ImportLook, Purpose};
+pub(crate) use self::lookups::Purpose;
 pub(crate) use self::on_id::OnId;
 pub(crate) use self::token_calls::{TokenCall, Verb};
 use crate::bounds::Bounds;
@@ -33,8 +29,6 @@ pub(crate) struct Reads {
     lookups: Lookups,
     lists: Lists,
     forecasts: Forecasts,
-    token_calls: BTreeMap<CallId, TokenCall>,
-    imports: BTreeMap<CallId, Importing>,
     /// Calls for counts. They wait until memory knows which tasks are due.
     counting: Vec<(CallId, Command)>,
     /// At most this many records of expired or forgotten stubs are fetched at a time.
@@ -68,7 +62,7 @@ impl Reads {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::calls::{Get, TokenAnswer};
+    use crate::calls::Get;
     use crate::name::{Key, QueueName};
 
     fn get(key: u64) -> Keyed {
@@ -86,20 +80,5 @@ mod tests {
         let calls: Vec<u64> = reads.end_wait_for_key(&place).into_iter().map(|(call, _)| call.0).collect();
         assert_eq!(calls, [1, 3]);
         assert!(!reads.is_waited_for(&place) && reads.end_wait_for_key(&place).is_empty());
-    }
-
-    #[test]
-    fn a_call_with_tokens_is_done_when_the_last_of_them_is_decided() {
-        let mut reads = Reads::new(&Bounds::default());
-        let mut pending = TokenCall::new(QueueName::new("orders").expect("a name"), Verb::Ack, 3);
-        for answer in [None, Some(TokenAnswer::Acked), None] {
-            pending.push(answer);
-        }
-        reads.wait_for_tokens(CallId(1), pending);
-        assert!(reads.token_decided(CallId(1), 2, TokenAnswer::Expired).is_none());
-        let done = reads.token_decided(CallId(1), 0, TokenAnswer::Acked).expect("the last one");
-        let crate::calls::Answer::Ack(Ok(answers)) = done.answer() else { unreachable!("it is an ack") };
-        assert_eq!(answers, [TokenAnswer::Acked, TokenAnswer::Acked, TokenAnswer::Expired]);
-        assert!(reads.token_call(CallId(1)).is_none());
     }
 }

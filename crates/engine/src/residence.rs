@@ -13,34 +13,22 @@ use std::sync::Arc;
 use self::entries::Entries;
 pub(crate) use self::entries::{At, Entry, RunningLease, is_bulky};
 pub(crate) use self::expiries::Expiry;
-use self::expiries::{BuriedOrder, EXPIRY_BYTES, Expiries};
+use self::expiries::{EXPIRY_BYTES, Expiries};
 use self::pins::Pins;
 use self::stub::STUB_BYTES;
-pub(crate) use self::stub::{WaitingStub, body_bytes};
+pub(crate) use self::stub::WaitingStub;
 use self::timers::Timers;
 use self::window::Window;
 use crate::acquired::Acquired;
-use crate::bounds::Bounds;
+use crate::config::EngineConfig;
 use crate::ledger::Ledger;
 use crate::name::{Key, QueueName};
 use crate::runs::{Ordered, Runs};
 use crate::seam::{Place, TaskEffect};
 use crate::slot::Slot;
-use crate::task::{Ended, Task};
+use crate::task::{BURIED_FROM, Ended, Task};
 use crate::time::{Now, Timestamp};
 use crate::wheel::WheelView;
-
-/// How much of the shard is kept in memory.
-#[derive(Clone, Debug)]
-pub(crate) struct ResidenceLimits {
-    /// Tasks that are due within this time from now (ms) are kept in memory.
-    pub(crate) horizon_ms: u64,
-    /// The memory budget (bytes).
-    pub(crate) bytes_max: u64,
-    /// Tasks loaded with one scan.
-    pub(crate) scan_max: usize,
-    pub(crate) bounds: Bounds,
-}
 
 /// The tasks in memory: entries, which hold the whole record, and stubs, which know when a task is due and where it stands.
 ///
@@ -51,7 +39,7 @@ pub(crate) struct ResidenceLimits {
 /// - Every durable task that is due inside the window is in memory.
 #[derive(Debug)]
 pub(crate) struct Residence {
-    limits: ResidenceLimits,
+    config: EngineConfig,
     entries: Entries,
     timers: Timers,
     /// Stubs of tasks that are not due yet.
@@ -65,7 +53,8 @@ pub(crate) struct Residence {
     window: Window,
     pins: Pins,
     expiries: Expiries,
-    buried_order: BuriedOrder,
+    /// The instant that stands for "never", of the last task that was buried.
+    last_buried: Timestamp,
     /// Stubs of which the records are to be fetched, with the queue if the stub has expired there. `None`: the stub is to be forgotten.
     overdue: VecDeque<(u64, Option<QueueName>)>,
     /// The latest instant that was written down before this life began, with its last commit. Every task that was due by then was ready
@@ -74,9 +63,9 @@ pub(crate) struct Residence {
 }
 
 impl Residence {
-    pub(crate) fn new(acquired: &Acquired, limits: ResidenceLimits, now: Now) -> Self {
+    pub(crate) fn new(acquired: &Acquired, config: EngineConfig, now: Now) -> Self {
         Self {
-            limits,
+            config,
             entries: Entries::new(acquired.secret),
             timers: Timers::new(now),
             stubs: Runs::default(),
@@ -86,7 +75,7 @@ impl Residence {
             window: Window::default(),
             pins: Pins::default(),
             expiries: Expiries::default(),
-            buried_order: BuriedOrder::default(),
+            last_buried: Timestamp::EPOCH,
             overdue: VecDeque::new(),
             ready_before: acquired.last_wall,
         }
@@ -245,24 +234,24 @@ impl Residence {
 
     /// The memory budget (bytes).
     pub(crate) fn bytes_max(&self) -> u64 {
-        self.limits.bytes_max
+        self.config.near_bytes_max
     }
 
     /// Whether three quarters of the budget are in use. Then nothing more is loaded ahead, and tasks behind the loaded part leave memory.
     pub(crate) fn is_full(&self) -> bool {
-        let max = self.limits.bytes_max;
+        let max = self.config.near_bytes_max;
         self.bytes() > max - max / 4
     }
 
     /// Whether half of the budget is free. Then more may be loaded ahead.
     fn has_spare(&self) -> bool {
-        self.bytes() <= self.limits.bytes_max / 2
+        self.bytes() <= self.config.near_bytes_max / 2
     }
 
     /// Whether too many tasks are held whole that need not be. An eighth of the budget is for the heads of the lines, however much the
     /// stubs take.
     pub(crate) fn sheds(&self) -> bool {
-        self.is_full() && self.entries.bytes() - self.leased_bytes > self.limits.bytes_max / 8
+        self.is_full() && self.entries.bytes() - self.leased_bytes > self.config.near_bytes_max / 8
     }
 
     /// The next entry to look at for eviction, in a round over all entries, while too many tasks are held whole.
@@ -275,8 +264,8 @@ impl Residence {
     /// Drops the stubs that are due last, a bounded step at a time, if memory is short.
     pub(crate) fn drop_last_stubs(&mut self, now: Now) {
         // Drops stubs only if there are more than loading ahead may bring. Otherwise the dropped stubs would be loaded again at once.
-        let max = self.limits.bytes_max;
-        let mut drops = self.limits.bounds.shed_drops;
+        let max = self.config.near_bytes_max;
+        let mut drops = self.config.bounds.shed_drops;
         while drops > 0
             && self.bytes() > max - max / 8
             && self.stubs() * STUB_BYTES > max - max / 4
@@ -344,9 +333,12 @@ impl Residence {
         !self.is_scanning() && (self.overdue.is_empty() || !has_room)
     }
 
-    /// The instant that stands for "never", for a task that is buried now.
+    /// The instant that stands for "never", for a task that is buried now. It is after those of earlier tasks, even if they were buried in
+    /// the same millisecond, or the clock has stepped back.
     pub(crate) fn next_buried(&mut self, now: Now) -> Timestamp {
-        self.buried_order.next(now)
+        let after_last = self.last_buried.saturating_plus_ms(1);
+        self.last_buried = BURIED_FROM.saturating_plus_ms(now.wall.as_tick()).max(after_last);
+        self.last_buried
     }
 
     /// The tasks that expire.
@@ -358,12 +350,12 @@ impl Residence {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bounds::Bounds;
     use crate::seam::RequestId;
 
-    fn residence(bytes_max: u64) -> Residence {
-        let limits =
-            ResidenceLimits { horizon_ms: 10_000, bytes_max, scan_max: 10, bounds: Bounds::default() };
-        Residence::new(&Acquired::of_new_shard(), limits, Now::at_ms(0))
+    fn residence(near_bytes_max: u64) -> Residence {
+        let config = EngineConfig { horizon_ms: 10_000, near_bytes_max, ..EngineConfig::default() };
+        Residence::new(&Acquired::of_new_shard(), config, Now::at_ms(0))
     }
 
     fn task(id: u64, due_ms: u64) -> Task {

@@ -14,7 +14,7 @@ use crate::recurrence::Recurrence;
 use crate::residence::Residence;
 use crate::time::Now;
 
-pub(crate) use self::lease_end::fail;
+pub(crate) use self::lease_end::revoke;
 
 /// The organs that a change of a task may touch: the verbs of owners and workers work with these, and so does time.
 ///
@@ -27,12 +27,14 @@ pub(crate) struct Tasks<'a> {
     pub(crate) residence: &'a mut Residence,
     pub(crate) dispatch: &'a mut Dispatch,
     pub(crate) recurrence: &'a mut Recurrence,
+    /// The moment of the input.
+    pub(crate) now: Now,
 }
 
 impl Tasks<'_> {
     /// The part that hands tasks out.
-    pub(crate) fn delivery(&mut self, now: Now) -> Delivery<'_> {
-        Delivery { dispatch: self.dispatch, residence: self.residence, ledger: self.ledger, now }
+    pub(crate) fn delivery(&mut self) -> Delivery<'_> {
+        Delivery { dispatch: self.dispatch, residence: self.residence, ledger: self.ledger, now: self.now }
     }
 
     /// Makes changes that have to be durable as a whole or not at all.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::Dispatch;
-use super::line::{InLine, ReadyPlace};
+use super::line::InLine;
 use super::ready::ReadyKey;
 use crate::name::{Group, QueueName};
 use crate::residence::Residence;
@@ -26,43 +26,31 @@ impl Dispatch {
         let queue = self.queues.numbered_mut(no);
         let allowed = usize::try_from(queue.allowance(now)).unwrap_or(usize::MAX).min(max);
         let per_group = queue.record.settings.max_in_flight_per_group;
-        let mut chosen = Vec::new();
-        match per_group.filter(|_| allowed > 0) {
-            None => {
-                if !queue.line.has_whole(allowed) {
-                    return Choice::Unknown;
-                }
-                chosen.extend(queue.line.whole().iter().take(allowed).map(|place| place.slot));
+        let mut counted: BTreeMap<&Group, u64> = BTreeMap::new();
+        let (mut chosen, mut full) = (Vec::new(), Vec::new());
+        for place in queue.line.whole_in_front() {
+            if chosen.len() >= allowed {
+                break;
             }
-            Some(per_group) => {
-                let mut counted: BTreeMap<&Group, u64> = BTreeMap::new();
-                let mut full: Vec<(ReadyPlace, &Group)> = Vec::new();
-                for place in queue.line.whole_in_front() {
-                    if chosen.len() >= allowed {
-                        break;
-                    }
-                    if let Some(group) = residence.task(place.slot).group() {
-                        let leased = || queue.groups.get(group).map_or(0, |of| of.leased);
-                        let count = counted.entry(group).or_insert_with(leased);
-                        if *count >= per_group {
-                            full.push((*place, group));
-                            continue;
-                        }
-                        *count += 1;
-                    }
-                    chosen.push(place.slot);
+            if let Some(per_group) = per_group
+                && let Some(group) = residence.task(place.slot).group()
+            {
+                let leased = || queue.groups.get(group).map_or(0, |of| of.leased);
+                let count = counted.entry(group).or_insert_with(leased);
+                if *count >= per_group {
+                    full.push((*place, group));
+                    continue;
                 }
-                let unknown = chosen.len() < allowed && queue.line.stubs().first().is_some();
-                for (place, group) in full {
-                    queue.line.remove(&place);
-                    queue.park(group, InLine::Whole(place));
-                }
-                if unknown {
-                    return Choice::Unknown;
-                }
+                *count += 1;
             }
+            chosen.push(place.slot);
         }
-        Choice::These(chosen)
+        let is_unknown = chosen.len() < allowed && queue.line.stubs().first().is_some();
+        for (place, group) in full {
+            queue.line.remove(&place);
+            queue.park(group, InLine::Whole(place));
+        }
+        if is_unknown { Choice::Unknown } else { Choice::These(chosen) }
     }
 
     /// The next task of this queue for a lease, with its key in the ready order, so that it can be compared with those of other queues.

@@ -7,7 +7,6 @@ use super::Dispatch;
 use super::choice::Choice;
 use super::leases::{BegunLease, Holder};
 use super::queue::Queue;
-use super::queues::Waiter;
 use crate::calls::{Answer, Lease, Leased, Unavailable};
 use crate::input::CallId;
 use crate::ledger::Ledger;
@@ -36,21 +35,19 @@ pub(crate) struct Delivery<'a> {
 
 impl Delivery<'_> {
     pub(crate) fn lease(&mut self, call: CallId, lease: Lease) {
-        let Lease { queues, max, lease_ms, wait, worker } = lease;
+        let queues = Arc::clone(&lease.queues);
         // A lease of no task is answered at once: it must not stand in the way of the calls that want one.
-        if max == 0 || queues.is_empty() {
+        if lease.max == 0 || queues.is_empty() {
             return self.ledger.answer(call, Answer::Lease(Ok(Vec::new())));
         }
         let unawaited = |name| self.dispatch.queues.get(name).is_none_or(|queue| queue.waiters.is_empty());
         let first_in_line = queues.iter().all(unawaited);
-        let taking = Taking { lease_ms, worker: worker.as_ref() };
-        let granted = if first_in_line { self.grant(&queues, max, taking) } else { Vec::new() };
-        let at_once = !granted.is_empty() || !wait && self.shows_all(&queues);
+        let granted = if first_in_line { self.grant(&lease) } else { Vec::new() };
+        let at_once = !granted.is_empty() || !lease.wait && self.shows_all(&queues);
         if at_once {
             return self.deliver(call, granted);
         }
-        let waiter = Waiter { queues: Arc::clone(&queues), max, lease_ms, worker, waits: wait };
-        self.dispatch.queues.wait(call, waiter);
+        self.dispatch.queues.wait(call, lease);
         if first_in_line && self.residence.knows_what_is_due(self.now) {
             queues.iter().for_each(|name| self.dispatch.watch_rate(self.now, name));
         } else {
@@ -101,9 +98,8 @@ impl Delivery<'_> {
             while self.dispatch.queues.has_line(&name)
                 && let Some((call, waiter)) = self.dispatch.queues.first_waiter(&name)
             {
-                let Waiter { queues, max, lease_ms, worker, .. } = waiter.clone();
-                let taking = Taking { lease_ms, worker: worker.as_ref() };
-                let granted = self.grant(&queues, max, taking);
+                let lease = waiter.clone();
+                let granted = self.grant(&lease);
                 if granted.is_empty() {
                     break;
                 }
@@ -118,7 +114,7 @@ impl Delivery<'_> {
 
     /// The store has failed: nothing is handed out any more.
     fn refuse_waiting(&mut self, why: &Arc<str>) {
-        while let Some((call, _)) = self.dispatch.pop_waiting() {
+        while let Some((call, _)) = self.dispatch.queues.pop_waiting() {
             let why = Unavailable::ReadOnly { why: Arc::clone(why) };
             self.ledger.answer(call, Answer::Lease(Err(why)));
         }
@@ -126,7 +122,7 @@ impl Delivery<'_> {
 
     /// No call waits any longer: the engine stops.
     pub(crate) fn end_waits(&mut self) {
-        while let Some((call, queues)) = self.dispatch.pop_waiting() {
+        while let Some((call, Lease { queues, .. })) = self.dispatch.queues.pop_waiting() {
             // A task may be ready while its record is not in memory yet. Then it would be wrong to say that nothing is ready.
             let none = if self.shows_all(&queues) { Ok(Vec::new()) } else { Err(Unavailable::Closed) };
             self.ledger.answer(call, Answer::Lease(none));
@@ -163,11 +159,13 @@ impl Delivery<'_> {
 
     /// Leases the first `max` ready tasks that may be handed out, or all of these if there are fewer. Leases none if some records have to
     /// be fetched first.
-    fn grant(&mut self, queues: &[QueueName], max: usize, taking: Taking<'_>) -> Vec<Leased> {
-        match queues {
+    fn grant(&mut self, lease: &Lease) -> Vec<Leased> {
+        let Lease { queues, max, lease_ms, worker, wait: _ } = lease;
+        let taking = Taking { lease_ms: *lease_ms, worker: worker.as_ref() };
+        match &queues[..] {
             _ if !self.residence.knows_what_is_due(self.now) => Vec::new(),
-            [queue] => self.grant_of(queue, max, taking),
-            _ => self.grant_among(queues, max, taking),
+            [queue] => self.grant_of(queue, *max, taking),
+            _ => self.grant_among(queues, *max, taking),
         }
     }
 
@@ -273,9 +271,10 @@ mod tests {
     use super::*;
     use crate::acquired::Acquired;
     use crate::bounds::Bounds;
+    use crate::config::EngineConfig;
     use crate::input::Effect;
     use crate::name::{Group, Key};
-    use crate::residence::{Entry, ResidenceLimits};
+    use crate::residence::Entry;
     use crate::seam::{Place, RequestId};
     use crate::settings::{QueueRecord, QueueSettings, Rate};
     use crate::task::{Extra, Task};
@@ -290,15 +289,10 @@ mod tests {
     impl Organs {
         fn new() -> Self {
             let (acquired, bounds) = (Acquired::of_new_shard(), Bounds::default());
-            let limits = ResidenceLimits {
-                horizon_ms: 10_000,
-                bytes_max: 1 << 20,
-                scan_max: 10,
-                bounds: bounds.clone(),
-            };
+            let config = EngineConfig { horizon_ms: 10_000, ..EngineConfig::default() };
             let mut organs = Self {
                 dispatch: Dispatch::new(&acquired, bounds.clone(), Now::at_ms(0)),
-                residence: Residence::new(&acquired, limits, Now::at_ms(0)),
+                residence: Residence::new(&acquired, config, Now::at_ms(0)),
                 ledger: Ledger::new(&acquired, &bounds),
             };
             // The store is empty: all that is due is known.

@@ -4,10 +4,10 @@ use core::ops::Bound;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use tickwheel_core::{Handle, TimerQueue, Wheel};
+use tickwheel_core::{TimerQueue, Wheel};
 
 use super::Dispatch;
-use crate::calls::{LeasePage, LeaseView, ListLeases, Unavailable};
+use crate::calls::{LEASES_PAGE_MAX, LeasePage, LeaseView, ListLeases, Unavailable};
 use crate::cursor::LeaseCursor;
 use crate::ledger::Ledger;
 use crate::residence::{At, Residence, RunningLease};
@@ -33,17 +33,11 @@ pub(crate) struct BegunLease {
     pub(crate) holder: Holder,
 }
 
-#[derive(Debug)]
-struct Running {
-    slot: Slot,
-    holder: Holder,
-}
-
 /// The leases that run, by number and by their end.
 #[derive(Debug)]
 pub(super) struct Leases {
     epoch: Epoch,
-    running: BTreeMap<LeaseNo, Running>,
+    running: BTreeMap<LeaseNo, (Slot, Holder)>,
     /// The leases by their ends (monotonic ms).
     ends: Wheel<Slot>,
     next: LeaseNo,
@@ -68,28 +62,18 @@ impl Leases {
         no
     }
 
-    /// A lease runs from now on. Returns its timer.
-    pub(super) fn begin(
-        &mut self,
-        no: LeaseNo,
-        slot: Slot,
-        until: Timestamp,
-        holder: Holder,
-        now: Now,
-    ) -> Handle {
-        let timer = self.start_timer(slot, until, now);
-        self.running.insert(no, Running { slot, holder });
-        timer
-    }
-
-    fn start_timer(&mut self, slot: Slot, until: Timestamp, now: Now) -> Handle {
+    /// A lease runs from now on.
+    pub(super) fn begin(&mut self, slot: Slot, begun: BegunLease, now: Now) -> RunningLease {
+        let BegunLease { no, ready_since, until, holder } = begun;
         let deadline = now.mono_deadline(until).clamp(self.ends.now() + 1, u64::MAX - 1);
-        match self.ends.insert(deadline, slot) {
-            Ok(handle) => handle,
+        let timer = match self.ends.insert(deadline, slot) {
+            Ok(timer) => timer,
             Err(refused) => {
                 unreachable!("deadline {deadline} is inside the wheel's range: {:?}", refused.why)
             }
-        }
+        };
+        self.running.insert(no, (slot, holder));
+        RunningLease { no, timer, until, ready_since, paced: false }
     }
 
     /// A lease runs no longer.
@@ -111,11 +95,11 @@ impl Leases {
     }
 
     pub(super) fn slots(&self) -> impl Iterator<Item = Slot> {
-        self.running.values().map(|running| running.slot)
+        self.running.values().map(|&(slot, _)| slot)
     }
 
     pub(super) fn holder(&self, no: LeaseNo) -> Holder {
-        self.running.get(&no).map(|running| running.holder.clone()).unwrap_or_default()
+        self.running.get(&no).map(|(_, holder)| holder.clone()).unwrap_or_default()
     }
 }
 
@@ -138,14 +122,12 @@ impl Dispatch {
         };
         let mut behind = self.leases.running.range((behind, Bound::Unbounded));
         let mut last = None;
-        for (&no, Running { slot, holder }) in behind.by_ref().take((*max).max(1)) {
+        for (&no, (slot, holder)) in behind.by_ref().take((*max).clamp(1, LEASES_PAGE_MAX)) {
             let cursor = LeaseCursor { shard, no };
             last = Some(cursor);
             let entry = residence.get(*slot);
-            if let (Some(why), Some(_)) = (ledger.failure(), entry.dirty) {
-                // The store may have the last change of this task, or not.
-                return Err(Unavailable::Indeterminate { why: Arc::clone(why) });
-            }
+            // The store may have the last change of this task, or not.
+            ledger.doubt_if(|| entry.dirty.is_some())?;
             let is_wanted = queue.as_ref().is_none_or(|queue| *queue == entry.task.queue)
                 && worker.as_ref().is_none_or(|worker| holder.worker.as_ref() == Some(worker));
             if is_wanted {

@@ -67,10 +67,8 @@ impl Dispatch {
             Some(queue) if !queue.waiters.is_empty() && !queue.line.is_empty() => queue.bucket,
             _ => None,
         };
-        match bucket.filter(|bucket| bucket.tokens(now.mono_ns) == 0) {
-            Some(bucket) => self.rate_wake_ups.watch(name, bucket.next_ms()),
-            _ => self.rate_wake_ups.forget(name),
-        }
+        let at_ms = bucket.filter(|bucket| bucket.tokens(now.mono_ns) == 0).map(|bucket| bucket.next_ms());
+        self.rate_wake_ups.set(name, at_ms);
     }
 
     /// A delivery reached no worker: it does not count against the rate.

@@ -10,7 +10,7 @@ use crate::acquired::Population;
 use crate::figures::Event;
 use crate::ledger::Ledger;
 use crate::name::QueueName;
-use crate::residence::{Residence, RunningLease};
+use crate::residence::{Residence, RunningLease, WaitingStub};
 use crate::runs::Ordered;
 use crate::slot::{QueueNo, Slot};
 use crate::task::{Outcome, Task};
@@ -21,18 +21,22 @@ impl Dispatch {
     pub(crate) fn restore_population(&mut self, name: &QueueName, population: Population) {
         let queue = self.queues.open(name);
         (queue.live, queue.dead) = (population.live, population.dead);
-        queue.begin_listing();
+        queue.used = true;
     }
 
     /// A task is added to its queue, live or dead.
     pub(crate) fn task_added(&mut self, task: &Task) {
-        self.queues.open(&task.queue).task_added(task.dead().is_some());
+        let queue = self.queues.open(&task.queue);
+        *queue.tasks_like(task) += 1;
+        queue.totals.added += 1;
+        queue.used = true;
     }
 
     /// A task ends, live or dead. Its queue may be empty now.
     pub(crate) fn task_ended(&mut self, ledger: &mut Ledger, task: &Task, outcome: Outcome) {
         let queue = self.queues.open(&task.queue);
-        queue.task_ended(task.dead().is_some(), outcome == Outcome::Forgotten);
+        *queue.tasks_like(task) -= 1;
+        queue.totals.ended += u64::from(outcome != Outcome::Forgotten);
         let event = match outcome {
             Outcome::Done(_) => Some(Event::Acked),
             Outcome::Cancelled | Outcome::Revoked(_) => Some(Event::Cancelled),
@@ -47,13 +51,16 @@ impl Dispatch {
     /// A live task is given up.
     pub(crate) fn task_died(&mut self, ledger: &mut Ledger, task: &Task) {
         let queue = self.queues.open(&task.queue);
-        queue.task_died();
+        queue.live -= 1;
+        queue.dead += 1;
         ledger.counters_mut().count(&mut queue.figures, Event::Dead);
     }
 
     /// A dead task lives again.
     pub(crate) fn task_revived(&mut self, task: &Task) {
-        self.queues.open(&task.queue).task_revived();
+        let queue = self.queues.open(&task.queue);
+        queue.dead -= 1;
+        queue.live += 1;
     }
 
     /// The lease of a task has run out.
@@ -144,8 +151,8 @@ impl Dispatch {
 
     /// Replaces a ready task that is held whole by its stub, in the same place of the line.
     pub(crate) fn shrink(&mut self, ledger: &mut Ledger, task: &Task, slot: Slot, since: Timestamp) {
-        let (place, stub) = (ReadyPlace::of(task, slot), ReadyStub::of(task, since));
         let no = self.number(&task.queue);
+        let (place, stub) = (ReadyPlace::of(task, slot), ReadyStub::of(WaitingStub::of(task, no), since));
         let queue = self.queues.numbered_mut(no);
         let parked = task.group().filter(|group| queue.is_parked(place, Some(group)));
         queue.leave(place, task.group());

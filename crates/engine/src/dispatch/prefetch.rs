@@ -57,6 +57,8 @@ impl Dispatch {
     /// A record is here, or cannot be fetched. Returns whether its queue still waits for the record: the queue is still the one that asked,
     /// and its line has the stub.
     pub(crate) fn fetched(&mut self, fetch: Fetch) -> bool {
-        self.queues.fetched(fetch).is_some_and(|queue| queue.line.stubs().get(fetch.key).is_some())
+        self.queues.find_numbered(fetch.queue).is_some_and(|queue| {
+            queue.fetching.remove(&fetch.key) && queue.line.stubs().get(fetch.key).is_some()
+        })
     }
 }

@@ -11,6 +11,7 @@ use crate::input::CallId;
 use crate::name::{Group, QueueName};
 use crate::queue_view::{QueueCounts, QueueTotals};
 use crate::settings::QueueRecord;
+use crate::task::Task;
 use crate::time::{Now, Timestamp};
 
 /// An empty queue stays in lists for an hour (ms), so that an operator who looks at it then still finds it.
@@ -123,29 +124,9 @@ impl Expired {
 }
 
 impl Queue {
-    /// A task is added, which may be dead already.
-    pub(crate) fn task_added(&mut self, is_dead: bool) {
-        *(if is_dead { &mut self.dead } else { &mut self.live }) += 1;
-        self.totals.added += 1;
-        self.begin_listing();
-    }
-
-    /// A task has ended.
-    pub(crate) fn task_ended(&mut self, was_dead: bool, is_forgotten: bool) {
-        *(if was_dead { &mut self.dead } else { &mut self.live }) -= 1;
-        self.totals.ended += u64::from(!is_forgotten);
-    }
-
-    /// A live task is given up.
-    pub(crate) fn task_died(&mut self) {
-        self.live -= 1;
-        self.dead += 1;
-    }
-
-    /// A dead task lives again.
-    pub(crate) fn task_revived(&mut self) {
-        self.dead -= 1;
-        self.live += 1;
+    /// The count that this task belongs to: of the dead tasks or of the live ones.
+    pub(crate) fn tasks_like(&mut self, task: &Task) -> &mut u64 {
+        if task.dead().is_some() { &mut self.dead } else { &mut self.live }
     }
 
     /// How many tasks may go into workers' hands now, groups left aside.
@@ -198,11 +179,6 @@ impl Queue {
     /// Whether a list of queues names this one: the queue is not empty, or became empty within the last hour.
     pub(crate) fn is_listed(&self, now: Now) -> bool {
         !self.is_empty() || self.emptied.is_some_and(|emptied| emptied.is_recent(now.mono_tick()))
-    }
-
-    /// Lists name the queue from now on, until an hour after it is empty again.
-    pub(crate) fn begin_listing(&mut self) {
-        self.used = true;
     }
 
     pub(crate) fn counts(&self, now: Now) -> QueueCounts {

@@ -4,9 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::Arc;
 
-use super::prefetch::Fetch;
 use super::queue::{Emptied, Queue};
-use crate::calls::{ListQueues, QUEUES_PAGE_MAX, WhichQueues};
+use crate::calls::{Lease, ListQueues, QUEUES_PAGE_MAX, WhichQueues};
 use crate::figures::QueueFigures;
 use crate::input::CallId;
 use crate::name::QueueName;
@@ -14,24 +13,13 @@ use crate::queue_view::{QueuePage, QueueTotals};
 use crate::slot::QueueNo;
 use crate::time::Now;
 
-/// A call that waits for a task to become ready, or for the records of tasks that are ready.
-#[derive(Clone, Debug)]
-pub(super) struct Waiter {
-    pub(super) queues: Arc<[QueueName]>,
-    pub(super) max: usize,
-    pub(super) lease_ms: Option<u64>,
-    pub(super) worker: Option<Arc<str>>,
-    /// Whether it also waits while nothing is ready.
-    pub(super) waits: bool,
-}
-
 /// At most this many empty queues are forgotten in a step. If very many queues were emptied at one time, their end does not hold up the
 /// other queues.
 const FORGOTTEN_MAX: usize = 64;
 
 /// All queues that have a live or a dead task, a waiting call, a user, or a record of their owner, and those that had a task or a record
 /// within the last hour. A queue appears on first use.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Queues {
     by_name: BTreeMap<QueueName, QueueNo>,
     /// The totals of queues that have ended, by namespace. Only namespaces that have queues are kept.
@@ -49,26 +37,14 @@ pub(crate) struct Queues {
     /// The latest moment seen, by the monotonic clock (ms).
     now_ms: u64,
     /// The calls that wait.
-    waiting: BTreeMap<CallId, Waiter>,
+    waiting: BTreeMap<CallId, Lease>,
     /// How many empty queues are remembered: those that were emptied last.
     empty_max: usize,
 }
 
 impl Queues {
     pub(super) fn new(empty_max: usize) -> Self {
-        Self {
-            by_name: BTreeMap::new(),
-            gone: BTreeMap::new(),
-            forgotten: QueueFigures::default(),
-            appeared: 0,
-            queues: Vec::new(),
-            free: Vec::new(),
-            emptied: BTreeMap::new(),
-            emptied_last: 0,
-            now_ms: 0,
-            waiting: BTreeMap::new(),
-            empty_max,
-        }
+        Self { empty_max, ..Self::default() }
     }
 
     pub(super) fn get(&self, name: &QueueName) -> Option<&Queue> {
@@ -84,14 +60,13 @@ impl Queues {
         self.queues[no as usize].as_ref().expect("a queue keeps its number while it has live tasks")
     }
 
-    pub(super) fn numbered_mut(&mut self, no: QueueNo) -> &mut Queue {
-        self.queues[no as usize].as_mut().expect("a queue keeps its number while it has live tasks")
+    /// The queue with this number, if it has one still.
+    pub(super) fn find_numbered(&mut self, no: QueueNo) -> Option<&mut Queue> {
+        self.queues.get_mut(no as usize)?.as_mut()
     }
 
-    /// The queue that wanted this record, if it still exists and its number has not gone to another queue.
-    pub(super) fn fetched(&mut self, fetch: Fetch) -> Option<&mut Queue> {
-        let queue = self.queues.get_mut(fetch.queue as usize)?.as_mut()?;
-        queue.fetching.remove(&fetch.key).then_some(queue)
+    pub(super) fn numbered_mut(&mut self, no: QueueNo) -> &mut Queue {
+        self.queues[no as usize].as_mut().expect("a queue keeps its number while it has live tasks")
     }
 
     /// The queue, made if it is not there.
@@ -250,36 +225,30 @@ impl Queues {
         QueuePage { queues, next }
     }
 
-    /// A client of beanstalkd uses the queue. This use alone does not put the queue into lists.
-    pub(super) fn begin_use(&mut self, name: &QueueName) {
-        self.open(name).users += 1;
-    }
-
-    /// A client of beanstalkd stops using the queue.
-    pub(super) fn end_use(&mut self, name: &QueueName) {
-        let users = &mut self.open(name).users;
-        *users = users.saturating_sub(1);
-        self.tidy(name);
-    }
-
-    pub(super) fn wait(&mut self, call: CallId, waiter: Waiter) {
+    pub(super) fn wait(&mut self, call: CallId, waiter: Lease) {
         for name in waiter.queues.iter() {
             let queue = self.open(name);
             // A queue may be named twice.
             if queue.waiters.insert(call) {
-                queue.no_wait += usize::from(!waiter.waits);
+                queue.no_wait += usize::from(!waiter.wait);
             }
         }
         self.waiting.insert(call, waiter);
     }
 
+    /// Ends the wait of the call that has waited longest. Returns the call and what it asked for.
+    pub(super) fn pop_waiting(&mut self) -> Option<(CallId, Lease)> {
+        let call = *self.waiting.first_key_value()?.0;
+        self.end_wait(call).map(|lease| (call, lease))
+    }
+
     /// Ends a wait. Returns what the call asked for; `None`: the call was not waiting.
-    pub(super) fn end_wait(&mut self, call: CallId) -> Option<Waiter> {
+    pub(super) fn end_wait(&mut self, call: CallId) -> Option<Lease> {
         let waiter = self.waiting.remove(&call)?;
         for name in waiter.queues.iter() {
             let queue = self.open(name);
             if queue.waiters.remove(&call) {
-                queue.no_wait -= usize::from(!waiter.waits);
+                queue.no_wait -= usize::from(!waiter.wait);
             }
             self.tidy(name);
         }
@@ -287,20 +256,20 @@ impl Queues {
     }
 
     /// The call's wait: the queues that it names, and how it wants to be served.
-    pub(super) fn waiter(&self, call: CallId) -> Option<&Waiter> {
+    pub(super) fn waiter(&self, call: CallId) -> Option<&Lease> {
         self.waiting.get(&call)
     }
 
     /// The call that has waited longest on this queue.
-    pub(super) fn first_waiter(&self, name: &QueueName) -> Option<(CallId, &Waiter)> {
+    pub(super) fn first_waiter(&self, name: &QueueName) -> Option<(CallId, &Lease)> {
         let call = *self.get(name)?.waiters.first()?;
         Some((call, &self.waiting[&call]))
     }
 
     /// Makes a waiting call a no-wait call: it waits only until it is known what is ready.
     pub(super) fn hurry(&mut self, call: CallId) {
-        let Some(waiter) = self.waiting.get_mut(&call).filter(|waiter| waiter.waits) else { return };
-        waiter.waits = false;
+        let Some(waiter) = self.waiting.get_mut(&call).filter(|waiter| waiter.wait) else { return };
+        waiter.wait = false;
         let names = Arc::clone(&waiter.queues);
         let counted: BTreeSet<&QueueName> = names.iter().collect();
         for name in counted {
@@ -309,15 +278,10 @@ impl Queues {
     }
 
     /// The no-wait calls that wait on this queue, the one that has waited longest first.
-    pub(super) fn no_wait(&self, name: &QueueName) -> impl Iterator<Item = (CallId, &Waiter)> {
+    pub(super) fn no_wait(&self, name: &QueueName) -> impl Iterator<Item = (CallId, &Lease)> {
         let queue = self.get(name).filter(|queue| queue.no_wait > 0);
         let calls = queue.into_iter().flat_map(|queue| &queue.waiters);
-        calls.map(|call| (*call, &self.waiting[call])).filter(|(_, waiter)| !waiter.waits)
-    }
-
-    /// The call that has waited longest on any queue.
-    pub(super) fn first_waiting(&self) -> Option<CallId> {
-        self.waiting.first_key_value().map(|(&call, _)| call)
+        calls.map(|call| (*call, &self.waiting[call])).filter(|(_, waiter)| !waiter.wait)
     }
 
     pub(crate) fn waiting(&self) -> usize {

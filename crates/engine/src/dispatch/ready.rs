@@ -1,6 +1,6 @@
 //! [`ReadyKey`]: the ready order. [`ReadyStub`]: the part of a ready task that stays in memory when its record does not.
 
-use crate::residence::{WaitingStub, body_bytes};
+use crate::residence::WaitingStub;
 use crate::runs::Ordered;
 use crate::task::{PRIORITY_DEFAULT, Task};
 use crate::time::{Seq, Timestamp};
@@ -44,19 +44,8 @@ pub(crate) struct ReadyStub {
 }
 
 impl ReadyStub {
-    pub(crate) fn of(task: &Task, since: Timestamp) -> Self {
-        Self {
-            priority: task.priority,
-            body_bytes: body_bytes(task),
-            due_at: task.due_at,
-            put_seq: task.put_seq,
-            id: task.id,
-            since,
-        }
-    }
-
-    /// Makes the ready stub of a task that is due now.
-    pub(crate) fn of_due(stub: WaitingStub, since: Timestamp) -> Self {
+    /// The stub of a task that has been ready since `since`.
+    pub(crate) fn of(stub: WaitingStub, since: Timestamp) -> Self {
         let WaitingStub { due_at, put_seq, id, priority, body_bytes, queue: _, dead: _ } = stub;
         Self { priority, body_bytes, due_at, put_seq, id, since }
     }

@@ -27,7 +27,7 @@ impl Dispatch {
         let queue = self.queues.open(name);
         queue.record = Arc::new(record.clone());
         queue.bucket = record.settings.rate.map(|rate| Bucket::empty(rate, now.mono_ns));
-        self.pause_ends.change(name, None, record.paused_until);
+        self.pause_ends.set(name, record.paused_until.filter(|until| *until < Timestamp::MAX));
     }
 
     /// Changes the record of a queue. `schedules`: how many schedules it has.
@@ -115,7 +115,7 @@ impl Dispatch {
     /// Ends the pauses that are over. Waiting calls get what is ready, and a queue that nothing else keeps goes.
     pub(crate) fn end_pauses(&mut self, ledger: &mut Ledger, now: Now) {
         while ledger.takes_changes()
-            && let Some(name) = self.pause_ends.pop(now)
+            && let Some(name) = self.pause_ends.pop(now.wall)
         {
             let record = &self.queues.open(&name).record;
             let record = QueueRecord { paused_until: None, ..QueueRecord::clone(record) };
@@ -138,10 +138,10 @@ impl Dispatch {
             let tokens = queue.bucket.map(|before| before.tokens(now.mono_ns));
             queue.bucket = rate.map(|rate| Bucket::holding(rate, tokens.unwrap_or(rate.burst), now.mono_ns));
         }
-        self.pause_ends.change(name, queue.record.paused_until, record.paused_until);
+        self.pause_ends.set(name, record.paused_until.filter(|until| *until < Timestamp::MAX));
         queue.record = Arc::clone(&record);
         if !record.is_default() {
-            queue.begin_listing();
+            queue.used = true;
         }
         if !queue.waiters.is_empty() {
             self.to_serve.insert(name.clone());

@@ -6,7 +6,7 @@ use crate::calls::{
 };
 use crate::input::CallId;
 use crate::name::QueueName;
-use crate::reads::{Keyed, OnId, Purpose, TokenCall, Verb};
+use crate::reads::{Keyed, Listing, OnId, Purpose, TokenCall, Verb};
 use crate::time::Now;
 use crate::token::Token;
 
@@ -28,15 +28,15 @@ impl Engine {
             Command::Redrive(redrive) => return self.on_id(now, call, OnId::Redrive(redrive), false),
             Command::ById(by_id) => return self.on_id(now, call, OnId::ById(by_id), false),
             Command::ByKey(by_key) => return self.keyed(now, call, Keyed::ByKey(by_key)),
-            Command::Lease(lease) => return self.tasks().delivery(now).lease(call, lease),
+            Command::Lease(lease) => return self.tasks(now).delivery().lease(call, lease),
             Command::Ack(ack) => return self.tokens_called(now, call, ack.queue, &ack.tokens, Verb::Ack),
             Command::Nack(nack) => return self.nack(now, call, nack),
             Command::Extend(extend) => {
                 let verb = Verb::Extend { lease_ms: extend.lease_ms };
                 return self.tokens_called(now, call, extend.queue, &extend.tokens, verb);
             }
-            Command::List(list) => return self.reads.list(&self.ledger, call, list),
-            Command::AllTasks(list) => return self.reads.list(&self.ledger, call, list),
+            Command::List(list) => return self.reads.list(&self.ledger, call, Listing::Queue(list)),
+            Command::AllTasks(list) => return self.reads.list(&self.ledger, call, Listing::All(list)),
             Command::Leases(list) => {
                 Answer::Leases(self.dispatch.page_of_leases(&self.residence, &self.ledger, &list))
             }
@@ -44,7 +44,7 @@ impl Engine {
             Command::ImportSchedule(import) => match import.running.clone() {
                 // The task that has to end before the schedule makes another is looked up first.
                 Some(key) => return self.keyed(now, call, Keyed::ImportSchedule { import, key }),
-                None => Answer::ImportSchedule(self.tasks().import_schedule(now, &import)),
+                None => Answer::ImportSchedule(self.tasks(now).import_schedule(&import)),
             },
             Command::Forecast(forecast) => return self.reads.forecast(&self.ledger, call, forecast),
             Command::ChangeQueue(change) => {
@@ -76,7 +76,7 @@ impl Engine {
     }
 
     fn nack(&mut self, now: Now, call: CallId, nack: Nack) {
-        match self.tasks().nack(now, &nack) {
+        match self.tasks(now).nack(&nack) {
             Ok(verb) => self.tokens_called(now, call, nack.queue, &nack.tokens, verb),
             Err(why) => self.ledger.answer(call, Answer::Nack(Err(why))),
         }
@@ -84,27 +84,22 @@ impl Engine {
 
     /// Decides each token. Tokens of tasks that are not in memory are looked up first.
     fn tokens_called(&mut self, now: Now, call: CallId, queue: QueueName, tokens: &[Token], verb: Verb) {
-        let mut pending = TokenCall::new(queue, verb, tokens.len());
+        let answers = vec![TokenAnswer::Expired; tokens.len()];
+        let mut pending = TokenCall { verb, queue, answers, looked_up: Vec::new() };
         for (index, token) in tokens.iter().enumerate() {
-            let answer = match self.dispatch.verify(token) {
-                None => Some(TokenAnswer::Expired),
-                Some((id, no)) => match self.residence.by_id(id) {
-                    Some(slot) => {
-                        let TokenCall { queue, verb, .. } = &pending;
-                        Some(self.tasks().decide_token(now, slot, queue, no, verb))
-                    }
-                    None => {
-                        self.reads.want(Purpose::Token { call, index, id, no });
-                        None
-                    }
-                },
-            };
-            pending.push(answer);
+            let Some((id, no)) = self.dispatch.verify(token) else { continue };
+            match self.residence.by_id(id) {
+                Some(slot) => {
+                    let TokenCall { queue, verb, .. } = &pending;
+                    pending.answers[index] = self.tasks(now).decide_token(slot, queue, no, verb);
+                }
+                None => pending.looked_up.push((index, id, no)),
+            }
         }
-        if pending.is_decided() {
-            self.tasks().answer_tokens(call, &pending);
+        if pending.looked_up.is_empty() {
+            self.tasks(now).answer_tokens(call, pending);
         } else {
-            self.reads.wait_for_tokens(call, pending);
+            self.reads.want(Purpose::Tokens(call, pending));
         }
     }
 
@@ -115,6 +110,6 @@ impl Engine {
             let nothing = Imported { outcomes: Vec::new(), refused: None };
             return self.ledger.answer(call, Answer::Import(Ok(nothing)));
         }
-        self.reads.want_import(call, import, keeps_ids);
+        self.reads.want(Purpose::Import { call, import, keeps_ids });
     }
 }

@@ -25,29 +25,27 @@ impl Engine {
     /// Runs a command on a key. The key is in memory, or the store was asked for it. Then `gone` is the end of its task, if the store
     /// knows one.
     pub(super) fn run(&mut self, now: Now, call: CallId, command: Keyed, gone: Option<&Ended>) {
-        let mut tasks = self.tasks();
+        let mut tasks = self.tasks(now);
         let answer = match command {
             Keyed::Put { put, key, id } => {
-                if let Some(put) = tasks.put(now, call, put, key, id, gone) {
+                if let Some(put) = tasks.put(call, put, key, id, gone) {
                     self.put(now, call, put);
                 }
                 return;
             }
-            Keyed::Get(get) => Answer::Get(tasks.get(now, &get, gone)),
-            Keyed::Patch(patch) => Answer::Patch(tasks.patch(now, patch, gone)),
-            Keyed::Cancel(cancel) => Answer::Cancel(tasks.cancel(now, &cancel, gone)),
-            Keyed::ByKey(by_key) => Answer::ByKey(tasks.by_key(now, &by_key, gone)),
+            Keyed::Get(get) => Answer::Get(tasks.get(&get, gone)),
+            Keyed::Patch(patch) => Answer::Patch(tasks.patch(patch, gone)),
+            Keyed::Cancel(cancel) => Answer::Cancel(tasks.cancel(&cancel, gone)),
+            Keyed::ByKey(by_key) => Answer::ByKey(tasks.by_key(&by_key, gone)),
             Keyed::OnId { on_id, .. } => return self.on_id(now, call, on_id, true),
-            Keyed::ImportSchedule { import, .. } => {
-                Answer::ImportSchedule(tasks.import_schedule(now, &import))
-            }
-            Keyed::Occurrence { schedule, at, .. } => return tasks.occurrence(now, &schedule, at),
+            Keyed::ImportSchedule { import, .. } => Answer::ImportSchedule(tasks.import_schedule(&import)),
+            Keyed::Occurrence { schedule, at, .. } => return tasks.occurrence(&schedule, at),
         };
         self.ledger.answer(call, answer);
     }
 
     pub(super) fn put(&mut self, now: Now, call: CallId, put: Put) {
-        match self.tasks().name_put(put) {
+        match self.tasks(now).name_put(put) {
             (command, true) => self.run(now, call, command, None),
             (command, false) => self.keyed(now, call, command),
         }
@@ -65,7 +63,7 @@ impl Engine {
             let place = (entry.task.queue.clone(), entry.task.key.clone());
             return self.keyed(now, call, Keyed::OnId { on_id, place });
         }
-        self.tasks().on_id(now, call, &on_id, slot);
+        self.tasks(now).on_id(call, &on_id, slot);
     }
 
     /// Looks at every schedule that changed in this step, and makes the tasks of its instants.

@@ -3,13 +3,12 @@
 use std::sync::Arc;
 
 use super::Engine;
-use crate::calls::{Answer, TokenAnswer, Unavailable};
+use crate::calls::{Answer, Unavailable};
 use crate::dispatch::Fetch;
 use crate::input::{CallId, Effect};
 use crate::name::{Key, QueueName};
-use crate::reads::{ImportLook, OnId, Purpose};
+use crate::reads::{OnId, Purpose, TokenCall};
 use crate::seam::{Found, Page, Place, Reply, RequestId};
-use crate::task::LeaseNo;
 use crate::time::Now;
 
 impl Engine {
@@ -36,9 +35,9 @@ impl Engine {
 
     fn committed(&mut self, now: Now, request: RequestId, room: u64, out: &mut Vec<Effect>) {
         let slots = self.ledger.committed(now, request, room);
-        let mut tasks = self.tasks();
+        let mut tasks = self.tasks(now);
         for slot in slots {
-            tasks.made_durable(slot, now);
+            tasks.made_durable(slot);
         }
         self.recurrence.made_durable();
         self.ledger.end_failing(out);
@@ -51,13 +50,13 @@ impl Engine {
         }
         let why = self.ledger.refuses_changes().unwrap_or_else(|| why.into());
         self.ledger.fail_after_commit(&why);
-        if self.reads.is_look_up(request) {
-            self.look_up_failed(request, &why);
+        if let Some(purposes) = self.reads.take_looked_up(request) {
+            self.look_up_failed(now, purposes, &why);
         } else if let Some((call, list)) = self.reads.take_list(request) {
             let why = Unavailable::ReadOnly { why };
             self.ledger.answer(call, list.answer(Err(why)));
-        } else if self.reads.is_forecast(request) {
-            return self.reads.count_failed(&mut self.ledger, request, &why);
+        } else if let Some(call) = self.reads.take_forecast(request) {
+            return self.ledger.answer(call, Answer::Forecast(Err(Unavailable::ReadOnly { why })));
         } else {
             assert!(self.residence.has_scan(request), "a failure answers a request under way");
             self.residence.scan_failed();
@@ -68,7 +67,7 @@ impl Engine {
     /// Ends a read that is dealt out completely. Tasks that were in memory for this read alone leave.
     fn end_read(&mut self, now: Now, request: RequestId) {
         self.residence.end_read(request);
-        self.tasks().evict_unpinned(now);
+        self.tasks(now).evict_unpinned();
     }
 
     /// Takes a page of a list, or of the scan under way.
@@ -77,7 +76,7 @@ impl Engine {
             assert!(self.residence.has_scan(request), "a page answers a list or the scan under way");
             return self.scanned(now, page, out);
         };
-        let answer = self.tasks().page_of(&list, &page);
+        let answer = self.tasks(now).page_of(&list, &page);
         self.ledger.answer(call, list.answer(answer));
         self.end_read(now, request);
     }
@@ -91,17 +90,17 @@ impl Engine {
         } else {
             self.residence.peeked(page.tasks.first().map(|task| Place::of(task)));
         }
-        self.tasks().evict_unpinned(now);
+        self.tasks(now).evict_unpinned();
     }
 
     /// Takes the tasks of a page into memory. Returns whether all of them stay there, so that the scan goes on.
     fn load_page(&mut self, now: Now, page: Page) -> bool {
-        let mut tasks = self.tasks();
+        let mut tasks = self.tasks(now);
         page.tasks.into_iter().all(|task| {
             let place = Place::of(&task);
             let keeps = tasks.residence.scan_keeps(now, place);
             if keeps {
-                tasks.take_in(now, task);
+                tasks.take_in(task);
                 tasks.residence.scan_reached(place);
             }
             keeps
@@ -112,31 +111,40 @@ impl Engine {
     fn looked_up(&mut self, now: Now, request: RequestId, found: Vec<Found>) {
         // The read stays under way until all results are dealt out. Otherwise the first result could make an entry leave memory that knows
         // a task better than the last result does.
-        let purposes = self.reads.take_looked_up(request);
-        assert_eq!(purposes.len(), found.len(), "one find for each look-up");
-        for (purpose, found) in purposes.into_iter().zip(found) {
+        let mut found = found.into_iter();
+        for purpose in self.reads.take_looked_up(request).expect("a look-up is answered once") {
+            let mut next = || found.next().expect("one find for each question");
             match purpose {
-                Purpose::Key(queue, key) => self.key_found(now, &(queue, key), found),
-                Purpose::Token { call, index, id, no } => {
-                    self.token_found(now, call, index, (id, no), &found)
+                Purpose::Key(queue, key) => self.key_found(now, &(queue, key), next()),
+                Purpose::Tokens(call, mut pending) => {
+                    for (index, id, no) in core::mem::take(&mut pending.looked_up) {
+                        let TokenCall { queue, verb, .. } = &pending;
+                        pending.answers[index] = self.tasks(now).decide_found(queue, verb, (id, no), &next());
+                    }
+                    self.tasks(now).answer_tokens(call, pending);
                 }
-                Purpose::Head(fetch) => self.head_found(now, fetch, found),
-                Purpose::OnId(call, on_id) => self.id_found(now, call, on_id, found),
+                Purpose::Head(fetch) => self.head_found(now, fetch, next()),
+                Purpose::OnId(call, on_id) => self.id_found(now, call, on_id, next()),
                 Purpose::Overdue(id, expired) => {
                     self.reads.end_overdue();
-                    self.tasks().overdue_found(now, id, expired.as_ref(), found);
+                    self.tasks(now).overdue_found(id, expired.as_ref(), next());
                 }
-                Purpose::Import(look) => self.import_found(now, &look, found),
+                Purpose::Import { call, import, keeps_ids } => {
+                    let questions = import.tasks.len() * if keeps_ids { 2 } else { 1 };
+                    let found = found.by_ref().take(questions).collect();
+                    self.tasks(now).carry_in(call, import, found);
+                }
             }
         }
+        assert!(found.next().is_none(), "one find for each question");
         self.end_read(now, request);
     }
 
     /// The store failed to answer this look-up, and so the engine has failed. Calls that waited for the look-up had no effect, except that
     /// other tokens of a call may have been decided.
-    fn look_up_failed(&mut self, request: RequestId, why: &Arc<str>) {
+    fn look_up_failed(&mut self, now: Now, purposes: Vec<Purpose>, why: &Arc<str>) {
         let read_only = || Unavailable::ReadOnly { why: Arc::clone(why) };
-        for purpose in self.reads.take_looked_up(request) {
+        for purpose in purposes {
             match purpose {
                 Purpose::Key(queue, key) => {
                     for (call, command) in self.reads.end_wait_for_key(&(queue, key)) {
@@ -145,36 +153,26 @@ impl Engine {
                         }
                     }
                 }
-                Purpose::Token { call, index, .. } => self.token_decided(call, index, TokenAnswer::Expired),
+                Purpose::Tokens(call, pending) => self.tasks(now).answer_tokens(call, pending),
                 Purpose::Head(fetch) => drop(self.dispatch.fetched(fetch)),
                 Purpose::OnId(call, on_id) => {
                     self.ledger.answer(call, on_id.command().unavailable(read_only()));
                 }
                 Purpose::Overdue(..) => self.reads.end_overdue(),
-                Purpose::Import(look) => {
-                    if self.reads.end_import(look.call) {
-                        self.ledger.answer(look.call, Answer::Import(Err(read_only())));
-                    }
+                Purpose::Import { call, .. } => {
+                    self.ledger.answer(call, Answer::Import(Err(read_only())));
                 }
             }
         }
     }
 
     fn key_found(&mut self, now: Now, place: &(QueueName, Key), found: Found) {
-        let mut gone = None;
-        let mut loaded = None;
-        match found {
-            // Memory may have learned the key meanwhile, from a scan or a token. Then memory knows the key better than the store.
-            _ if self.residence.by_key(&place.0, &place.1).is_some() => {}
-            Found::Live(task) => loaded = self.tasks().load(now, task),
-            Found::Ended(ended) => gone = Some(ended),
-            Found::Absent => {}
-        }
+        let (loaded, gone) = self.tasks(now).take_found(&place.0, &place.1, found);
         for (call, command) in self.reads.end_wait_for_key(place) {
             self.run(now, call, command, gone.as_ref());
         }
         if let Some(slot) = loaded {
-            self.tasks().evict(slot, now);
+            self.tasks(now).evict(slot);
         }
     }
 
@@ -182,24 +180,11 @@ impl Engine {
         if let Found::Live(task) = found
             && on_id.means(&task)
         {
-            self.tasks().load(now, task);
+            self.tasks(now).load(task);
         }
         match self.residence.by_id(on_id.id()) {
             Some(_) => self.on_id(now, call, on_id, false),
             None => self.ledger.answer(call, on_id.not_found()),
-        }
-    }
-
-    fn token_found(&mut self, now: Now, call: CallId, index: usize, token: (u64, LeaseNo), found: &Found) {
-        let Some(pending) = self.reads.token_call(call) else { return };
-        let (queue, verb) = (pending.queue.clone(), pending.verb.clone());
-        let answer = self.tasks().decide_found(now, &queue, &verb, token, found);
-        self.token_decided(call, index, answer);
-    }
-
-    fn token_decided(&mut self, call: CallId, index: usize, answer: TokenAnswer) {
-        if let Some(pending) = self.reads.token_decided(call, index, answer) {
-            self.tasks().answer_tokens(call, &pending);
         }
     }
 
@@ -210,17 +195,11 @@ impl Engine {
         }
         match found {
             Found::Live(task) => {
-                self.tasks().load(now, task);
+                self.tasks(now).load(task);
             }
             Found::Ended(_) | Found::Absent => {
                 self.ledger.fail_after_commit(&format!("the store has lost task {}", fetch.id));
             }
-        }
-    }
-
-    fn import_found(&mut self, now: Now, look: &ImportLook, found: Found) {
-        if let Some(importing) = self.reads.found_for_import(look, found) {
-            self.tasks().carry_in(now, look.call, importing);
         }
     }
 }

@@ -52,28 +52,24 @@ impl OwnIds {
         (1..self.aside).contains(&id) && self.shard.has_id(id)
     }
 
-    /// Takes the next id. Returns the id, and whether more ids had to be reserved.
-    fn take(&mut self) -> (u64, bool) {
+    /// Takes the next id.
+    fn take(&mut self) -> u64 {
         let id = self.next;
         self.next = self.shard.id_after(id);
-        let reserves = self.next > self.state.ids_reserved;
-        if reserves {
+        if self.next > self.state.ids_reserved {
             let reserved = self.next + self.block;
             // A multiple would say that none of these ids was given out.
             self.state.ids_reserved = reserved + u64::from(reserved.is_multiple_of(IDS_ASIDE));
         }
-        (id, reserves)
+        id
     }
 
-    /// Whether an owner's key is the decimal of an id that is still to be given out, and no key of its length was seen before.
-    fn note_key(&mut self, key: &Key) -> bool {
-        let Ok(number) = key.as_str().parse() else { return false };
-        let is_to_come = number >= self.next && Key::from_id(number) == *key;
-        let is_new = is_to_come && !self.state.own_numbers.has(number);
-        if is_new {
+    /// Notes an owner's key, if it is the decimal of an id that is still to be given out.
+    fn note_key(&mut self, key: &Key) {
+        let Ok(number) = key.as_str().parse() else { return };
+        if number >= self.next && Key::from_id(number) == *key {
             self.state.own_numbers.insert(number);
         }
-        is_new
     }
 
     /// Lays the ids below this one aside; `false`: that is not possible any more.
@@ -91,32 +87,29 @@ impl OwnIds {
 impl Ledger {
     /// Takes the next id of the shard.
     pub(crate) fn take_id(&mut self) -> u64 {
-        let (id, reserves) = self.ids.take();
-        if reserves {
-            self.batch.set_state(self.ids.state);
-        }
-        id
+        self.with_ids(OwnIds::take)
     }
 
     /// An owner has chosen this key. If it is the decimal of an id that is still to be given out, a task that comes without a key may get
     /// this id only after a look-up.
     pub(crate) fn note_owners_key(&mut self, key: &Key) {
-        if self.ids.note_key(key) {
-            self.batch.set_state(self.ids.state);
-        }
+        self.with_ids(|ids| ids.note_key(key));
     }
 
     /// Whether tasks of another store keep ids below this one. In a shard that never had a task these ids are laid aside now, and its own
     /// ids begin behind them.
     pub(crate) fn keeps_ids(&mut self, below: u64) -> bool {
-        if self.ids.aside > 0 {
-            return true;
-        }
-        let keeps = self.ids.lay_aside(below);
-        if keeps {
+        self.ids.aside > 0 || self.with_ids(|ids| ids.lay_aside(below))
+    }
+
+    /// Changes the ids. If the part that the store keeps has changed, the next commit writes it down.
+    fn with_ids<T>(&mut self, change: impl FnOnce(&mut OwnIds) -> T) -> T {
+        let before = self.ids.state;
+        let done = change(&mut self.ids);
+        if self.ids.state != before {
             self.batch.set_state(self.ids.state);
         }
-        keeps
+        done
     }
 }
 
@@ -127,9 +120,9 @@ mod tests {
     #[test]
     fn ids_are_reserved_in_blocks_and_a_reserve_never_says_that_none_was_given_out() {
         let mut ids = OwnIds::new(ShardId::ONLY, EngineState::default(), IDS_ASIDE - 2);
-        assert_eq!(ids.take(), (1, true));
+        assert_eq!(ids.take(), 1);
         assert_eq!(ids.state.ids_reserved, IDS_ASIDE + 1, "a multiple is left out");
-        assert_eq!(ids.take(), (2, false));
+        assert_eq!((ids.take(), ids.state.ids_reserved), (2, IDS_ASIDE + 1), "the block lasts");
         let after_restart = OwnIds::new(ShardId::ONLY, ids.state, 100);
         assert_eq!((after_restart.below(), after_restart.aside), (IDS_ASIDE + 1, 0));
     }
@@ -152,9 +145,13 @@ mod tests {
     fn a_key_that_is_the_decimal_of_a_later_id_is_noted() {
         let mut ids = OwnIds::new(ShardId::ONLY, EngineState::from_parts(100, 0), 100);
         let key = |text: &str| Key::new(text).expect("a key");
-        assert!(!ids.note_key(&key("7")), "7 was given out");
-        assert!(!ids.note_key(&key("0700")) && !ids.note_key(&key("order-700")));
-        assert!(ids.note_key(&key("700")) && !ids.note_key(&key("701")), "one of its length is enough");
+        let before = ids.state;
+        ["7", "0700", "order-700"].into_iter().for_each(|text| ids.note_key(&key(text)));
+        assert_eq!(ids.state, before, "7 was given out, and the others are no decimals of ids");
+        ids.note_key(&key("700"));
+        let noted = ids.state;
+        ids.note_key(&key("701"));
+        assert!(noted != before && ids.state == noted, "one of its length is enough");
         assert!(ids.may_be_key(900) && !ids.may_be_key(2_000));
     }
 }

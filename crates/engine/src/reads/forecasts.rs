@@ -1,7 +1,6 @@
 //! [`Forecasts`]: how many tasks fall due when. The store counts them, part by part.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::Arc;
 
 use super::Reads;
 use crate::calls::{Answer, FORECAST_BUCKETS_MAX, Forecast, ForecastView, Unavailable};
@@ -40,9 +39,9 @@ impl Reads {
         self.forecasts.waiting.push_back((ledger.applied(), call, forecast));
     }
 
-    /// Whether `request` counts for a forecast.
-    pub(crate) fn is_forecast(&self, request: RequestId) -> bool {
-        self.forecasts.asked.contains_key(&request)
+    /// Takes the call of a forecast that the store failed to count; `None`: the request was no count.
+    pub(crate) fn take_forecast(&mut self, request: RequestId) -> Option<CallId> {
+        self.forecasts.asked.remove(&request).map(|counting| counting.call)
     }
 
     /// Asks the store for the forecasts that it can answer by now.
@@ -101,12 +100,5 @@ impl Reads {
                 ledger.answer(call, Answer::Forecast(Ok(ForecastView { from: left.from, counts, as_of })));
             }
         }
-    }
-
-    /// The store failed to answer this forecast.
-    pub(crate) fn count_failed(&mut self, ledger: &mut Ledger, request: RequestId, why: &Arc<str>) {
-        let counting =
-            self.forecasts.asked.remove(&request).expect("the failure answers a forecast under way");
-        ledger.answer(counting.call, Answer::Forecast(Err(Unavailable::ReadOnly { why: Arc::clone(why) })));
     }
 }

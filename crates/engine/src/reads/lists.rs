@@ -39,18 +39,6 @@ impl Listing {
     }
 }
 
-impl From<List> for Listing {
-    fn from(list: List) -> Self {
-        Self::Queue(list)
-    }
-}
-
-impl From<ListAllTasks> for Listing {
-    fn from(list: ListAllTasks) -> Self {
-        Self::All(list)
-    }
-}
-
 impl List {
     /// The part of this span of due times that the list asks for, both ends included.
     fn span(&self, from: Timestamp, to: Timestamp) -> (Timestamp, Timestamp) {
@@ -67,8 +55,8 @@ impl Lists {
 
 impl Reads {
     /// Lets a list wait until the store has all changes that have been applied by now.
-    pub(crate) fn list(&mut self, ledger: &Ledger, call: CallId, list: impl Into<Listing>) {
-        self.lists.waiting.push_back((ledger.applied(), call, list.into()));
+    pub(crate) fn list(&mut self, ledger: &Ledger, call: CallId, list: Listing) {
+        self.lists.waiting.push_back((ledger.applied(), call, list));
     }
 
     /// Asks the store for the lists that it can answer by now. Tasks that are due have to be in memory before, or a list would call them

@@ -5,38 +5,32 @@ use std::collections::{BTreeMap, VecDeque};
 use super::Reads;
 use super::keyed::Keyed;
 use super::on_id::OnId;
+use super::token_calls::TokenCall;
+use crate::calls::ImportTasks;
 use crate::dispatch::{Dispatch, Fetch};
 use crate::input::{CallId, Effect};
 use crate::ledger::{Ledger, ROOM_MIN};
 use crate::name::{Key, QueueName};
 use crate::residence::Residence;
 use crate::seam::{Request, RequestId, Wanted};
-use crate::task::LeaseNo;
 
 /// Why something is looked up.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) enum Purpose {
     Key(QueueName, Key),
-    Token {
-        call: CallId,
-        index: usize,
-        id: u64,
-        no: LeaseNo,
-    },
+    /// The tasks of some tokens of a call.
+    Tokens(CallId, TokenCall),
     Head(Fetch),
     /// A task that a command names by its id.
     OnId(CallId, OnId),
     /// The task of a stub that expired in this queue, or is to be forgotten (`None`).
     Overdue(u64, Option<QueueName>),
-    /// A key or an id of an import.
-    Import(ImportLook),
-}
-
-/// A key or an id that an import looks up.
-#[derive(Clone, Debug)]
-pub(crate) struct ImportLook {
-    pub(crate) call: CallId,
-    pub(crate) wanted: Wanted,
+    /// The keys of an import, and its ids if tasks keep them.
+    Import {
+        call: CallId,
+        import: ImportTasks,
+        keeps_ids: bool,
+    },
 }
 
 /// The look-ups under way, and the commands that wait for them.
@@ -97,7 +91,8 @@ impl Reads {
             return;
         }
         let purposes = core::mem::take(&mut self.lookups.wanted);
-        let wanted = purposes.iter().map(Purpose::wanted).collect();
+        let mut wanted = Vec::with_capacity(purposes.len());
+        purposes.iter().for_each(|purpose| purpose.want(&mut wanted));
         let request = ledger.request(Request::GetMany(wanted), out);
         residence.begin_read(request);
         self.lookups.asked.insert(request, purposes);
@@ -123,24 +118,26 @@ impl Reads {
         self.lookups.overdue -= 1;
     }
 
-    /// Whether `request` was a look-up.
-    pub(crate) fn is_look_up(&self, request: RequestId) -> bool {
-        self.lookups.asked.contains_key(&request)
-    }
-
-    /// Takes the look-ups of this request, because the store has answered it.
-    pub(crate) fn take_looked_up(&mut self, request: RequestId) -> Vec<Purpose> {
-        self.lookups.asked.remove(&request).expect("a look-up is answered once")
+    /// Takes the look-ups of this request, because the store has answered it; `None`: the request was no look-up.
+    pub(crate) fn take_looked_up(&mut self, request: RequestId) -> Option<Vec<Purpose>> {
+        self.lookups.asked.remove(&request)
     }
 }
 
 impl Purpose {
-    fn wanted(&self) -> Wanted {
+    /// Adds the questions to `wanted`. The store answers each of them, in this order.
+    fn want(&self, wanted: &mut Vec<Wanted>) {
         match self {
-            Self::Key(queue, key) => Wanted::Key(queue.clone(), key.clone()),
-            Self::OnId(_, on_id) => Wanted::Id(on_id.id()),
-            Self::Token { id, .. } | Self::Head(Fetch { id, .. }) | Self::Overdue(id, _) => Wanted::Id(*id),
-            Self::Import(look) => look.wanted.clone(),
+            Self::Key(queue, key) => wanted.push(Wanted::Key(queue.clone(), key.clone())),
+            Self::OnId(_, on_id) => wanted.push(Wanted::Id(on_id.id())),
+            Self::Head(Fetch { id, .. }) | Self::Overdue(id, _) => wanted.push(Wanted::Id(*id)),
+            Self::Tokens(_, pending) => {
+                wanted.extend(pending.looked_up.iter().map(|&(_, id, _)| Wanted::Id(id)));
+            }
+            Self::Import { import: ImportTasks { tasks, .. }, keeps_ids, .. } => {
+                wanted.extend(tasks.iter().map(|task| Wanted::Key(task.queue.clone(), task.key.clone())));
+                wanted.extend(tasks.iter().filter(|_| *keeps_ids).map(|task| Wanted::Id(task.id)));
+            }
         }
     }
 }

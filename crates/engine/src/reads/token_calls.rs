@@ -1,10 +1,9 @@
-//! [`TokenCall`]: a call with lease tokens that waits for the look-up of some of its tasks.
+//! [`TokenCall`]: a call with lease tokens. The tasks of some of its tokens may have to be looked up.
 
-use super::Reads;
 use crate::calls::{Answer, NackError, TokenAnswer, Unavailable};
-use crate::input::CallId;
 use crate::lease_end::LeaseEnd;
 use crate::name::QueueName;
+use crate::task::LeaseNo;
 
 /// The operation that a worker asks for on its leases.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -14,72 +13,25 @@ pub(crate) enum Verb {
     Extend { lease_ms: Option<u64> },
 }
 
-/// A call with some tokens that are not decided yet, because their tasks have to be looked up.
+/// A call with lease tokens, and what is known of them.
 #[derive(Debug)]
 pub(crate) struct TokenCall {
     pub(crate) verb: Verb,
     pub(crate) queue: QueueName,
-    answers: Vec<Option<TokenAnswer>>,
-    undecided: usize,
+    /// The answer to each token, in the order of the tokens.
+    pub(crate) answers: Vec<TokenAnswer>,
+    /// The tokens whose tasks have to be looked up: the index of the token, the id of the task, and the lease.
+    pub(crate) looked_up: Vec<(usize, u64, LeaseNo)>,
 }
 
 impl TokenCall {
-    pub(crate) fn unavailable(&self, why: Unavailable) -> Answer {
+    /// The answer to the call. `why`: the tokens could not be decided.
+    pub(crate) fn answer(self, why: Option<Unavailable>) -> Answer {
+        let answers = why.map_or(Ok(self.answers), Err);
         match self.verb {
-            Verb::Ack => Answer::Ack(Err(why)),
-            Verb::Nack(_) => Answer::Nack(Err(NackError::Unavailable(why))),
-            Verb::Extend { .. } => Answer::Extend(Err(why)),
+            Verb::Ack => Answer::Ack(answers),
+            Verb::Nack(_) => Answer::Nack(answers.map_err(NackError::from)),
+            Verb::Extend { .. } => Answer::Extend(answers),
         }
-    }
-
-    /// A call without any decided token.
-    pub(crate) fn new(queue: QueueName, verb: Verb, tokens: usize) -> Self {
-        Self { verb, queue, answers: Vec::with_capacity(tokens), undecided: 0 }
-    }
-
-    /// The next token is decided, or its task is looked up.
-    pub(crate) fn push(&mut self, answer: Option<TokenAnswer>) {
-        self.undecided += usize::from(answer.is_none());
-        self.answers.push(answer);
-    }
-
-    /// Whether all tokens are decided.
-    pub(crate) fn is_decided(&self) -> bool {
-        self.undecided == 0
-    }
-
-    /// The answer to the call. All tokens must be decided.
-    pub(crate) fn answer(&self) -> Answer {
-        let answers = self.answers.iter().map(|answer| answer.expect("all tokens are decided")).collect();
-        match &self.verb {
-            Verb::Ack => Answer::Ack(Ok(answers)),
-            Verb::Nack(_) => Answer::Nack(Ok(answers)),
-            Verb::Extend { .. } => Answer::Extend(Ok(answers)),
-        }
-    }
-}
-
-impl Reads {
-    /// A call waits for the tasks of some of its tokens.
-    pub(crate) fn wait_for_tokens(&mut self, call: CallId, pending: TokenCall) {
-        self.token_calls.insert(call, pending);
-    }
-
-    /// The call that waits.
-    pub(crate) fn token_call(&self, call: CallId) -> Option<&TokenCall> {
-        self.token_calls.get(&call)
-    }
-
-    /// Decides one more token of a call that waits. Returns the call if that was the last token.
-    pub(crate) fn token_decided(
-        &mut self,
-        call: CallId,
-        index: usize,
-        answer: TokenAnswer,
-    ) -> Option<TokenCall> {
-        let pending = self.token_calls.get_mut(&call)?;
-        pending.answers[index] = Some(answer);
-        pending.undecided -= 1;
-        if pending.is_decided() { self.token_calls.remove(&call) } else { None }
     }
 }

@@ -6,12 +6,15 @@ use std::sync::Arc;
 use siphasher::sip::SipHasher13;
 
 use super::Recurrence;
-use super::schedules::{Asked, Phase};
+use super::schedules::{Asked, Phase, Why};
 use crate::ledger::{Ledger, ROOM_MIN};
 use crate::schedule::{
     AskId, Cadence, CatchUp, InstantFound, MISSED_MS, Overlap, ScheduleId, ScheduleRecord, Which,
 };
 use crate::time::{Now, Timestamp};
+
+/// At most this many instants wait for their turn, of all schedules together.
+const WAITING_MAX: usize = 100_000;
 
 /// A cron expression fires at most once in this time (ms).
 const CRON_STEP_MS: u64 = 1_000;
@@ -28,7 +31,7 @@ impl Recurrence {
             }
             return;
         }
-        self.end_stall();
+        self.changed.append(&mut self.stalled);
         // Handles only this many at once. The rest comes with the next step, so that other calls are served in between.
         for _ in 0..self.instants_max {
             let Some((at, id)) = self.pop_due(now, ledger.durable()) else { return };
@@ -47,7 +50,7 @@ impl Recurrence {
         if !ledger.takes_changes() || ledger.is_stopping() {
             return false;
         }
-        while let Some(id) = self.pop_changed() {
+        while let Some(id) = self.changed.pop_first() {
             let Some(record) = self.get(&id).cloned() else { continue };
             if self.phase(&id) != Some(Phase::Waiting) {
                 // The schedule comes back once the driver has answered or the task is made.
@@ -70,9 +73,7 @@ impl Recurrence {
                 let last = last_of(&record, ms, missed_until(now)).map_or(at, |last| last.max(at));
                 self.missed(ledger, now, id, last);
             }
-            Cadence::Cron { .. } if is_missed => {
-                self.ask_for_last(missed_until(now), id, Asked::Missed(id.clone()));
-            }
+            Cadence::Cron { .. } if is_missed => self.ask_for_last(missed_until(now), id, Why::Missed),
             _ => self.occur(ledger, now, id, at),
         }
     }
@@ -101,42 +102,37 @@ impl Recurrence {
         self.occur(ledger, now, id, last);
     }
 
-    /// The driver has told of an instant.
+    /// The driver has found an instant, or says that there is none.
     pub(crate) fn instant_found(&mut self, ledger: &mut Ledger, now: Now, ask: AskId, found: InstantFound) {
-        match self.take_asked(ask) {
-            None => {}
-            Some(Asked::Put { call, put, begins }) => self.first_found(ledger, now, call, put, begins, found),
+        let (id, why) = match self.asked.remove(&ask) {
+            None => return,
+            Some(Asked::Put { call, put, begins }) => {
+                return self.first_found(ledger, now, call, put, begins, found);
+            }
+            Some(Asked::Of(id, why)) => (id, why),
+        };
+        if self.phase(&id) != Some(Phase::Asking(ask)) {
             // The schedule has been put anew or deleted since.
-            Some(Asked::Next(id) | Asked::Missed(id) | Asked::LeftOut(id))
-                if self.phase(&id) != Some(Phase::Asking(ask)) => {}
-            Some(Asked::Next(id)) => {
-                let record = Arc::clone(self.get(&id).expect("it was just asked about"));
-                // The zone may be missing in the time zone database of another build. Then the schedule stands still, and its view shows
-                // that.
-                let next = record.in_time(found.unwrap_or_default());
-                self.set_phase(&id, Phase::Waiting);
+            return;
+        }
+        self.set_phase(&id, Phase::Waiting);
+        let record = Arc::clone(self.get(&id).expect("it has a phase"));
+        // The zone may be missing in the time zone database of another build. Then the schedule stands still, and its view shows that.
+        let found = found.unwrap_or_default();
+        match why {
+            Why::Next => {
+                let next = record.in_time(found);
                 if next == record.next || !ledger.takes_changes() {
                     return self.change(id);
                 }
                 self.set(ledger, &id, ScheduleRecord { next, ..ScheduleRecord::clone(&record) });
             }
-            Some(why @ (Asked::Missed(_) | Asked::LeftOut(_))) => self.last_found(ledger, now, why, found),
-        }
-    }
-
-    fn last_found(&mut self, ledger: &mut Ledger, now: Now, why: Asked, found: InstantFound) {
-        let (Asked::Missed(id) | Asked::LeftOut(id)) = &why else {
-            unreachable!("{why:?} asks for the next")
-        };
-        self.set_phase(id, Phase::Waiting);
-        if !ledger.takes_changes() {
-            return;
-        }
-        let next = self.get(id).and_then(|record| record.next);
-        match (found.unwrap_or_default().max(next), &why) {
-            (Some(last), Asked::Missed(_)) => self.missed(ledger, now, id, last),
-            (Some(last), _) => self.left_out(ledger, now, id, last, 1),
-            (None, _) => self.change(id.clone()),
+            Why::Missed | Why::LeftOut if !ledger.takes_changes() => {}
+            Why::Missed | Why::LeftOut => match found.max(record.next) {
+                None => self.change(id),
+                Some(last) if why == Why::Missed => self.missed(ledger, now, &id, last),
+                Some(last) => self.left_out(ledger, now, &id, last, 1),
+            },
         }
     }
 
@@ -146,7 +142,7 @@ impl Recurrence {
         if record.running.is_none() || !record.schedule.takes_turns() {
             return self.want_task(id, at);
         }
-        let may_wait = record.waiting.len() < ScheduleRecord::WAITING_MAX && self.has_place_to_wait();
+        let may_wait = record.waiting.len() < ScheduleRecord::WAITING_MAX && self.waiting < WAITING_MAX;
         if record.schedule.overlap != Overlap::Queue || !may_wait {
             return self.leave_out(ledger, now, id, at);
         }
@@ -160,7 +156,7 @@ impl Recurrence {
         let record = Arc::clone(self.get(id).expect("its instant came"));
         match record.schedule.cadence {
             Cadence::Cron { .. } if now.wall.ms_since(at) >= CRON_STEP_MS => {
-                self.ask_for_last(now.wall, id, Asked::LeftOut(id.clone()));
+                self.ask_for_last(now.wall, id, Why::LeftOut);
             }
             Cadence::Every { ms } => {
                 let last = last_of(&record, ms, now.wall).map_or(at, |last| last.max(at));
@@ -178,10 +174,10 @@ impl Recurrence {
     }
 
     /// Asks the driver for the last instant up to `until`.
-    fn ask_for_last(&mut self, until: Timestamp, id: &ScheduleId, why: Asked) {
+    fn ask_for_last(&mut self, until: Timestamp, id: &ScheduleId, why: Why) {
         let record = Arc::clone(self.get(id).expect("its instant came"));
         let which = Which::LastUntil(until_of(&record, until));
-        let ask = self.ask(&record.schedule, which, why);
+        let ask = self.ask(&record.schedule, which, Asked::Of(id.clone(), why));
         self.set_phase(id, Phase::Asking(ask.expect("a cron expression has to be asked about")));
     }
 
@@ -203,7 +199,7 @@ impl Recurrence {
 
     /// A task has ended, or was given up. If a schedule waits for that, it goes on.
     pub(crate) fn task_ended(&mut self, ledger: &mut Ledger, now: Now, task: u64) {
-        let Some(id) = self.waits_for(task).cloned() else { return };
+        let Some(id) = self.running.get(&task).cloned() else { return };
         let mut record = ScheduleRecord::clone(self.get(&id).expect("it waits"));
         record.running = None;
         record.next = record.after_a_delay(now).map_or(record.next, |next| record.in_time(Some(next)));

@@ -123,7 +123,8 @@ impl Recurrence {
             let left = if begins.goes_on { usize::try_from(left).unwrap_or(usize::MAX) } else { 0 };
             let end = put.schedule.end.unwrap_or(Timestamp::MAX);
             record.waiting.extend(before.waiting.iter().filter(|at| **at <= end).take(left));
-            record.skipped += (before.waiting.len() - record.waiting.len()) as u64;
+            let dropped = before.waiting.len() - record.waiting.len();
+            record.skipped = record.skipped.saturating_add(dropped as u64);
         }
         let next = match (&put.schedule.cadence, &before) {
             // The next instant is known once the task that runs has ended.

@@ -15,9 +15,6 @@ const SCHEDULES_MAX: usize = 10_000;
 /// At most this many bytes are kept for all schedules together.
 const BYTES_MAX: u64 = 16 << 20;
 
-/// At most this many instants wait for their turn, of all schedules together.
-const WAITING_MAX: usize = 100_000;
-
 /// The store is asked whether there is room again after this time (ms).
 const ROOM_ASKED_MS: u64 = 1_000;
 
@@ -41,17 +38,24 @@ pub(super) enum Phase {
     Asking(AskId),
 }
 
-/// Why the driver is asked for an instant.
+/// A question to the driver for an instant.
 #[derive(Debug)]
 pub(super) enum Asked {
     /// A schedule is put, and its first instant is not known, if there is one.
     Put { call: CallId, put: PutSchedule, begins: Begins },
-    /// The next instant of this schedule is not known.
-    Next(ScheduleId),
-    /// The last instant that this schedule missed is not known.
-    Missed(ScheduleId),
-    /// The last instant that this schedule has to leave out is not known.
-    LeftOut(ScheduleId),
+    /// A schedule does not know one of its instants.
+    Of(ScheduleId, Why),
+}
+
+/// The instant that a schedule does not know.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum Why {
+    /// The next one.
+    Next,
+    /// The last one that it missed.
+    Missed,
+    /// The last one that it has to leave out.
+    LeftOut,
 }
 
 /// Where a new or changed schedule begins.
@@ -143,11 +147,6 @@ impl Recurrence {
         self.stalled.insert(id);
     }
 
-    pub(super) fn end_stall(&mut self) {
-        let mut stalled = core::mem::take(&mut self.stalled);
-        self.changed.append(&mut stalled);
-    }
-
     pub(super) fn next_due(&self) -> Option<Timestamp> {
         self.due.first().map(|&(at, _)| at)
     }
@@ -176,8 +175,7 @@ impl Recurrence {
 
     /// A commit is durable. The schedules that waited for it are looked at again.
     pub(crate) fn made_durable(&mut self) {
-        let mut unsettled = core::mem::take(&mut self.unsettled);
-        self.changed.append(&mut unsettled);
+        self.changed.append(&mut self.unsettled);
     }
 
     /// Checks that one more schedule fits, or one of `needed` bytes in the place of one that had `had` bytes.
@@ -190,22 +188,8 @@ impl Recurrence {
         Ok(())
     }
 
-    /// Whether one more instant may wait for its turn.
-    pub(super) fn has_place_to_wait(&self) -> bool {
-        self.waiting < WAITING_MAX
-    }
-
-    pub(super) fn pop_changed(&mut self) -> Option<ScheduleId> {
-        self.changed.pop_first()
-    }
-
     pub(super) fn change(&mut self, id: ScheduleId) {
         self.changed.insert(id);
-    }
-
-    /// The schedule that waits for this task to end.
-    pub(super) fn waits_for(&self, task: u64) -> Option<&ScheduleId> {
-        self.running.get(&task)
     }
 
     /// Whether the driver has answered all questions.
@@ -230,13 +214,10 @@ impl Recurrence {
         if record.is_counted_out() {
             return false;
         }
-        let Some(ask) = self.ask(&record.schedule, which, Asked::Next(id.clone())) else { return false };
+        let asked = Asked::Of(id.clone(), Why::Next);
+        let Some(ask) = self.ask(&record.schedule, which, asked) else { return false };
         self.set_phase(id, Phase::Asking(ask));
         true
-    }
-
-    pub(super) fn take_asked(&mut self, ask: AskId) -> Option<Asked> {
-        self.asked.remove(&ask)
     }
 
     pub(super) fn view(&self, id: &ScheduleId) -> Option<ScheduleView> {

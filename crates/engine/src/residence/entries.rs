@@ -95,7 +95,7 @@ impl Entry {
 
 /// A slab of entries and its two indexes. The hash is keyed with the shard's secret, so no client can choose collisions,
 /// and nothing ever iterates over it.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Entries {
     slots: Vec<Option<Entry>>,
     free: Vec<Slot>,
@@ -127,14 +127,7 @@ fn spread(hash: u32) -> u64 {
 
 impl Entries {
     pub(crate) fn new(secret: [u8; 16]) -> Self {
-        Self {
-            slots: Vec::new(),
-            free: Vec::new(),
-            by_key: HashTable::new(),
-            by_id: HashTable::new(),
-            bytes: 0,
-            secret,
-        }
+        Self { secret, ..Self::default() }
     }
 
     pub(crate) fn get(&self, slot: Slot) -> &Entry {

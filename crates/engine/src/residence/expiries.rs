@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use crate::slot::QueueNo;
-use crate::task::BURIED_FROM;
 use crate::time::{Now, Timestamp};
 
 /// A task in memory that expires: when, its id, and its queue.
@@ -46,21 +45,5 @@ impl Expiries {
     pub(crate) fn pop(&mut self, now: Now) -> Option<(Expiry, Timestamp)> {
         let first = self.0.first_entry().filter(|first| first.key().0 <= now.wall)?;
         Some(first.remove_entry())
-    }
-}
-
-/// Gives each task that was buried its place in the order of burials.
-#[derive(Debug, Default)]
-pub(super) struct BuriedOrder {
-    /// The place that was given last.
-    last: Timestamp,
-}
-
-impl BuriedOrder {
-    /// The instant that stands for "never" of a task that is buried now. It is after those of earlier burials, even if they were in the
-    /// same millisecond, or the clock has stepped back.
-    pub(super) fn next(&mut self, now: Now) -> Timestamp {
-        self.last = BURIED_FROM.saturating_plus_ms(now.wall.as_tick()).max(self.last.saturating_plus_ms(1));
-        self.last
     }
 }

@@ -43,7 +43,7 @@ impl Ordered for WaitingStub {
 }
 
 /// Bytes of a task's body, as far as a stub can count them.
-pub(crate) fn body_bytes(task: &Task) -> u32 {
+fn body_bytes(task: &Task) -> u32 {
     u32::try_from(task.body.payload_bytes()).unwrap_or(u32::MAX)
 }
 

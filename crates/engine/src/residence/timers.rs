@@ -34,22 +34,6 @@ impl Timers {
         }
     }
 
-    fn cancel(&mut self, handle: Handle, slot: Slot) {
-        let found = self.wheel.cancel(handle);
-        assert_eq!(found, Some(slot), "a waiting task is in the wheel");
-    }
-
-    /// Takes the slots of the tasks that are due by now.
-    fn pop_due(&mut self, now: Now) -> Vec<Slot> {
-        let mut due: Vec<Slot> = Vec::new();
-        self.wheel.advance_with(now.wall.as_tick(), |_, slot| due.push(slot));
-        while let Some((_, slot)) = self.rewound.first().filter(|(due_at, _)| *due_at <= now.wall).copied() {
-            self.rewound.pop_first();
-            due.push(slot);
-        }
-        due
-    }
-
     /// When the first task is due.
     pub(super) fn next(&self) -> Option<Timestamp> {
         let due = self.wheel.next_wake().map(|tick| {
@@ -75,7 +59,8 @@ impl Residence {
 
     /// Ends the wait of an entry that stood in the wheel.
     pub(crate) fn cancel_timer(&mut self, handle: Handle, slot: Slot) {
-        self.timers.cancel(handle, slot);
+        let found = self.timers.wheel.cancel(handle);
+        assert_eq!(found, Some(slot), "a waiting task is in the wheel");
     }
 
     /// Cancels the timer of an entry that the wheel had passed.
@@ -86,7 +71,13 @@ impl Residence {
 
     /// Takes the entries that are due by now. They stand nowhere from then on.
     pub(crate) fn pop_due(&mut self, now: Now) -> Vec<Slot> {
-        let due = self.timers.pop_due(now);
+        let Timers { wheel, rewound } = &mut self.timers;
+        let mut due: Vec<Slot> = Vec::new();
+        wheel.advance_with(now.wall.as_tick(), |_, slot| due.push(slot));
+        while let Some((_, slot)) = rewound.first().filter(|(due_at, _)| *due_at <= now.wall).copied() {
+            rewound.pop_first();
+            due.push(slot);
+        }
         for &slot in &due {
             self.get_mut(slot).at = At::Far;
         }

@@ -41,10 +41,6 @@ enum Kind {
 }
 
 impl Window {
-    fn is_scanning(&self) -> bool {
-        self.scan.is_some()
-    }
-
     /// Every durable task at or before this place is in memory.
     fn reached(&self) -> Place {
         match &self.scan {
@@ -66,10 +62,6 @@ impl Window {
         let at = loaded.due_at.as_ms().saturating_add(whole).saturating_sub(ahead).max(0);
         Some(Timestamp::from_ms(at).unwrap_or(Timestamp::EPOCH))
     }
-
-    fn is_broken(&self) -> bool {
-        self.broken
-    }
 }
 
 impl Residence {
@@ -80,24 +72,24 @@ impl Residence {
 
     /// Whether tasks are being loaded.
     pub(super) fn is_scanning(&self) -> bool {
-        self.window.is_scanning()
+        self.window.scan.is_some()
     }
 
     /// Tasks that are due within this time (ms) are in memory, whatever the budget says.
     fn lead_ms(&self) -> u64 {
-        (self.limits.horizon_ms / 8).clamp(2, 2_000)
+        (self.config.horizon_ms / 8).clamp(2, 2_000)
     }
 
     /// When tasks have to be loaded next.
     pub(super) fn load_at(&self) -> Option<Timestamp> {
         // If little memory is free, no more is loaded than has to be.
-        let ahead_ms = if self.has_spare() { self.limits.horizon_ms / 2 } else { self.lead_ms() / 2 };
+        let ahead_ms = if self.has_spare() { self.config.horizon_ms / 2 } else { self.lead_ms() / 2 };
         self.window.load_at(ahead_ms)
     }
 
     /// Tasks that are due after this instant leave memory.
     pub(super) fn keep_until(&self, now: Now) -> Timestamp {
-        let horizon = now.wall.saturating_plus_ms(self.limits.horizon_ms);
+        let horizon = now.wall.saturating_plus_ms(self.config.horizon_ms);
         self.window.scan.as_ref().map_or(horizon, |scan| scan.until.max(horizon))
     }
 
@@ -116,7 +108,7 @@ impl Residence {
     /// Whether memory knows every task that is due by now. Until then the engine cannot tell which task comes first. Also true once a scan
     /// has failed.
     pub(crate) fn knows_what_is_due(&self, now: Now) -> bool {
-        self.has_what_is_due(now) || self.window.is_broken()
+        self.has_what_is_due(now) || self.window.broken
     }
 
     /// Whether memory has every task that is due by now. Once the store has failed to answer a scan, memory does not get the rest any more.
@@ -126,7 +118,7 @@ impl Residence {
 
     /// Starts to load tasks when half of the horizon is used up, or there is memory to spare.
     pub(crate) fn load_ahead(&mut self, ledger: &mut Ledger, now: Now, out: &mut Vec<Effect>) {
-        if self.window.is_scanning() || self.window.is_broken() {
+        if self.window.scan.is_some() || self.window.broken {
             return;
         }
         let after = match (self.window.loaded, self.load_at()) {
@@ -135,7 +127,7 @@ impl Residence {
             (Some(_), _) => return,
         };
         let must = now.wall.saturating_plus_ms(self.lead_ms());
-        let horizon = now.wall.saturating_plus_ms(self.limits.horizon_ms);
+        let horizon = now.wall.saturating_plus_ms(self.config.horizon_ms);
         let until = if self.is_full() { must } else { horizon.max(must) };
         let request = RequestId(0);
         let scan = Scan { request, reached: after, until, must, kind: Kind::Load, left_earliest: None };
@@ -146,7 +138,7 @@ impl Residence {
     fn scan(&mut self, ledger: &mut Ledger, scan: Scan, out: &mut Vec<Effect>) {
         let Scan { reached: after, until, .. } = scan;
         let request = match scan.kind {
-            Kind::Load => Request::ScanDue { after, until, max: self.limits.scan_max },
+            Kind::Load => Request::ScanDue { after, until, max: self.config.scan_max },
             Kind::Peek => Request::ScanDue { after, until: Timestamp::MAX, max: 1 },
         };
         let request = ledger.request(request, out);

@@ -10,12 +10,23 @@ use crate::name::Key;
 use crate::residence::{At, Entry};
 use crate::slot::Slot;
 use crate::task::{Dead, Death, Ended, Outcome, Redriven, Task};
-use crate::time::{Now, Timestamp};
+use crate::time::{Now, Seq, Timestamp};
 
 impl Tasks<'_> {
     /// Gives a live task a new record, which `change` makes from the old one, and leaves it where it stands.
     pub(crate) fn record(&mut self, slot: Slot, change: impl FnOnce(&mut Task)) {
         self.residence.record(self.ledger, slot, change);
+    }
+
+    /// Changes a task as [`record`](Self::record) does, and makes the tokens of all earlier leases void. `change` gets the moment and
+    /// the number of the change as well.
+    pub(crate) fn renew(&mut self, slot: Slot, change: impl FnOnce(&mut Task, Now, Seq)) {
+        let (now, fence, seq) = (self.now, self.dispatch.fence(), self.ledger.applied().next());
+        self.record(slot, |task| {
+            change(task, now, seq);
+            task.lease_fence = fence;
+            task.lease = None;
+        });
     }
 
     /// Counts a task that was put, and watches its expiry. A task that comes dead from another store is not counted: that store counted it.
@@ -44,13 +55,7 @@ impl Tasks<'_> {
         self.dispatch.task_added(&task);
         self.ledger.counters_mut().added_total += 1;
         let slot = self.residence.insert(Entry::new(Arc::new(task), false));
-        let fence = self.dispatch.fence();
-        let put_seq = self.ledger.applied().next();
-        self.record(slot, |task| {
-            task.put_seq = put_seq;
-            task.version = put_seq;
-            task.lease_fence = fence;
-        });
+        self.renew(slot, |task, _, seq| (task.put_seq, task.version) = (seq, seq));
         slot
     }
 
@@ -58,12 +63,10 @@ impl Tasks<'_> {
         self.unplace(slot);
         let old = Arc::clone(self.residence.task(slot));
         self.unwatch_expiry(&old);
-        let fence = self.dispatch.fence();
-        let put_seq = self.ledger.applied().next();
-        self.record(slot, |task| {
+        self.renew(slot, |task, _, seq| {
             let revoked = new.revoked.or(task.revoked);
             let acked = task.acked();
-            *task = Task { id: task.id, put_seq, version: put_seq, lease_fence: fence, revoked, ..new };
+            *task = Task { id: task.id, put_seq: seq, version: seq, revoked, ..new };
             if acked.is_some() {
                 task.extra_mut().acked = acked;
             }
@@ -72,9 +75,9 @@ impl Tasks<'_> {
     }
 
     /// Begins the life of a task that was put, in the place that its `due_at` says.
-    pub(crate) fn begin(&mut self, slot: Slot, now: Now) {
+    pub(crate) fn begin(&mut self, slot: Slot) {
         self.enter(slot);
-        self.place(slot, now);
+        self.place(slot);
     }
 
     pub(crate) fn view(&self, slot: Slot) -> TaskView {
@@ -86,7 +89,7 @@ impl Tasks<'_> {
     }
 
     /// Ends a task, live or dead.
-    pub(crate) fn end(&mut self, now: Now, slot: Slot, outcome: Outcome) {
+    pub(crate) fn end(&mut self, slot: Slot, outcome: Outcome) {
         self.unplace(slot);
         let seq = self.ledger.next_seq();
         let task = Arc::clone(self.residence.task(slot));
@@ -94,31 +97,28 @@ impl Tasks<'_> {
         let key = if task.is_keyed() { task.key.clone() } else { Key::from_id(task.id) };
         self.unwatch_expiry(&task);
         self.dispatch.task_ended(self.ledger, &task, outcome);
-        let ended = Ended { id: task.id, queue: task.queue.clone(), key, seq, at: now.wall, outcome };
+        let ended = Ended { id: task.id, queue: task.queue.clone(), key, seq, at: self.now.wall, outcome };
         self.together(|tasks| {
             tasks.residence.end(tasks.ledger, slot, ended);
-            tasks.recurrence.task_ended(tasks.ledger, now, task.id);
+            tasks.recurrence.task_ended(tasks.ledger, tasks.now, task.id);
         });
     }
 
     /// Gives up a task that stands nowhere. The dead task is kept for a while, so that people can look at it.
-    pub(crate) fn die(&mut self, slot: Slot, now: Now, why: Death) {
-        let forgotten_at = self.forgotten_at(now, why);
-        let fence = self.dispatch.fence();
+    pub(crate) fn die(&mut self, slot: Slot, why: Death) {
+        let forgotten_at = self.forgotten_at(self.now, why);
         self.together(|tasks| {
-            tasks.record(slot, |task| {
+            tasks.renew(slot, |task, now, _| {
                 let dead = Dead { at: now.wall, due_at: task.due_at, why, keyless: false };
                 task.extra_mut().dead = Some(dead);
                 task.due_at = forgotten_at;
-                task.lease_fence = fence;
-                task.lease = None;
             });
-            tasks.recurrence.task_ended(tasks.ledger, now, tasks.residence.task(slot).id);
+            tasks.recurrence.task_ended(tasks.ledger, tasks.now, tasks.residence.task(slot).id);
         });
         let task = Arc::clone(self.residence.task(slot));
         self.unwatch_expiry(&task);
         self.dispatch.task_died(self.ledger, &task);
-        self.place(slot, now);
+        self.place(slot);
     }
 
     /// When a task that is given up now is forgotten.
@@ -132,10 +132,10 @@ impl Tasks<'_> {
     }
 
     /// Forgets a dead task when its time has come.
-    pub(crate) fn forget(&mut self, slot: Slot, now: Now) {
+    pub(crate) fn forget(&mut self, slot: Slot) {
         self.residence.get_mut(slot).at = At::Far;
         if self.ledger.takes_changes() {
-            self.end(now, slot, Outcome::Forgotten);
+            self.end(slot, Outcome::Forgotten);
         }
     }
 
@@ -149,9 +149,8 @@ impl Tasks<'_> {
         });
     }
 
-    pub(crate) fn live_again(&mut self, now: Now, slot: Slot, by: Redriven) {
-        let (fence, version) = (self.dispatch.fence(), self.ledger.applied().next());
-        self.record(slot, |task| {
+    pub(crate) fn live_again(&mut self, slot: Slot, by: Redriven) {
+        self.renew(slot, |task, now, seq| {
             let put_at = task.put_at;
             let extra = task.extra_mut();
             // The delay that the task was given stays known.
@@ -163,8 +162,7 @@ impl Tasks<'_> {
             task.due_at = now.wall;
             // The version also rises if a worker takes the task: of two tasks that had a key, the one that has it later has the higher
             // version.
-            task.version = version;
-            task.lease_fence = fence;
+            task.version = seq;
         });
     }
 }

@@ -8,7 +8,7 @@ use crate::residence::At;
 use crate::seam::Place;
 use crate::slot::Slot;
 use crate::task::Task;
-use crate::time::{Now, Timestamp};
+use crate::time::Timestamp;
 
 /// The form in which a durable entry may rest: whole, as a stub, or out of memory.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -20,47 +20,47 @@ enum Form {
 
 impl Tasks<'_> {
     /// An effect of this entry is durable. If it was the last one, the entry may leave memory.
-    pub(crate) fn made_durable(&mut self, slot: Slot, now: Now) {
+    pub(crate) fn made_durable(&mut self, slot: Slot) {
         if self.residence.made_durable(self.ledger, slot) {
-            self.evict(slot, now);
+            self.evict(slot);
         }
     }
 
     /// Evicts the entries that no read under way can contradict any more, if nothing else needs them.
-    pub(crate) fn evict_unpinned(&mut self, now: Now) {
+    pub(crate) fn evict_unpinned(&mut self) {
         while let Some(slot) = self.residence.pop_unpinned() {
-            let rest = self.form_for(slot, now);
+            let rest = self.form_for(slot);
             self.rest(slot, rest);
         }
     }
 
     /// A durable entry that nothing needs leaves memory, or leaves a stub there, once no read under way can contradict it.
-    pub(crate) fn evict(&mut self, slot: Slot, now: Now) {
+    pub(crate) fn evict(&mut self, slot: Slot) {
         // A command may have evicted the entry already.
         if !self.residence.has(slot) || self.residence.get(slot).dirty.is_some() {
             return;
         }
-        let rest = self.form_for(slot, now);
+        let rest = self.form_for(slot);
         if rest != Form::Whole && self.residence.has_reads() {
             return self.residence.pin(slot);
         }
         self.rest(slot, rest);
     }
 
-    fn form_for(&mut self, slot: Slot, now: Now) -> Form {
+    fn form_for(&mut self, slot: Slot) -> Form {
         let place = Place::of(self.residence.task(slot));
-        if matches!(self.residence.get(slot).at, At::Far) && self.residence.keeps(now, place) {
+        if matches!(self.residence.get(slot).at, At::Far) && self.residence.keeps(self.now, place) {
             // The horizon has come nearer since the entry was placed.
-            self.place(slot, now);
+            self.place(slot);
         }
         let entry = self.residence.get(slot);
         match &entry.at {
             At::Far | At::Ended(_) => Form::Out,
-            At::Waiting(_) | At::Rewound if !self.residence.keeps(now, place) => Form::Out,
+            At::Waiting(_) | At::Rewound if !self.residence.keeps(self.now, place) => Form::Out,
             At::Waiting(_) | At::Rewound if entry.bulky || self.residence.sheds() => Form::Stub,
             At::Ready { .. }
                 if (entry.bulky || self.residence.sheds())
-                    && self.dispatch.is_behind_head(self.residence, slot, now) =>
+                    && self.dispatch.is_behind_head(self.residence, slot, self.now) =>
             {
                 Form::Stub
             }
@@ -107,15 +107,15 @@ impl Tasks<'_> {
     }
 
     /// Gives memory back, a bounded step at a time, if too much of it is in use.
-    pub(crate) fn shed(&mut self, now: Now) {
+    pub(crate) fn shed(&mut self) {
         for _ in 0..self.config.bounds.shed_visits {
             let Some(slot) = self.residence.next_visited() else { break };
-            self.visit(slot, now);
+            self.visit(slot);
         }
-        self.residence.drop_last_stubs(now);
+        self.residence.drop_last_stubs(self.now);
     }
 
-    fn visit(&mut self, slot: Slot, now: Now) {
+    fn visit(&mut self, slot: Slot) {
         if !self.residence.has(slot) {
             return;
         }
@@ -129,7 +129,7 @@ impl Tasks<'_> {
         if let Some(slot) = slot
             && self.residence.get(slot).pinned.is_none()
         {
-            self.evict(slot, now);
+            self.evict(slot);
         }
     }
 }

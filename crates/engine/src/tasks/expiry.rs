@@ -6,7 +6,6 @@ use crate::residence::{At, Expiry};
 use crate::seam::Found;
 use crate::slot::{QueueNo, Slot};
 use crate::task::{Death, Task};
-use crate::time::Now;
 
 impl Tasks<'_> {
     /// Watches the expiry of a task in memory, if it has one.
@@ -35,14 +34,14 @@ impl Tasks<'_> {
     }
 
     /// Gives up the tasks that have expired by now. Tasks that workers have may still be finished.
-    pub(super) fn expire(&mut self, now: Now) {
+    pub(super) fn expire(&mut self) {
         if !self.ledger.takes_changes() {
             return;
         }
-        while let Some(((_, id, queue), due_at)) = self.residence.expiries().pop(now) {
+        while let Some(((_, id, queue), due_at)) = self.residence.expiries().pop(self.now) {
             match self.residence.by_id(id) {
-                Some(slot) => self.expire_one(slot, now),
-                None => self.expire_stub(id, queue, due_at <= now.wall),
+                Some(slot) => self.expire_one(slot),
+                None => self.expire_stub(id, queue, due_at <= self.now.wall),
             }
         }
     }
@@ -55,21 +54,21 @@ impl Tasks<'_> {
     }
 
     /// Gives up a task that has expired, unless a worker has it.
-    pub(crate) fn expire_one(&mut self, slot: Slot, now: Now) {
+    pub(crate) fn expire_one(&mut self, slot: Slot) {
         let entry = self.residence.get(slot);
-        let expired = entry.task.expire_at().is_some_and(|at| at <= now.wall) && !entry.is_dead();
+        let expired = entry.task.expire_at().is_some_and(|at| at <= self.now.wall) && !entry.is_dead();
         let waits = matches!(entry.at, At::Far | At::Waiting(_) | At::Rewound | At::Ready { .. });
         if expired && waits && self.ledger.takes_changes() {
             self.unplace(slot);
-            self.die(slot, now, Death::Expired);
+            self.die(slot, Death::Expired);
         }
     }
 
     /// Watches a task from a scan that stays a stub. If it has expired by now, it is given up like the stubs that were here before.
-    pub(crate) fn watch_stub(&mut self, task: &Task, now: Now) {
+    pub(crate) fn watch_stub(&mut self, task: &Task) {
         match self.expiry_of(task) {
-            Some((at, id, queue)) if at <= now.wall && self.ledger.takes_changes() => {
-                self.expire_stub(id, queue, task.due_at <= now.wall);
+            Some((at, id, queue)) if at <= self.now.wall && self.ledger.takes_changes() => {
+                self.expire_stub(id, queue, task.due_at <= self.now.wall);
             }
             Some(expiry) => self.residence.expiries().watch(expiry, task.due_at),
             None => {}
@@ -85,14 +84,14 @@ impl Tasks<'_> {
 
     /// The store answered with the record of a stub that has expired or is to be forgotten. Loading the record gives the task up or forgets
     /// it.
-    pub(crate) fn overdue_found(&mut self, now: Now, id: u64, expired: Option<&QueueName>, found: Found) {
+    pub(crate) fn overdue_found(&mut self, id: u64, expired: Option<&QueueName>, found: Found) {
         if let Some(name) = expired {
             self.dispatch.end_expired_stub(name, id);
         }
         if let Found::Live(task) = found
-            && let Some(slot) = self.load(now, task)
+            && let Some(slot) = self.load(task)
         {
-            self.evict(slot, now);
+            self.evict(slot);
         }
         if let Some(name) = expired {
             self.dispatch.tidy(name);

@@ -6,70 +6,68 @@ use std::sync::Arc;
 use siphasher::sip::SipHasher13;
 
 use super::Tasks;
+use crate::calls::Due;
 use crate::lease_end::{LeaseEnd, Retrying};
 use crate::residence::At;
 use crate::slot::Slot;
-use crate::task::{Death, Failed, Failure, Task};
+use crate::task::{Death, Failed, Failure, LeaseNo, Task};
 use crate::time::{Now, Timestamp};
 use crate::token::Token;
 
 impl Tasks<'_> {
     /// A lease ended without an ack: the attempt counts. The task is ready in its old place, due again later, or dead.
-    pub(crate) fn lease_ended(&mut self, slot: Slot, now: Now, lease_end: LeaseEnd) {
+    pub(crate) fn lease_ended(&mut self, slot: Slot, lease_end: LeaseEnd) {
         // The attempt and the death that follows from it are one change: a crash must not keep the attempt alone.
-        self.together(|tasks| tasks.count_attempt(slot, now, lease_end));
+        self.together(|tasks| tasks.count_attempt(slot, lease_end));
     }
 
-    fn count_attempt(&mut self, slot: Slot, now: Now, lease_end: LeaseEnd) {
+    fn count_attempt(&mut self, slot: Slot, lease_end: LeaseEnd) {
         self.unplace(slot);
-        let fence = self.dispatch.fence();
         let task = self.residence.task(slot);
         let attempts = task.attempts.saturating_add(1);
         let retry = self.dispatch.retry_of(task);
         let death = match task.expire_at() {
             _ if lease_end.how == Failed::Buried => Some(Death::Buried),
             _ if retry.max_attempts.is_some_and(|max| attempts >= max) => Some(Death::MaxAttempts),
-            Some(at) if at <= now.wall => Some(Death::Expired),
+            Some(at) if at <= self.now.wall => Some(Death::Expired),
             _ => None,
         };
         let due_at = match death {
             Some(_) => None,
-            None => self.due_again(now, task, attempts, lease_end.again),
+            None => self.due_again(task, attempts, lease_end.again),
         };
-        self.record(slot, |task| {
+        self.renew(slot, |task, now, _| {
             fail(task, now, lease_end.how, lease_end.reason);
             if lease_end.how == Failed::Nacked {
                 task.extra_mut().tally.delay_ms = Some(due_at.map_or(0, |due_at| due_at.ms_since(now.wall)));
             }
             task.priority = lease_end.priority.unwrap_or(task.priority);
             task.attempts = attempts;
-            task.lease_fence = fence;
-            task.lease = None;
             if let Some(due_at) = due_at {
                 task.due_at = due_at;
             }
         });
         if let Some(why) = death {
-            return self.die(slot, now, why);
+            return self.die(slot, why);
         }
         // The task's expiry may have passed while it was leased, and the clock may have stepped back since.
         let task = Arc::clone(self.residence.task(slot));
         self.watch_expiry(&task);
         match due_at {
             // A ready task stays ready, also if the wall clock has stepped back since.
-            None => self.make_ready(slot, now.wall),
-            Some(_) => self.place(slot, now),
+            None => self.make_ready(slot, self.now.wall),
+            Some(_) => self.place(slot),
         }
     }
 
     /// When a task whose attempt failed is due again. `None`: at once, in its old place.
-    fn due_again(&self, now: Now, task: &Task, attempts: u32, again: Retrying) -> Option<Timestamp> {
+    fn due_again(&self, task: &Task, attempts: u32, again: Retrying) -> Option<Timestamp> {
         let due_at = match again {
             Retrying::AtOnce => return None,
             Retrying::ByPolicy => {
                 let backoff = self.dispatch.retry_of(task).backoff?;
                 let wait_ms = backoff.wait_ms(attempts, self.chance(task)).min(self.config.farthest_ms);
-                self.nack_instant(now, Some(wait_ms).filter(|&ms| ms > 0)?)?
+                self.instant(Due::After { ms: Some(wait_ms).filter(|&ms| ms > 0)? })?
             }
             Retrying::At(due_at) => due_at,
         };
@@ -88,14 +86,14 @@ impl Tasks<'_> {
 
     /// A task stands where no worker has it. If its expiry passed while it was leased, it is given up, and no waiting call gets it. If the
     /// clock has stepped back, the expiry may still be to come, so it is watched again.
-    pub(crate) fn back_from_worker(&mut self, slot: Slot, now: Now) {
+    pub(crate) fn back_from_worker(&mut self, slot: Slot) {
         let task = Arc::clone(self.residence.task(slot));
         self.watch_expiry(&task);
-        self.expire_one(slot, now);
+        self.expire_one(slot);
     }
 
     /// Takes back deliveries that reached no worker, as if they had not been made.
-    pub(crate) fn take_back(&mut self, now: Now, tokens: &[Token]) {
+    pub(crate) fn take_back(&mut self, tokens: &[Token]) {
         for token in tokens {
             let Some((id, no)) = self.dispatch.verify(token) else { continue };
             let Some(slot) = self.residence.by_id(id) else { continue };
@@ -104,17 +102,24 @@ impl Tasks<'_> {
                 _ => continue,
             };
             self.unplace(slot);
-            self.make_ready(slot, since.min(now.wall));
+            self.make_ready(slot, since.min(self.now.wall));
             if paced {
                 self.dispatch.put_token_back(self.residence.task(slot));
             }
-            self.back_from_worker(slot, now);
+            self.back_from_worker(slot);
         }
     }
 }
 
+/// Takes the task from the worker that has this lease. The attempt counts.
+pub(crate) fn revoke(task: &mut Task, now: Now, no: LeaseNo) {
+    fail(task, now, Failed::Revoked, None);
+    task.revoked = Some(no);
+    task.attempts = task.attempts.saturating_add(1);
+}
+
 /// Adds a failure to the task's list of failures, which keeps the last ones.
-pub(crate) fn fail(task: &mut Task, now: Now, how: Failed, reason: Option<Arc<str>>) {
+fn fail(task: &mut Task, now: Now, how: Failed, reason: Option<Arc<str>>) {
     let attempt = task.attempts.saturating_add(1);
     let failures = &mut task.extra_mut().failures;
     if failures.len() >= Failure::KEPT {

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use super::Tasks;
 use super::place::lateness_ms;
 use crate::dispatch::{BegunLease, Holder, ReadyStub};
+use crate::name::{Key, QueueName};
 use crate::residence::{Entry, WaitingStub, is_bulky};
-use crate::seam::Place;
+use crate::seam::{Found, Place};
 use crate::slot::{QueueNo, Slot};
-use crate::task::Task;
-use crate::time::{Now, Timestamp};
+use crate::task::{Ended, Task};
+use crate::time::Timestamp;
 
 /// The state of a loaded task according to its stub.
 #[derive(Copy, Clone, Debug)]
@@ -21,7 +22,7 @@ enum Met {
 impl Tasks<'_> {
     /// Takes a live task of the store into memory, whole. It goes into the place of its stub, if it has one; otherwise a lease that a stop
     /// wrote down goes on. `None` if memory has the task whole already.
-    pub(crate) fn load(&mut self, now: Now, task: Arc<Task>) -> Option<Slot> {
+    pub(crate) fn load(&mut self, task: Arc<Task>) -> Option<Slot> {
         if self.residence.by_id(task.id).is_some() {
             return None;
         }
@@ -44,14 +45,15 @@ impl Tasks<'_> {
         let slot = self.residence.insert(Entry::new(task, true));
         match (met, stored) {
             (Some(Met::Ready { since }), _) => self.make_ready(slot, since),
-            (Some(Met::Waiting), _) | (None, None) => self.place_stored(slot, now),
+            (Some(Met::Waiting), _) | (None, None) => self.place_stored(slot),
             (None, Some(lease)) => {
                 let holder = Holder::default();
-                let begun = BegunLease { no: lease.no, ready_since: now.wall, until: lease.until, holder };
-                self.dispatch.begin_lease(self.residence, slot, begun, now);
+                let begun =
+                    BegunLease { no: lease.no, ready_since: self.now.wall, until: lease.until, holder };
+                self.dispatch.begin_lease(self.residence, slot, begun, self.now);
             }
         }
-        self.expire_one(slot, now);
+        self.expire_one(slot);
         Some(slot)
     }
 
@@ -60,36 +62,52 @@ impl Tasks<'_> {
         task.lease.is_some_and(|lease| lease.written_in.0 + 1 == self.ledger.ownership().epoch.0)
     }
 
+    /// Takes in what the store knows of a key, and returns the slot of its task or the end of its last task. Memory may have learned the key
+    /// meanwhile, from a scan or a token. Then memory knows the key better than the store.
+    pub(crate) fn take_found(
+        &mut self,
+        queue: &QueueName,
+        key: &Key,
+        found: Found,
+    ) -> (Option<Slot>, Option<Ended>) {
+        match found {
+            _ if self.residence.by_key(queue, key).is_some() => (None, None),
+            Found::Live(task) => (self.load(task), None),
+            Found::Ended(ended) => (None, Some(ended)),
+            Found::Absent => (None, None),
+        }
+    }
+
     /// Takes a durable task from a scan into memory, as a stub if its record need not be in memory.
-    pub(crate) fn take_in(&mut self, now: Now, task: Arc<Task>) {
+    pub(crate) fn take_in(&mut self, task: Arc<Task>) {
         if self.residence.by_id(task.id).is_some() || self.has_stub(&task) {
             return;
         }
         let whole = !is_bulky(&task) && !self.residence.is_full();
         if whole || self.goes_on(&task) {
-            self.load(now, task);
+            self.load(task);
         } else if task.dead().is_some() {
             self.add_waiting_stub(&task);
-        } else if task.due_at <= now.wall {
-            let late_ms = self.late_ms(&task, now);
+        } else if task.due_at <= self.now.wall {
+            let late_ms = self.late_ms(&task);
             let queue = self.dispatch.number(&task.queue);
-            self.join_stub(queue, ReadyStub::of(&task, now.wall), late_ms);
-            self.watch_stub(&task, now);
+            self.join_stub(queue, ReadyStub::of(WaitingStub::of(&task, queue), self.now.wall), late_ms);
+            self.watch_stub(&task);
         } else {
-            self.watch_stub(&task, now);
+            self.watch_stub(&task);
             self.add_waiting_stub(&task);
         }
     }
 
     /// Moves the stubs of tasks that are due by now into their lines.
-    pub(super) fn stubs_fall_due(&mut self, now: Now) {
-        while let Some(stub) = self.residence.pop_due_stub(now) {
+    pub(super) fn stubs_fall_due(&mut self) {
+        while let Some(stub) = self.residence.pop_due_stub(self.now) {
             if stub.dead {
                 self.forget_stub(stub.id);
                 continue;
             }
-            let late_ms = now.wall.ms_since(stub.due_at);
-            self.join_stub(stub.queue, ReadyStub::of_due(stub, now.wall), Some(late_ms));
+            let late_ms = self.now.wall.ms_since(stub.due_at);
+            self.join_stub(stub.queue, ReadyStub::of(stub, self.now.wall), Some(late_ms));
         }
     }
 
@@ -122,17 +140,17 @@ impl Tasks<'_> {
 
     /// Puts a task of the store, which stands nowhere in memory, where its `due_at` says. A task that was ready in an earlier life has
     /// fired then.
-    fn place_stored(&mut self, slot: Slot, now: Now) {
+    fn place_stored(&mut self, slot: Slot) {
         let task = self.residence.task(slot);
-        if task.dead().is_none() && task.due_at <= now.wall && self.late_ms(task, now).is_none() {
-            return self.make_ready(slot, now.wall);
+        if task.dead().is_none() && task.due_at <= self.now.wall && self.late_ms(task).is_none() {
+            return self.make_ready(slot, self.now.wall);
         }
-        self.place(slot, now);
+        self.place(slot);
     }
 
     /// How late a due task of the store is ready (ms). `None`: the task was ready before this life began, and was counted then.
-    fn late_ms(&self, task: &Task, now: Now) -> Option<u64> {
+    fn late_ms(&self, task: &Task) -> Option<u64> {
         let fires_now = task.due_at.max(task.put_at) > self.residence.ready_before();
-        fires_now.then(|| lateness_ms(task, now))
+        fires_now.then(|| lateness_ms(task, self.now))
     }
 }

@@ -15,20 +15,20 @@ pub(super) fn lateness_ms(task: &Task, now: Now) -> u64 {
 impl Tasks<'_> {
     /// Makes ready what is due and ends the leases that ran out, in this order: an expired lease puts its task in its old
     /// place among those that are due.
-    pub(crate) fn pass_time(&mut self, now: Now) {
-        self.dispatch.pass_time(now);
-        for slot in self.residence.pop_due(now) {
-            self.fall_due(slot, now);
+    pub(crate) fn pass_time(&mut self) {
+        self.dispatch.pass_time(self.now);
+        for slot in self.residence.pop_due(self.now) {
+            self.fall_due(slot);
         }
-        self.stubs_fall_due(now);
-        self.expire(now);
-        self.dispatch.end_pauses(self.ledger, now);
-        self.recurrence.fall_due(self.ledger, now);
-        self.leases_end(now);
+        self.stubs_fall_due();
+        self.expire();
+        self.dispatch.end_pauses(self.ledger, self.now);
+        self.recurrence.fall_due(self.ledger, self.now);
+        self.leases_end();
     }
 
-    fn leases_end(&mut self, now: Now) {
-        let ended = self.dispatch.pop_ended(now);
+    fn leases_end(&mut self) {
+        let ended = self.dispatch.pop_ended(self.now);
         // Once the store has failed, the end of a lease cannot be written down: the task stays with its worker, and the next life gives it
         // to another worker.
         if self.ledger.has_failed() {
@@ -36,25 +36,25 @@ impl Tasks<'_> {
         }
         for slot in ended {
             self.dispatch.lease_expired(self.ledger, self.residence.task(slot));
-            self.lease_ended(slot, now, LeaseEnd::EXPIRED);
+            self.lease_ended(slot, LeaseEnd::EXPIRED);
         }
     }
 
     /// The instant of an entry that stands nowhere has come.
-    fn fall_due(&mut self, slot: Slot, now: Now) {
+    fn fall_due(&mut self, slot: Slot) {
         if self.residence.get(slot).is_dead() {
-            return self.forget(slot, now);
+            return self.forget(slot);
         }
-        let late_ms = lateness_ms(self.residence.task(slot), now);
-        self.join_ready(slot, now.wall, Some(late_ms));
+        let late_ms = lateness_ms(self.residence.task(slot), self.now);
+        self.join_ready(slot, self.now.wall, Some(late_ms));
     }
 
     /// Puts an entry that stands nowhere where its `due_at` says.
-    pub(crate) fn place(&mut self, slot: Slot, now: Now) {
-        if self.residence.task(slot).due_at <= now.wall {
-            self.fall_due(slot, now);
+    pub(crate) fn place(&mut self, slot: Slot) {
+        if self.residence.task(slot).due_at <= self.now.wall {
+            self.fall_due(slot);
         } else {
-            self.residence.start_timer(slot, now);
+            self.residence.start_timer(slot, self.now);
         }
     }
 

@@ -15,13 +15,6 @@ pub(crate) enum Refusal {
     NotRising { index: usize },
     TooFar { limit_ms: u64 },
     ExpiresFirst { expire_at: Timestamp, due_at: Timestamp },
-    Leased,
-}
-
-impl From<IsLeased> for Refusal {
-    fn from(IsLeased: IsLeased) -> Self {
-        Self::Leased
-    }
 }
 
 macro_rules! say_refusals {
@@ -33,7 +26,6 @@ macro_rules! say_refusals {
                     Refusal::NotRising { index } => Self::NotRising { index },
                     Refusal::TooFar { limit_ms } => Self::TooFar { limit_ms },
                     Refusal::ExpiresFirst { expire_at, due_at } => Self::ExpiresFirst { expire_at, due_at },
-                    Refusal::Leased => Self::Leased,
                 }
             }
         }
@@ -41,34 +33,31 @@ macro_rules! say_refusals {
 }
 say_refusals!(PutError PatchError);
 
-/// The instant is beyond what is allowed.
-pub(crate) struct TooFar;
-
-/// A worker has the task.
-pub(crate) struct IsLeased;
-
 impl Tasks<'_> {
     /// Whether the owner may change the task now. If the change takes the task from a worker, returns the lease that is revoked.
-    pub(crate) fn may_change(&self, slot: Slot, on_lease: OnLease) -> Result<Option<LeaseNo>, IsLeased> {
+    ///
+    /// # Errors
+    /// `leased`: a worker has the task, and the owner does not want to revoke its lease.
+    pub(crate) fn may_change<E>(
+        &self,
+        slot: Slot,
+        on_lease: OnLease,
+        leased: E,
+    ) -> Result<Option<LeaseNo>, E> {
         match (&self.residence.get(slot).at, on_lease) {
-            (At::Leased(_), OnLease::Refuse) => Err(IsLeased),
+            (At::Leased(_), OnLease::Refuse) => Err(leased),
             (At::Leased(lease), OnLease::Revoke) => Ok(Some(lease.no)),
             _ => Ok(None),
         }
     }
 
     /// When a task is due: at the first moment of its timeline, or else as `due` says. `None`: neither says so.
-    pub(crate) fn admit(
-        &self,
-        now: Now,
-        timeline: &[Moment],
-        due: Option<Due>,
-    ) -> Result<Option<Timestamp>, Refusal> {
-        check_timeline(timeline).map_err(|NotRising(index)| Refusal::NotRising { index })?;
-        let instant = |due| {
-            let limit_ms = self.config.farthest_ms;
-            self.instant(now, due).map_err(|TooFar| Refusal::TooFar { limit_ms })
-        };
+    pub(crate) fn admit(&self, timeline: &[Moment], due: Option<Due>) -> Result<Option<Timestamp>, Refusal> {
+        if let Some(index) = falls_at(timeline) {
+            return Err(Refusal::NotRising { index });
+        }
+        let limit_ms = self.config.farthest_ms;
+        let instant = |due| self.instant(due).ok_or(Refusal::TooFar { limit_ms });
         if let Some(last) = timeline.last() {
             instant(Due::At(last.at))?;
         }
@@ -77,42 +66,34 @@ impl Tasks<'_> {
     }
 
     /// Whether the last task of a key that is not live was acked. Memory knows best, then what the store found.
-    pub(crate) fn is_done(&self, now: Now, queue: &QueueName, key: &Key, gone: Option<&Ended>) -> bool {
+    pub(crate) fn is_done(&self, queue: &QueueName, key: &Key, gone: Option<&Ended>) -> bool {
         match self.residence.by_key(queue, key).map(|slot| &self.residence.get(slot).at) {
             Some(At::Ended(outcome)) => matches!(outcome, Outcome::Done(_)),
-            _ => gone
-                .is_some_and(|ended| matches!(ended.outcome, Outcome::Done(_)) && self.is_kept(now, ended)),
+            _ => gone.is_some_and(|ended| matches!(ended.outcome, Outcome::Done(_)) && self.is_kept(ended)),
         }
     }
 
     /// Whether a task that ended must still be remembered. The store may know it for longer.
-    pub(crate) fn is_kept(&self, now: Now, ended: &Ended) -> bool {
-        self.dispatch.remembers(now, ended, self.config.history_ms)
+    pub(crate) fn is_kept(&self, ended: &Ended) -> bool {
+        self.dispatch.remembers(self.now, ended, self.config.history_ms)
     }
 
-    /// The instant that `due` means now.
-    pub(crate) fn instant(&self, now: Now, due: Due) -> Result<Timestamp, TooFar> {
+    /// The instant that `due` means now; `None`: it is farther ahead than is allowed.
+    pub(crate) fn instant(&self, due: Due) -> Option<Timestamp> {
         let due_at = match due {
-            Due::Now => now.wall,
-            Due::After { ms } => now.due_after(ms).ok_or(TooFar)?,
+            Due::Now => self.now.wall,
+            Due::After { ms } => self.now.due_after(ms)?,
             Due::At(instant) => instant,
         };
-        let farthest = now.wall.saturating_plus_ms(self.config.farthest_ms);
+        let farthest = self.now.wall.saturating_plus_ms(self.config.farthest_ms);
         // A delay of exactly the limit is allowed, though rounding it up may add a millisecond.
-        if due_at > farthest.saturating_plus_ms(1) { Err(TooFar) } else { Ok(due_at) }
-    }
-
-    pub(crate) fn nack_instant(&self, now: Now, delay_ms: u64) -> Option<Timestamp> {
-        self.instant(now, Due::After { ms: delay_ms }).ok()
+        Some(due_at).filter(|due_at| *due_at <= farthest.saturating_plus_ms(1))
     }
 }
 
-/// An instant of a timeline that is not after the previous one.
-pub(crate) struct NotRising(pub(crate) usize);
-
-pub(crate) fn check_timeline(timeline: &[Moment]) -> Result<(), NotRising> {
-    let falls = timeline.windows(2).position(|pair| pair[1].at <= pair[0].at);
-    falls.map_or(Ok(()), |index| Err(NotRising(index + 1)))
+/// The first instant of a timeline that is not after the previous one.
+pub(crate) fn falls_at(timeline: &[Moment]) -> Option<usize> {
+    timeline.windows(2).position(|pair| pair[1].at <= pair[0].at).map(|index| index + 1)
 }
 
 /// Whether the task has the version that its owner expects.

@@ -11,22 +11,21 @@ use crate::residence::At;
 use crate::slot::Slot;
 use crate::task::{Outcome, Redriven};
 use crate::tasks::Tasks;
-use crate::time::Now;
 
 impl Tasks<'_> {
     /// Runs a command on a task in memory. If the command makes a dead task live again, the key of the task is in memory as well, or known
     /// to lead to no task.
-    pub(crate) fn on_id(&mut self, now: Now, call: CallId, on_id: &OnId, slot: Slot) {
+    pub(crate) fn on_id(&mut self, call: CallId, on_id: &OnId, slot: Slot) {
         let answer = match on_id {
             OnId::ById(_) if !on_id.means(self.residence.task(slot)) => on_id.not_found(),
-            OnId::ById(by_id) => Answer::ById(self.act(now, by_id, slot)),
-            OnId::Redrive(redrive) => Answer::Redrive(self.redrive(now, &redrive.queue, slot)),
+            OnId::ById(by_id) => Answer::ById(self.act(by_id, slot)),
+            OnId::Redrive(redrive) => Answer::Redrive(self.redrive(&redrive.queue, slot)),
         };
         self.ledger.answer(call, answer);
-        self.evict(slot, now);
+        self.evict(slot);
     }
 
-    fn act(&mut self, now: Now, by_id: &ById, slot: Slot) -> Result<Acted, ByIdError> {
+    fn act(&mut self, by_id: &ById, slot: Slot) -> Result<Acted, ByIdError> {
         let entry = self.residence.get(slot);
         match (self.ledger.check_changes(), entry.state()) {
             (Err(why), _) if by_id.act != Act::Get => Err(why.into()),
@@ -39,17 +38,17 @@ impl Tasks<'_> {
                 Act::Get => Ok(Acted::Task(Box::new(self.view(slot)))),
                 _ if state == State::Leased => Err(ByIdError::Leased),
                 Act::Cancel => {
-                    self.end(now, slot, Outcome::Cancelled);
+                    self.end(slot, Outcome::Cancelled);
                     Ok(Acted::Cancelled)
                 }
                 Act::Run if state == State::Ready => Err(ByIdError::Ready),
                 Act::Run => {
-                    let due = self.make_due(now, slot, state, Redriven::ByOwner);
+                    let due = self.make_due(slot, state, Redriven::ByOwner);
                     due.map(|()| Acted::Task(Box::new(self.view(slot))))
                 }
                 Act::Lease { lease_ms } => {
                     let taking = Taking { lease_ms, worker: by_id.worker.as_ref() };
-                    self.lease_this(now, slot, state, taking)
+                    self.lease_this(slot, state, taking)
                 }
             },
         }
@@ -57,44 +56,37 @@ impl Tasks<'_> {
 
     /// Leases one task to the caller, and makes it due first if needed. No limit, rate or pause of its queue holds it up: the caller wants
     /// exactly this task.
-    fn lease_this(
-        &mut self,
-        now: Now,
-        slot: Slot,
-        state: State,
-        taking: Taking<'_>,
-    ) -> Result<Acted, ByIdError> {
+    fn lease_this(&mut self, slot: Slot, state: State, taking: Taking<'_>) -> Result<Acted, ByIdError> {
         if self.ledger.is_stopping() {
             // The task was looked up in the store meanwhile. The leases are written down already, and this one would not go on after the
             // next start.
             return Err(Unavailable::Closed.into());
         }
         if state != State::Ready {
-            self.make_due(now, slot, state, Redriven::ForLease)?;
+            self.make_due(slot, state, Redriven::ForLease)?;
         }
         if !matches!(self.residence.get(slot).at, At::Ready { .. }) {
             // The task expired meanwhile.
             return Err(ByIdError::NotFound);
         }
-        Ok(Acted::Leased(Box::new(self.delivery(now).grant_one(slot, taking))))
+        Ok(Acted::Leased(Box::new(self.delivery().grant_one(slot, taking))))
     }
 
     /// Makes a scheduled task due at once, or gives a dead task another life.
-    fn make_due(&mut self, now: Now, slot: Slot, state: State, by: Redriven) -> Result<(), ByIdError> {
+    fn make_due(&mut self, slot: Slot, state: State, by: Redriven) -> Result<(), ByIdError> {
         if state == State::Dead {
-            self.decide_redrive(now, slot, by)?;
+            self.decide_redrive(slot, by)?;
             return Ok(());
         }
-        Ok(self.hasten(now, slot, by)?)
+        Ok(self.hasten(slot, by)?)
     }
 
     /// Makes a scheduled task due. Everything else in it stays, and so do the later moments of a timeline.
-    pub(crate) fn hasten(&mut self, now: Now, slot: Slot, by: Redriven) -> Result<(), Unavailable> {
+    pub(crate) fn hasten(&mut self, slot: Slot, by: Redriven) -> Result<(), Unavailable> {
         let task = Arc::clone(self.residence.task(slot));
         self.ledger.take_room(task_bytes(&task, true))?;
         self.unplace(slot);
-        let (fence, version) = (self.dispatch.fence(), self.ledger.applied().next());
-        self.record(slot, |task| {
+        self.renew(slot, |task, now, seq| {
             let delay_ms = task.due_at.ms_since(task.put_at);
             let tally = &mut task.extra_mut().tally;
             // The delay that the task was given stays known.
@@ -102,12 +94,11 @@ impl Tasks<'_> {
             tally.count_redrive(by);
             task.due_at = now.wall;
             if by == Redriven::ByOwner {
-                task.version = version;
+                task.version = seq;
             }
-            task.lease_fence = fence;
         });
         self.ledger.counters_mut().scheduled_total += u64::from(by == Redriven::ByOwner);
-        self.place(slot, now);
+        self.place(slot);
         Ok(())
     }
 }

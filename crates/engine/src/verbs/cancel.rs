@@ -1,36 +1,29 @@
 //! Cancel: a task that has not ended ends.
 
-use super::admit::IsLeased;
 use crate::calls::{Cancel, CancelError, Cancelled};
 use crate::task::{Ended, Outcome};
 use crate::tasks::Tasks;
-use crate::time::Now;
 
 impl Tasks<'_> {
     /// Ends a task whose key is in memory. If it is not, `gone` is what the store knows of the last task of the key.
-    pub(crate) fn cancel(
-        &mut self,
-        now: Now,
-        cancel: &Cancel,
-        gone: Option<&Ended>,
-    ) -> Result<Cancelled, CancelError> {
+    pub(crate) fn cancel(&mut self, cancel: &Cancel, gone: Option<&Ended>) -> Result<Cancelled, CancelError> {
         self.ledger.check_changes()?;
         let Some(slot) = self.residence.kept(&cancel.queue, &cancel.key) else {
-            let done = self.is_done(now, &cancel.queue, &cancel.key, gone);
+            let done = self.is_done(&cancel.queue, &cancel.key, gone);
             return Err(if done { CancelError::Done } else { CancelError::NotFound });
         };
         let current = Some(self.residence.task(slot).version);
         if cancel.if_version.is_some() && cancel.if_version != current {
             return Err(CancelError::VersionMismatch { current });
         }
-        let revoked = self.may_change(slot, cancel.on_lease).map_err(|IsLeased| CancelError::Leased)?;
+        let revoked = self.may_change(slot, cancel.on_lease, CancelError::Leased)?;
         match revoked {
             None => {
-                self.end(now, slot, Outcome::Cancelled);
+                self.end(slot, Outcome::Cancelled);
                 Ok(Cancelled::Cancelled)
             }
             Some(lease) => {
-                self.end(now, slot, Outcome::Revoked(lease));
+                self.end(slot, Outcome::Revoked(lease));
                 Ok(Cancelled::Revoked)
             }
         }

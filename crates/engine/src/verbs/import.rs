@@ -4,13 +4,12 @@
 //! If other calls change the same keys meanwhile, memory has these changes by then: a changed task stays in memory while a read is under
 //! way.
 
-use super::admit::{IsLeased, check_timeline};
+use super::admit::falls_at;
 use crate::calls::{
-    Answer, Due, Existing, ImportError, ImportOutcome, ImportTask, Imported, OnLease, Present,
+    Answer, Due, Existing, ImportError, ImportOutcome, ImportTask, ImportTasks, Imported, OnLease, Present,
 };
 use crate::input::CallId;
 use crate::ledger::task_bytes;
-use crate::reads::Importing;
 use crate::residence::At;
 use crate::seam::Found;
 use crate::slot::Slot;
@@ -30,33 +29,27 @@ struct Bringing {
 
 impl Tasks<'_> {
     /// Brings in the tasks of an import, after the store has said what it knows of them.
-    pub(crate) fn carry_in(&mut self, now: Now, call: CallId, importing: Importing) {
-        let Importing { import, keys, ids, keeps_ids } = importing;
+    ///
+    /// `found`: what the store knows of the keys of all tasks, and behind them of their ids, if tasks keep these.
+    pub(crate) fn carry_in(&mut self, call: CallId, import: ImportTasks, mut found: Vec<Found>) {
+        let mut ids = found.split_off(import.tasks.len()).into_iter();
+        let keeps_ids = ids.len() > 0;
         let (mut loaded, mut ended) = (Vec::new(), Vec::new());
-        for (task, found) in import.tasks.iter().zip(keys) {
-            let is_known = self.residence.by_key(&task.queue, &task.key).is_some();
-            ended.push(match found {
-                // Memory knows the task better.
-                _ if is_known => None,
-                Found::Live(live) => {
-                    loaded.extend(self.load(now, live));
-                    None
-                }
-                Found::Ended(ended) => Some(ended),
-                Found::Absent => None,
-            });
+        for (task, found) in import.tasks.iter().zip(found) {
+            let (live, gone) = self.take_found(&task.queue, &task.key, found);
+            loaded.extend(live);
+            ended.push(gone);
         }
-        let mut ids = ids.into_iter();
         let (mut outcomes, mut refused) = (Vec::new(), None);
         for (task, ended) in import.tasks.into_iter().zip(ended) {
-            let known = ids.next().map_or(Found::Absent, |found| found);
+            let known = ids.next().unwrap_or(Found::Absent);
             let id = Some(task.id).filter(|&id| {
                 let is_aside = keeps_ids && self.ledger.ids().is_aside(id);
                 is_aside && matches!(known, Found::Absent) && self.residence.by_id(id).is_none()
             });
             let known = if keeps_ids { self.same_by_id(&task, known) } else { None };
             let how = Bringing { existing: import.existing, on_lease: import.on_lease, id, known };
-            match self.bring(now, task, &how, ended.as_ref()) {
+            match self.bring(task, &how, ended.as_ref()) {
                 Ok(outcome) => outcomes.push(outcome),
                 Err(error) => {
                     refused = Some(error);
@@ -66,7 +59,7 @@ impl Tasks<'_> {
         }
         self.ledger.answer(call, Answer::Import(Ok(Imported { outcomes, refused })));
         for slot in loaded {
-            self.evict(slot, now);
+            self.evict(slot);
         }
     }
 
@@ -87,65 +80,60 @@ impl Tasks<'_> {
 
     fn bring(
         &mut self,
-        now: Now,
         task: ImportTask,
         how: &Bringing,
         ended: Option<&Ended>,
     ) -> Result<ImportOutcome, ImportError> {
         self.ledger.check_changes()?;
-        self.check_import(now, &task)?;
+        self.check_import(&task)?;
         match (task.extra.dead, self.residence.kept(&task.queue, &task.key)) {
-            (Some(dead), _) if dead.keyless => self.bring_keyless(now, task, how),
-            (_, None) if how.existing == Existing::Skip && self.has_ended(now, &task, ended) => {
+            (Some(dead), _) if dead.keyless => self.bring_keyless(task, how),
+            (_, None) if how.existing == Existing::Skip && self.has_ended(&task, ended) => {
                 Ok(ImportOutcome::Skipped(Present::Ended))
             }
-            (_, None) => self.bring_new(now, task, how, None),
-            (dead, Some(slot)) => self.bring_onto(now, task, how, slot, dead.is_some()),
+            (_, None) => self.bring_new(task, how, None),
+            (dead, Some(slot)) => self.bring_onto(task, how, slot, dead.is_some()),
         }
     }
 
     /// Refuses a task that cannot be valid, wherever it comes from: its timeline does not rise, its step has no instant, or it is too far
     /// ahead.
-    fn check_import(&self, now: Now, task: &ImportTask) -> Result<(), ImportError> {
+    fn check_import(&self, task: &ImportTask) -> Result<(), ImportError> {
         let moments = &task.body.timeline;
-        check_timeline(moments).map_err(|not_rising| ImportError::NotRising { index: not_rising.0 })?;
+        if let Some(index) = falls_at(moments) {
+            return Err(ImportError::NotRising { index });
+        }
         if task.extra.step > 0 && task.extra.step as usize >= moments.len() {
             return Err(ImportError::NoStep { step: task.extra.step, instants: moments.len() });
         }
         let last = moments.last().map_or(task.due_at, |last| last.at.max(task.due_at));
-        let is_far = task.extra.dead.is_none() && self.instant(now, Due::At(last)).is_err();
+        let is_far = task.extra.dead.is_none() && self.instant(Due::At(last)).is_none();
         let limit_ms = self.config.farthest_ms;
         if is_far { Err(ImportError::TooFar { limit_ms }) } else { Ok(()) }
     }
 
     /// Whether the task of this key has ended here after the imported one was put.
-    fn has_ended(&self, now: Now, task: &ImportTask, ended: Option<&Ended>) -> bool {
+    fn has_ended(&self, task: &ImportTask, ended: Option<&Ended>) -> bool {
         match self.residence.by_key(&task.queue, &task.key).map(|slot| &self.residence.get(slot).at) {
             // The task has just ended, and its end is not durable yet.
-            Some(At::Ended(_)) => now.wall >= task.put_at,
+            Some(At::Ended(_)) => self.now.wall >= task.put_at,
             _ => ended.is_some_and(|ended| ended.at >= task.put_at),
         }
     }
 
     /// Brings in a dead task that has lost its key. It is known by its id alone.
-    fn bring_keyless(
-        &mut self,
-        now: Now,
-        task: ImportTask,
-        how: &Bringing,
-    ) -> Result<ImportOutcome, ImportError> {
+    fn bring_keyless(&mut self, task: ImportTask, how: &Bringing) -> Result<ImportOutcome, ImportError> {
         match (how.known, how.existing) {
             (Some(id), Existing::Refuse) => Err(ImportError::Dead { id }),
             (Some(_), _) => Ok(ImportOutcome::Skipped(Present::Dead)),
             (None, Existing::Skip) if how.id.is_none() => Ok(ImportOutcome::Skipped(Present::Keyless)),
-            (None, _) => self.bring_new(now, task, how, None),
+            (None, _) => self.bring_new(task, how, None),
         }
     }
 
     /// Brings in a task whose key a live or dead task has already.
     fn bring_onto(
         &mut self,
-        now: Now,
         mut task: ImportTask,
         how: &Bringing,
         slot: Slot,
@@ -158,7 +146,7 @@ impl Tasks<'_> {
             // A live task may take the key of a dead one that was put earlier, as a put does. With `Replace` it may take the key of any
             // dead one.
             (_, true) if !is_dead && (is_older || how.existing == Existing::Replace) => {
-                self.bring_new(now, task, how, Some(slot))
+                self.bring_new(task, how, Some(slot))
             }
             (Existing::Skip, true) => Ok(ImportOutcome::Skipped(Present::Dead)),
             (Existing::Skip, false) => Ok(ImportOutcome::Skipped(Present::Live)),
@@ -169,30 +157,28 @@ impl Tasks<'_> {
                 if let Some(dead) = &mut task.extra.dead {
                     dead.keyless = true;
                 }
-                self.bring_keyless(now, task, how)
+                self.bring_keyless(task, how)
             }
-            (Existing::Replace, _) => self.bring_over(now, task, how, slot),
+            (Existing::Replace, _) => self.bring_over(task, how, slot),
         }
     }
 
     fn bring_over(
         &mut self,
-        now: Now,
         task: ImportTask,
         how: &Bringing,
         slot: Slot,
     ) -> Result<ImportOutcome, ImportError> {
-        let revoked = self.may_change(slot, how.on_lease).map_err(|IsLeased| ImportError::Leased)?;
-        let task = Task { revoked, ..self.imported(now, task, 0) };
+        let revoked = self.may_change(slot, how.on_lease, ImportError::Leased)?;
+        let task = Task { revoked, ..self.imported(task, 0) };
         self.ledger.take_room(task_bytes(&task, false))?;
         let slot = self.replace(slot, task);
-        self.place_imported(slot, now);
+        self.place_imported(slot);
         Ok(ImportOutcome::Replaced)
     }
 
     fn bring_new(
         &mut self,
-        now: Now,
         task: ImportTask,
         how: &Bringing,
         dead: Option<Slot>,
@@ -202,22 +188,22 @@ impl Tasks<'_> {
         {
             return Err(ImportError::BacklogFull { limit });
         }
-        let task = self.imported(now, task, how.id.unwrap_or(0));
+        let task = self.imported(task, how.id.unwrap_or(0));
         let buried = dead.map_or(0, |dead| task_bytes(self.residence.task(dead), false));
         self.ledger.take_room(task_bytes(&task, false) + buried)?;
         self.ledger.note_owners_key(&task.key);
         let slot = self.add(task, dead);
-        self.place_imported(slot, now);
+        self.place_imported(slot);
         Ok(ImportOutcome::Added { kept_id: how.id.is_some() })
     }
 
     /// The record of an imported task. If `id` is 0, the task gets a new id.
-    fn imported(&mut self, now: Now, task: ImportTask, id: u64) -> Task {
+    fn imported(&mut self, task: ImportTask, id: u64) -> Task {
         let ImportTask { id: _, queue, key, due_at: was_due_at, put_at, priority, attempts, body, extra } =
             task;
         let mut due_at = was_due_at;
         let dead = extra.dead.map(|dead| {
-            due_at = self.forgotten_at(Now { wall: dead.at, ..now }, dead.why);
+            due_at = self.forgotten_at(Now { wall: dead.at, ..self.now }, dead.why);
             Dead { due_at: was_due_at, ..dead }
         });
         let Extra { mut failures, .. } = extra;
@@ -228,14 +214,14 @@ impl Tasks<'_> {
 
     /// Places an imported task where its record says. A task that was due elsewhere already is ready, and not late here. A task that has
     /// expired on the way is given up.
-    fn place_imported(&mut self, slot: Slot, now: Now) {
+    fn place_imported(&mut self, slot: Slot) {
         self.enter(slot);
         let task = self.residence.task(slot);
-        if task.dead().is_none() && task.due_at <= now.wall {
-            self.make_ready(slot, now.wall);
+        if task.dead().is_none() && task.due_at <= self.now.wall {
+            self.make_ready(slot, self.now.wall);
         } else {
-            self.place(slot, now);
+            self.place(slot);
         }
-        self.expire_one(slot, now);
+        self.expire_one(slot);
     }
 }

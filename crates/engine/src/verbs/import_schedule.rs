@@ -6,13 +6,12 @@ use crate::calls::{Existing, ImportOutcome, ImportSchedule, Present, ScheduleErr
 use crate::ledger::schedule_bytes;
 use crate::schedule::{Cadence, ScheduleRecord};
 use crate::tasks::Tasks;
-use crate::time::{Now, Timestamp};
+use crate::time::Timestamp;
 
 impl Tasks<'_> {
     /// Brings in a schedule. Its running task is in memory, or known not to be live.
     pub(crate) fn import_schedule(
         &mut self,
-        now: Now,
         import: &ImportSchedule,
     ) -> Result<ImportOutcome, ScheduleError> {
         self.ledger.check_changes()?;
@@ -31,7 +30,7 @@ impl Tasks<'_> {
                 Existing::Replace => {}
             }
         }
-        let record = self.imported_schedule(now, import, before.as_deref());
+        let record = self.imported_schedule(import, before.as_deref());
         let had = before.as_ref().map_or(0, |before| schedule_bytes(&id, before));
         let needed = schedule_bytes(&id, &record);
         self.recurrence.has_place_for(before.is_none(), had, needed)?;
@@ -44,12 +43,7 @@ impl Tasks<'_> {
         Ok(if before.is_some() { ImportOutcome::Replaced } else { ImportOutcome::Added { kept_id: true } })
     }
 
-    fn imported_schedule(
-        &self,
-        now: Now,
-        import: &ImportSchedule,
-        before: Option<&ScheduleRecord>,
-    ) -> ScheduleRecord {
+    fn imported_schedule(&self, import: &ImportSchedule, before: Option<&ScheduleRecord>) -> ScheduleRecord {
         let takes_turns = import.schedule.takes_turns();
         let running = import.running.as_ref().filter(|_| takes_turns);
         let running = running.and_then(|key| self.residence.live(&import.queue, key));
@@ -75,7 +69,7 @@ impl Tasks<'_> {
         };
         if matches!(import.schedule.cadence, Cadence::FixedDelay { .. }) && record.running.is_none() {
             let earliest = |next: Timestamp| next.max(record.beyond().saturating_plus_ms(1));
-            record.next = import.next.map(earliest).or_else(|| record.after_a_delay(now));
+            record.next = import.next.map(earliest).or_else(|| record.after_a_delay(self.now));
         }
         record
     }

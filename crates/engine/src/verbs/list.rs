@@ -16,31 +16,24 @@ impl Tasks<'_> {
     /// # Errors
     /// [`Unavailable::Indeterminate`]: the store has failed, and a task of the page may have been changed or not.
     pub(crate) fn page_of(&self, list: &Listing, page: &Page) -> Result<TaskPage, Unavailable> {
-        match self.ledger.failure() {
-            // The state in memory may have been written down or not, and the store's record does not say which worker has the task.
-            Some(why) if page.tasks.iter().any(|task| self.is_unsure(task)) => {
-                Err(Unavailable::Indeterminate { why: Arc::clone(why) })
-            }
-            _ => {
-                let shard = self.ledger.ownership().shard.number();
-                let cursor = |place| TaskCursor::behind(shard, place);
-                let views =
-                    page.tasks.iter().filter_map(|task| Some((self.view_of(task)?, cursor(Place::of(task)))));
-                let ((tasks, cursors), looked_at) = match list {
-                    Listing::All(_) => (views.unzip(), page.tasks.len()),
-                    Listing::Queue(List { filter, .. }) => {
-                        let of_then = |task: &&Arc<Task>| {
-                            filter.put_until.is_none_or(|until| task.put_seq <= until)
-                                && filter.changed_until.is_none_or(|until| task.version <= until)
-                        };
-                        let looked_at = page.tasks.iter().filter(of_then).count();
-                        (views.filter(|(view, _)| filter.matches(view)).unzip(), looked_at)
-                    }
+        // The state in memory may have been written down or not, and the store's record does not say which worker has the task.
+        self.ledger.doubt_if(|| page.tasks.iter().any(|task| self.is_unsure(task)))?;
+        let shard = self.ledger.ownership().shard.number();
+        let cursor = |place| TaskCursor::behind(shard, place);
+        let views = page.tasks.iter().filter_map(|task| Some((self.view_of(task)?, cursor(Place::of(task)))));
+        let ((tasks, cursors), looked_at) = match list {
+            Listing::All(_) => (views.unzip(), page.tasks.len()),
+            Listing::Queue(List { filter, .. }) => {
+                let of_then = |task: &&Arc<Task>| {
+                    filter.put_until.is_none_or(|until| task.put_seq <= until)
+                        && filter.changed_until.is_none_or(|until| task.version <= until)
                 };
-                let next = page.next.map(cursor);
-                Ok(TaskPage { tasks, cursors, looked_at, next, as_of: self.ledger.applied() })
+                let looked_at = page.tasks.iter().filter(of_then).count();
+                (views.filter(|(view, _)| filter.matches(view)).unzip(), looked_at)
             }
-        }
+        };
+        let next = page.next.map(cursor);
+        Ok(TaskPage { tasks, cursors, looked_at, next, as_of: self.ledger.applied() })
     }
 
     /// Whether memory knows more of a task of the store than is known to be durable.

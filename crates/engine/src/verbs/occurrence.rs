@@ -7,11 +7,11 @@ use crate::ledger::{schedule_bytes, task_bytes};
 use crate::schedule::{ScheduleId, ScheduleRecord, occurrence_key};
 use crate::task::{Extra, Task};
 use crate::tasks::Tasks;
-use crate::time::{Now, Timestamp};
+use crate::time::Timestamp;
 
 impl Tasks<'_> {
     /// Makes the task of an instant. The key of that task is in memory, or known not to be live.
-    pub(crate) fn occurrence(&mut self, now: Now, id: &ScheduleId, at: Timestamp) {
+    pub(crate) fn occurrence(&mut self, id: &ScheduleId, at: Timestamp) {
         if !self.recurrence.is_making(id, at) || !self.ledger.takes_changes() {
             return;
         }
@@ -25,12 +25,12 @@ impl Tasks<'_> {
         }
         if self.residence.live(&id.0, &key).is_some() {
             record.skipped = record.skipped.saturating_add(1);
-            record.next = record.after_a_delay(now);
+            record.next = record.after_a_delay(self.now);
             return self.recurrence.step(self.ledger, id, record);
         }
         if self.dispatch.may_grow(&id.0).is_err() {
             if !of_waiting {
-                return self.recurrence.leave_out(self.ledger, now, id, at);
+                return self.recurrence.leave_out(self.ledger, self.now, id, at);
             }
             record.skipped = record.skipped.saturating_add(1);
             return self.recurrence.step(self.ledger, id, record);
@@ -38,11 +38,11 @@ impl Tasks<'_> {
         let dead = self.residence.dead(&id.0, &key);
         let buried = dead.map_or(0, |dead| task_bytes(self.residence.task(dead), false));
         let Terms { priority, group, retry, expire_after_ms } = record.schedule.terms.clone();
-        let expire_at = expire_after_ms.map(|ms| now.wall.saturating_plus_ms(ms));
+        let expire_at = expire_after_ms.map(|ms| self.now.wall.saturating_plus_ms(ms));
         let due_at = at.saturating_plus_ms(self.recurrence.jitter_of(id, at, record.schedule.jitter_ms));
         let extra = Extra { group, retry, expire_at, ..Extra::default() }.boxed();
         let fresh = Task::new(id.0.clone(), key, Arc::clone(&record.schedule.body));
-        let task = Task { due_at, put_at: now.wall, priority, extra, ..fresh };
+        let task = Task { due_at, put_at: self.now.wall, priority, extra, ..fresh };
         // The schedule's progress is written down with the task.
         let needed = task_bytes(&task, false) + buried + schedule_bytes(id, &record);
         if self.ledger.take_room(needed).is_err() {
@@ -60,6 +60,6 @@ impl Tasks<'_> {
             tasks.recurrence.step(tasks.ledger, id, record);
             slot
         });
-        self.begin(slot, now);
+        self.begin(slot);
     }
 }

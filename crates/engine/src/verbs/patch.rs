@@ -2,29 +2,23 @@
 
 use std::sync::Arc;
 
-use super::admit::{Refusal, admit_expiry, admit_version};
+use super::admit::{admit_expiry, admit_version};
 use crate::calls::{Patch, PatchError, Payload, TaskView};
 use crate::ledger::task_bytes;
 use crate::name::Tag;
 use crate::residence::At;
-use crate::task::{Body, Ended, Failed, Moment, Task};
-use crate::tasks::{Tasks, fail};
-use crate::time::Now;
+use crate::task::{Body, Ended, Moment, Task};
+use crate::tasks::{Tasks, revoke};
 
 impl Tasks<'_> {
     /// Changes a task whose key is in memory. If it is not, `gone` is what the store knows of the last task of the key.
-    pub(crate) fn patch(
-        &mut self,
-        now: Now,
-        patch: Patch,
-        gone: Option<&Ended>,
-    ) -> Result<TaskView, PatchError> {
+    pub(crate) fn patch(&mut self, patch: Patch, gone: Option<&Ended>) -> Result<TaskView, PatchError> {
         self.ledger.check_changes()?;
         let Some(slot) = self.residence.live(&patch.queue, &patch.key) else {
             if self.residence.dead(&patch.queue, &patch.key).is_some() {
                 return Err(PatchError::Dead);
             }
-            let done = self.is_done(now, &patch.queue, &patch.key, gone);
+            let done = self.is_done(&patch.queue, &patch.key, gone);
             return Err(if done { PatchError::Done } else { PatchError::NotFound });
         };
         admit_version(patch.if_version, Some(self.residence.task(slot).version))?;
@@ -32,8 +26,8 @@ impl Tasks<'_> {
         if has_timeline && patch.timeline.is_none() && (patch.due.is_some() || patch.payload.is_some()) {
             return Err(PatchError::Timeline);
         }
-        let due_at = self.admit(now, patch.timeline.as_deref().unwrap_or_default(), patch.due)?;
-        let revoked = self.may_change(slot, patch.on_lease).map_err(Refusal::from)?;
+        let due_at = self.admit(patch.timeline.as_deref().unwrap_or_default(), patch.due)?;
+        let revoked = self.may_change(slot, patch.on_lease, PatchError::Leased)?;
         let old = self.residence.task(slot);
         let mut new = Task::clone(old);
         let steps_back = patch.timeline.is_some();
@@ -46,10 +40,10 @@ impl Tasks<'_> {
         extra.group = patch.group.unwrap_or(extra.group);
         extra.retry = patch.retry.unwrap_or(extra.retry);
         if let Some(after_ms) = patch.expire_after_ms {
-            extra.expire_at = after_ms.map(|ms| now.wall.saturating_plus_ms(ms));
+            extra.expire_at = after_ms.map(|ms| self.now.wall.saturating_plus_ms(ms));
         }
         if due_at.is_some() || patch.expire_after_ms.is_some() {
-            admit_expiry(now, extra.expire_at, due_at.unwrap_or(old.due_at))?;
+            admit_expiry(self.now, extra.expire_at, due_at.unwrap_or(old.due_at))?;
         }
         let old = Arc::clone(old);
         new.extra = extra.boxed();
@@ -63,20 +57,14 @@ impl Tasks<'_> {
         };
         self.unplace(slot);
         self.unwatch_expiry(&old);
-        let fence = self.dispatch.fence();
-        let version = self.ledger.applied().next();
-        self.record(slot, |task| {
+        self.renew(slot, |task, now, seq| {
             task.body = new.body;
             task.priority = new.priority;
             task.extra = new.extra;
             task.due_at = due_at.unwrap_or(task.due_at);
-            task.version = version;
-            task.lease_fence = fence;
-            task.lease = None;
-            if revoked.is_some() {
-                fail(task, now, Failed::Revoked, None);
-                task.revoked = revoked;
-                task.attempts = task.attempts.saturating_add(1);
+            task.version = seq;
+            if let Some(no) = revoked {
+                revoke(task, now, no);
             }
         });
         self.ledger.counters_mut().scheduled_total += 1;
@@ -85,7 +73,7 @@ impl Tasks<'_> {
         match (due_at, was_ready_since) {
             // The due time did not change, and a ready task stays ready.
             (None, Some(since)) => self.make_ready(slot, since),
-            _ => self.place(slot, now),
+            _ => self.place(slot),
         }
         Ok(self.view(slot))
     }

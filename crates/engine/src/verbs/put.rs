@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::admit::{Refusal, admit_expiry, admit_version};
+use super::admit::{admit_expiry, admit_version};
 use crate::calls::{Answer, Put, PutError, PutMode, Stored, TRACE_BYTES_MAX, Terms};
 use crate::input::CallId;
 use crate::ledger::task_bytes;
@@ -11,7 +11,6 @@ use crate::reads::Keyed;
 use crate::slot::Slot;
 use crate::task::{Ended, Extra, Task};
 use crate::tasks::Tasks;
-use crate::time::Now;
 
 impl Tasks<'_> {
     /// Names the task of a put: a task without a key gets an id, and the decimal form of the id as its key. Returns also whether no owner
@@ -36,7 +35,6 @@ impl Tasks<'_> {
     /// Puts a task whose key is in memory, or known not to be live. Returns the put if it has to get another key.
     pub(crate) fn put(
         &mut self,
-        now: Now,
         call: CallId,
         put: Put,
         key: Key,
@@ -57,8 +55,8 @@ impl Tasks<'_> {
         }
         let answer = match (put.mode, live.or(dead)) {
             (PutMode::Once, Some(slot)) => Ok(Stored { created: false, task: self.view(slot) }),
-            (PutMode::Once, None) if self.is_done(now, &put.queue, &key, gone) => Err(PutError::Done),
-            _ => self.decide_put(now, put, key, id, live, dead),
+            (PutMode::Once, None) if self.is_done(&put.queue, &key, gone) => Err(PutError::Done),
+            _ => self.decide_put(put, key, id, live, dead),
         };
         self.ledger.answer(call, Answer::Put(answer));
         None
@@ -66,7 +64,6 @@ impl Tasks<'_> {
 
     fn decide_put(
         &mut self,
-        now: Now,
         put: Put,
         key: Key,
         id: Option<u64>,
@@ -83,18 +80,18 @@ impl Tasks<'_> {
             (PutMode::Replace, None) => return Err(PutError::NotFound),
             _ => {}
         }
-        let due_at = self.admit(now, &put.body.timeline, Some(put.due))?;
+        let due_at = self.admit(&put.body.timeline, Some(put.due))?;
         let mut due_at = due_at.expect("a put says when its task is due");
-        let asked_at = put.asked_at.unwrap_or(now.wall).min(now.wall);
+        let asked_at = put.asked_at.unwrap_or(self.now.wall).min(self.now.wall);
         let mut put_at = asked_at;
         if let (PutMode::Debounce { max_wait_ms }, Some(slot)) = (put.mode, live) {
             put_at = self.residence.task(slot).put_at;
             due_at = due_at.min(put_at.saturating_plus_ms(max_wait_ms.unwrap_or(u64::MAX)));
         }
         let expire_at = put.terms.expire_after_ms.map(|ms| asked_at.saturating_plus_ms(ms));
-        admit_expiry(now, expire_at, due_at)?;
+        admit_expiry(self.now, expire_at, due_at)?;
         let revoked = match live {
-            Some(slot) => self.may_change(slot, put.on_lease).map_err(Refusal::from)?,
+            Some(slot) => self.may_change(slot, put.on_lease, PutError::Leased)?,
             None => None,
         };
         let Terms { priority, group, retry, expire_after_ms: _ } = put.terms;
@@ -114,7 +111,7 @@ impl Tasks<'_> {
             Some(slot) => self.replace(slot, task),
             None => self.add(task, dead),
         };
-        self.begin(slot, now);
+        self.begin(slot);
         Ok(Stored { created: live.is_none(), task: self.view(slot) })
     }
 }

@@ -8,31 +8,20 @@ use crate::name::QueueName;
 use crate::slot::Slot;
 use crate::task::Redriven;
 use crate::tasks::Tasks;
-use crate::time::Now;
 
 impl Tasks<'_> {
     /// Redrives a task of this queue for its owner.
-    pub(super) fn redrive(
-        &mut self,
-        now: Now,
-        queue: &QueueName,
-        slot: Slot,
-    ) -> Result<TaskView, RedriveError> {
+    pub(super) fn redrive(&mut self, queue: &QueueName, slot: Slot) -> Result<TaskView, RedriveError> {
         // The task may be dead and not seem so: the state in memory was perhaps not written down, and never will be.
         self.ledger.check_changes()?;
         if self.residence.task(slot).queue != *queue {
             return Err(RedriveError::NotFound);
         }
-        self.decide_redrive(now, slot, Redriven::ByOwner)
+        self.decide_redrive(slot, Redriven::ByOwner)
     }
 
     /// Gives a dead task another life.
-    pub(super) fn decide_redrive(
-        &mut self,
-        now: Now,
-        slot: Slot,
-        by: Redriven,
-    ) -> Result<TaskView, RedriveError> {
+    pub(super) fn decide_redrive(&mut self, slot: Slot, by: Redriven) -> Result<TaskView, RedriveError> {
         self.ledger.check_changes()?;
         let task = Arc::clone(self.residence.task(slot));
         if !self.residence.get(slot).is_dead() {
@@ -53,12 +42,12 @@ impl Tasks<'_> {
             if let Some(other) = other {
                 tasks.take_key_from(other);
             }
-            tasks.live_again(now, slot, by);
+            tasks.live_again(slot, by);
         });
         self.residence.index_key(slot);
         self.dispatch.task_revived(&task);
         self.ledger.counters_mut().scheduled_total += u64::from(by == Redriven::ByOwner);
-        self.place(slot, now);
+        self.place(slot);
         Ok(self.view(slot))
     }
 }

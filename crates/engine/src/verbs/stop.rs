@@ -4,17 +4,16 @@ use crate::residence::At;
 use crate::slot::Slot;
 use crate::task::StoredLease;
 use crate::tasks::Tasks;
-use crate::time::Now;
 
 impl Tasks<'_> {
     /// Ends the waits and writes down the running leases, so that they go on after the next start. Calls that already wait for a look-up or
     /// a commit are still answered.
-    pub(crate) fn stop(&mut self, now: Now) {
+    pub(crate) fn stop(&mut self) {
         if self.ledger.is_stopping() {
             return;
         }
         self.ledger.begin_stop();
-        self.delivery(now).end_waits();
+        self.delivery().end_waits();
         if self.ledger.has_failed() {
             return;
         }

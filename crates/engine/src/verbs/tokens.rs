@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::calls::{Nack, NackError, NackHow, TokenAnswer, Unavailable};
+use crate::calls::{Due, Nack, NackError, NackHow, TokenAnswer, Unavailable};
 use crate::dispatch::{BegunLease, Holder};
 use crate::figures::Event;
 use crate::input::CallId;
@@ -14,20 +14,20 @@ use crate::seam::Found;
 use crate::slot::Slot;
 use crate::task::{Failed, LeaseNo, Outcome};
 use crate::tasks::Tasks;
-use crate::time::{Now, Timestamp};
+use crate::time::Timestamp;
 
 impl Tasks<'_> {
     /// Translates a nack into what is to be done with its leases.
     ///
     /// # Errors
     /// [`NackError::TooFar`].
-    pub(crate) fn nack(&self, now: Now, nack: &Nack) -> Result<Verb, NackError> {
+    pub(crate) fn nack(&self, nack: &Nack) -> Result<Verb, NackError> {
         let (how, again) = match (nack.how, nack.delay_ms) {
             (NackHow::Gone, _) => (Failed::Gone, Retrying::AtOnce),
             (NackHow::Buried, _) => (Failed::Buried, Retrying::AtOnce),
             (NackHow::Returned, None) => (Failed::Nacked, Retrying::ByPolicy),
             (NackHow::Returned, Some(0)) => (Failed::Nacked, Retrying::AtOnce),
-            (NackHow::Returned, Some(ms)) => match self.nack_instant(now, ms) {
+            (NackHow::Returned, Some(ms)) => match self.instant(Due::After { ms }) {
                 Some(due_at) => (Failed::Nacked, Retrying::At(due_at)),
                 None => {
                     let limit_ms = self.config.farthest_ms;
@@ -41,7 +41,6 @@ impl Tasks<'_> {
 
     pub(crate) fn decide_token(
         &mut self,
-        now: Now,
         slot: Slot,
         queue: &QueueName,
         no: LeaseNo,
@@ -72,21 +71,21 @@ impl Tasks<'_> {
                 match next.map(|moment| moment.at) {
                     Some(at) => {
                         self.dispatch.count(self.ledger, queue, Event::Acked);
-                        self.step_on(now, slot, no, at);
+                        self.step_on(slot, no, at);
                     }
-                    None => self.end(now, slot, Outcome::Done(no)),
+                    None => self.end(slot, Outcome::Done(no)),
                 }
                 TokenAnswer::Acked
             }
             Verb::Nack(lease_end) => {
                 self.dispatch.count(self.ledger, queue, Event::Nacked);
-                self.lease_ended(slot, now, lease_end.clone());
+                self.lease_ended(slot, lease_end.clone());
                 TokenAnswer::Nacked
             }
             Verb::Extend { .. } if !self.dispatch.may_go_on(self.residence, slot) => TokenAnswer::Expired,
             Verb::Extend { lease_ms } => {
                 let lease_ms = self.dispatch.lease_ms(self.residence.task(slot), *lease_ms);
-                self.extend(now, slot, no, lease_ms);
+                self.extend(slot, no, lease_ms);
                 TokenAnswer::Extended
             }
         }
@@ -94,34 +93,31 @@ impl Tasks<'_> {
 
     /// The work of one instant of a timeline was done under this lease. The task waits for the next instant, and its attempts start at 0
     /// again.
-    fn step_on(&mut self, now: Now, slot: Slot, no: LeaseNo, at: Timestamp) {
+    fn step_on(&mut self, slot: Slot, no: LeaseNo, at: Timestamp) {
         self.unplace(slot);
-        let fence = self.dispatch.fence();
-        self.record(slot, |task| {
+        self.renew(slot, |task, _, _| {
             let extra = task.extra_mut();
             extra.step += 1;
             extra.acked = Some(no);
             extra.failures.clear();
             task.attempts = 0;
             task.due_at = at;
-            task.lease_fence = fence;
-            task.lease = None;
         });
-        self.place(slot, now);
-        self.back_from_worker(slot, now);
+        self.place(slot);
+        self.back_from_worker(slot);
     }
 
     /// Keeps a lease for longer. A lease of an earlier life is taken up again.
-    fn extend(&mut self, now: Now, slot: Slot, no: LeaseNo, lease_ms: u64) {
+    fn extend(&mut self, slot: Slot, no: LeaseNo, lease_ms: u64) {
         let (since, holder) = match &self.residence.get(slot).at {
             At::Leased(lease) => (lease.ready_since, self.dispatch.holder(lease.no)),
             At::Ready { since } => (*since, Holder::default()),
-            _ => (now.wall, Holder::default()),
+            _ => (self.now.wall, Holder::default()),
         };
         self.unplace(slot);
-        let until = now.due_after(lease_ms).unwrap_or(Timestamp::MAX);
+        let until = self.now.due_after(lease_ms).unwrap_or(Timestamp::MAX);
         let begun = BegunLease { no, ready_since: since, until, holder };
-        self.dispatch.begin_lease(self.residence, slot, begun, now);
+        self.dispatch.begin_lease(self.residence, slot, begun, self.now);
         if self.ledger.is_stopping() && !self.ledger.has_failed() {
             // The look-up of this task came back after the other leases were written down.
             self.write_lease_down(slot);
@@ -131,7 +127,6 @@ impl Tasks<'_> {
     /// Decides what a token does, after the store was asked for its task.
     pub(crate) fn decide_found(
         &mut self,
-        now: Now,
         queue: &QueueName,
         verb: &Verb,
         (id, no): (u64, LeaseNo),
@@ -139,32 +134,29 @@ impl Tasks<'_> {
     ) -> TokenAnswer {
         let known = self.residence.by_id(id);
         let loaded = match (found, known) {
-            (Found::Live(task), None) => self.load(now, Arc::clone(task)),
+            (Found::Live(task), None) => self.load(Arc::clone(task)),
             (Found::Live(_), Some(_)) | (Found::Ended(_) | Found::Absent, _) => None,
         };
         let slot = known.or(loaded);
         let answer = match (slot, found) {
             (Some(_), _) if !self.ledger.takes_changes() => TokenAnswer::Expired,
-            (Some(slot), _) => self.decide_token(now, slot, queue, no, verb),
+            (Some(slot), _) => self.decide_token(slot, queue, no, verb),
             (None, Found::Ended(ended)) if ended.queue == *queue => {
-                let is_kept = self.is_kept(now, ended);
+                let is_kept = self.is_kept(ended);
                 answer_of_ended(ended.outcome, no, verb, is_kept)
             }
             (None, _) => TokenAnswer::Expired,
         };
         if let Some(slot) = loaded {
-            self.evict(slot, now);
+            self.evict(slot);
         }
         answer
     }
 
     /// Answers a call when all its tokens are decided.
-    pub(crate) fn answer_tokens(&mut self, call: CallId, pending: &TokenCall) {
-        let answer = match self.ledger.refuses_changes() {
-            Some(why) => pending.unavailable(Unavailable::Indeterminate { why }),
-            None => pending.answer(),
-        };
-        self.ledger.answer(call, answer);
+    pub(crate) fn answer_tokens(&mut self, call: CallId, pending: TokenCall) {
+        let why = self.ledger.refuses_changes().map(|why| Unavailable::Indeterminate { why });
+        self.ledger.answer(call, pending.answer(why));
     }
 }
 
