@@ -33,7 +33,7 @@ pub const VIRTUAL_END_MS: i64 = 253_402_300_799_999;
 /// A move under way.
 #[derive(Debug)]
 pub(crate) struct Advance {
-    pub(crate) goal: Goal,
+    goal: Goal,
     reply: oneshot::Sender<Result<Timestamp, AdvanceError>>,
     state: State,
 }
@@ -100,13 +100,14 @@ impl Advance {
         Next::Move(wait.map_or(left, |wait| wait.min(left)))
     }
 
-    pub(crate) fn arrived(self, at: Timestamp) {
+    /// Tells the mover where the clock has arrived, or why it was not moved.
+    pub(crate) fn answer(self, arrived: Result<Timestamp, AdvanceError>) {
         // The caller may have gone; the clock has moved nevertheless.
-        let _ = self.reply.send(Ok(at));
+        let _ = self.reply.send(arrived);
     }
 
     pub(crate) fn refuse(self, why: AdvanceError) {
-        let _ = self.reply.send(Err(why));
+        self.answer(Err(why));
     }
 
     pub(crate) fn closed(self) {

@@ -1,14 +1,14 @@
 //! The thread that owns a shard: it takes calls and time in, sends answers out, and decides nothing about tasks.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::sync::mpsc::{Receiver, Sender};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use tickwheel_engine::{Answer, CallId, Command, Input, QueueName, Timestamp, Unavailable};
+use tickwheel_engine::{Answer, CallId, Command, Input, QueueName, Unavailable};
 use tickwheel_store::QueueStore;
 
-use crate::advance::{Advance, AdvanceError};
+use crate::advance::{Advance, AdvanceError, Next};
 use crate::backup::Pin;
 use crate::health::Shared;
 use crate::message::{Delivered, Message};
@@ -167,9 +167,8 @@ impl<S: QueueStore> Driver<S> {
     }
 
     fn wait_for_store(&mut self) {
-        match self.messages.recv_timeout(Duration::from_millis(100)) {
-            Ok(message) => self.postpone(message),
-            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
+        if let Ok(message) = self.messages.recv_timeout(Duration::from_millis(100)) {
+            self.postpone(message);
         }
     }
 
@@ -201,10 +200,8 @@ impl<S: QueueStore> Driver<S> {
         if !self.inputs.is_empty() || self.advance_can_go_on() {
             wait = Duration::ZERO;
         }
-        match self.messages.recv_timeout(wait) {
-            Ok(message) => self.take(message),
-            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return,
-        }
+        let Ok(message) = self.messages.recv_timeout(wait) else { return };
+        self.take(message);
         while self.inputs.len() < CALLS_PER_TURN
             && let Ok(message) = self.messages.try_recv()
         {
@@ -310,20 +307,14 @@ impl<S: QueueStore> Driver<S> {
         let now = time.now();
         let fired_total = self.shard.engine().map_or(0, |engine| engine.fired_total());
         match advance.next(now, self.shard.next_wake(), fired_total) {
-            crate::advance::Next::Move(by) => {
+            Next::Move(by) => {
                 time.advance(by);
                 self.inputs.push(Input::Wake);
-                self.advance = Some(advance);
             }
-            crate::advance::Next::WriteDown => {
-                self.inputs.push(Input::NoteTime);
-                self.advance = Some(advance);
-            }
-            crate::advance::Next::Arrived => {
-                let at: Timestamp = now.wall;
-                advance.arrived(at);
-            }
+            Next::WriteDown => self.inputs.push(Input::NoteTime),
+            Next::Arrived => return advance.answer(Ok(now.wall)),
         }
+        self.advance = Some(advance);
     }
 
     fn lock_time(&self) -> std::sync::MutexGuard<'_, Time> {
@@ -333,14 +324,11 @@ impl<S: QueueStore> Driver<S> {
 
 /// The kernel may let a thread sleep 50 µs longer than it asked for, to wake several threads at once. Callers wait for this thread, so it
 /// wakes on time.
-#[cfg(target_os = "linux")]
 fn wake_on_time() {
     // If the system refuses, the thread wakes that much later.
+    #[cfg(target_os = "linux")]
     let _as_it_was = rustix::thread::set_current_timer_slack(core::num::NonZeroU64::new(1));
 }
-
-#[cfg(not(target_os = "linux"))]
-fn wake_on_time() {}
 
 impl<S> Drop for Driver<S> {
     fn drop(&mut self) {

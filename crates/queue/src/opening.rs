@@ -5,7 +5,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use tickwheel_engine::{Engine, EngineConfig, ShardId, Timestamp};
+use tickwheel_engine::{Engine, ShardId, Timestamp};
 use tickwheel_store::{ClockMode, OpenStore, OpenedStore, QueueStore, RecoveryReport, StoreOptions};
 
 use crate::backup::Source;
@@ -63,14 +63,8 @@ impl Options {
         }))?;
         let OpenedStore { store, last_wall, identity, durability, recovery, directory } = opened;
         let mut time = self.time(last_wall);
-        let mut config = EngineConfig::default();
-        if let Some(horizon) = self.horizon {
-            config.horizon_ms = u64::try_from(horizon.as_millis()).unwrap_or(u64::MAX).max(1_000);
-        }
-        if let Some(bytes) = self.near_bytes_max {
-            config.near_bytes_max = bytes.max(1 << 20);
-        }
-        let shard = load(Shard::new(ShardId::ONLY, store, config, time.now()), &mut time, &inbox)?;
+        let shard = Shard::new(ShardId::ONLY, store, self.engine, time.now());
+        let shard = load(shard, &mut time, &inbox)?;
         let warned = recovery.as_ref().and_then(warning).map(Into::into);
         let shared = Arc::new(Shared::new(durability, time.is_virtual(), warned));
         shared.update(&shard, time.clock_status());
@@ -139,8 +133,6 @@ fn warning(report: &RecoveryReport) -> Option<String> {
         .damaged_checkpoint
         .as_ref()
         .map(|file| format!("the checkpoint {file} is damaged; an older one and the log made up for it"));
-    match (torn, damaged) {
-        (Some(torn), Some(damaged)) => Some(format!("{torn}; {damaged}")),
-        (torn, damaged) => torn.or(damaged),
-    }
+    let told: Vec<String> = torn.into_iter().chain(damaged).collect();
+    (!told.is_empty()).then(|| told.join("; "))
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tickwheel_engine::Timestamp;
+use tickwheel_engine::{EngineConfig, Timestamp};
 use tickwheel_store::AckLevel;
 
 use crate::notice::{Listener, Notice};
@@ -60,8 +60,7 @@ impl From<std::convert::Infallible> for OpenError {
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     pub(crate) virtual_clock: Option<VirtualStart>,
-    pub(crate) horizon: Option<Duration>,
-    pub(crate) near_bytes_max: Option<u64>,
+    pub(crate) engine: EngineConfig,
     pub(crate) ack_level: AckLevel,
     pub(crate) log_file_bytes: Option<u64>,
     pub(crate) checkpoint_after_bytes: Option<u64>,
@@ -95,7 +94,7 @@ impl Options {
     /// How far ahead the due times of tasks in memory reach; later tasks are loaded in time. Default: an hour; at least 1 s.
     #[must_use]
     pub fn horizon(mut self, horizon: Duration) -> Self {
-        self.horizon = Some(horizon);
+        self.engine.horizon_ms = u64::try_from(horizon.as_millis()).unwrap_or(u64::MAX).max(1_000);
         self
     }
 
@@ -106,7 +105,7 @@ impl Options {
     /// workers' hands, changes on their way to the disk, and the 64 bytes of each task that is ready or due within 2 s.
     #[must_use]
     pub fn near_bytes_max(mut self, bytes: u64) -> Self {
-        self.near_bytes_max = Some(bytes);
+        self.engine.near_bytes_max = bytes.max(1 << 20);
         self
     }
 

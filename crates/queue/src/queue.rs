@@ -147,8 +147,7 @@ impl Queue {
     /// [`Duration::MAX`] waits until a task is ready.
     pub fn lease(&self, lease: Lease, wait: Duration) -> Pending<Vec<Leased>, Unavailable> {
         let lease = Lease { wait: !wait.is_zero(), ..lease };
-        let call = self.next_call();
-        let receiver = self.send(call, lease.command(), wait);
+        let (call, receiver) = self.send(lease.command(), wait);
         Pending::new(receiver, opened::<Lease>, Some((self.handle.messages.clone(), call)))
     }
 
@@ -391,21 +390,17 @@ impl Queue {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn begin_job(&self, value: impl Into<JobValue>) -> Pending<u64, JobError> {
-        self.change_job(ChangeJob::Begin { value: value.into() })
+        self.call(ChangeJob::Begin { value: value.into() })
     }
 
     /// Gives a job another value. This is also how a job of another store comes in with its number.
     pub fn keep_job(&self, id: u64, value: impl Into<JobValue>) -> Pending<u64, JobError> {
-        self.change_job(ChangeJob::Keep { id, value: value.into() })
+        self.call(ChangeJob::Keep { id, value: value.into() })
     }
 
     /// Forgets a job, unless its number is the highest one: the next number is counted from that.
     pub fn forget_job(&self, id: u64) -> Pending<u64, JobError> {
-        self.change_job(ChangeJob::Forget { id })
-    }
-
-    fn change_job(&self, change: ChangeJob) -> Pending<u64, JobError> {
-        self.call(change)
+        self.call(ChangeJob::Forget { id })
     }
 
     /// Returns all jobs that are kept, in the order of their numbers.
@@ -607,15 +602,13 @@ impl Queue {
     }
 
     fn call<C: Call>(&self, call: C) -> Pending<C::Answer, C::Error> {
-        let number = self.next_call();
-        Pending::new(self.send(number, call.command(), Duration::ZERO), opened::<C>, None)
+        let (_, receiver) = self.send(call.command(), Duration::ZERO);
+        Pending::new(receiver, opened::<C>, None)
     }
 
-    fn next_call(&self) -> CallId {
-        CallId(self.handle.calls.fetch_add(1, Ordering::Relaxed))
-    }
-
-    fn send(&self, call: CallId, command: Command, wait: Duration) -> oneshot::Receiver<Delivered> {
+    /// Sends a call with the next number, and returns where its answer comes.
+    fn send(&self, command: Command, wait: Duration) -> (CallId, oneshot::Receiver<Delivered>) {
+        let call = CallId(self.handle.calls.fetch_add(1, Ordering::Relaxed));
         let (reply, receiver) = oneshot::channel();
         let message = Message::Call { call, command: Box::new(command), wait, reply };
         if let Err(refused) = self.handle.messages.send(message)
@@ -624,7 +617,7 @@ impl Queue {
             let closed = command.unavailable(Unavailable::Closed);
             let _ = reply.send(Delivered::new(closed, self.handle.messages.clone()));
         }
-        receiver
+        (call, receiver)
     }
 }
 

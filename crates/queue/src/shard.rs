@@ -104,15 +104,8 @@ impl<S: ShardStore> Shard<S> {
     /// Whether the driver has to ask for the shard again: another owner has it, the store refused it, or the near tasks cannot be read.
     #[must_use]
     pub fn is_to_be_acquired(&self) -> bool {
-        match &self.phase {
-            Phase::Unowned | Phase::Refused(_) => true,
-            Phase::Running(engine) => !self.serving && engine.failure().is_some(),
-            Phase::Acquiring
-            | Phase::Restoring(_)
-            | Phase::Stopped(_)
-            | Phase::Releasing(_)
-            | Phase::Released(_) => false,
-        }
+        let cannot_load = |engine: &Engine| !self.serving && engine.failure().is_some();
+        matches!(self.phase, Phase::Unowned | Phase::Refused(_)) || self.running().is_some_and(cannot_load)
     }
 
     /// Makes a request of the shard itself. No engine runs meanwhile.
@@ -295,16 +288,7 @@ impl<S: ShardStore> Shard<S> {
     /// When the passing of time will next change something.
     #[must_use]
     pub fn next_wake(&self) -> NextWake {
-        match &self.phase {
-            Phase::Running(engine) => engine.next_wake(),
-            Phase::Acquiring
-            | Phase::Refused(_)
-            | Phase::Unowned
-            | Phase::Restoring(_)
-            | Phase::Stopped(_)
-            | Phase::Releasing(_)
-            | Phase::Released(_) => NextWake::default(),
-        }
+        self.running().map_or_else(NextWake::default, Engine::next_wake)
     }
 
     /// Whether the shard takes inputs: it is owned, and all that is near has been in memory since it was acquired.
@@ -328,19 +312,19 @@ impl<S: ShardStore> Shard<S> {
     /// Whether the shard is acquired and all that is near is in memory.
     #[must_use]
     pub fn is_loaded(&self) -> bool {
-        matches!(&self.phase, Phase::Running(engine) if engine.is_loaded())
+        self.running().is_some_and(Engine::is_loaded)
     }
 
     /// Whether the engine runs, so that it takes inputs.
     #[must_use]
     pub fn is_running(&self) -> bool {
-        matches!(self.phase, Phase::Running(_))
+        self.running().is_some()
     }
 
     /// Whether nothing but waiting calls is under way.
     #[must_use]
     pub fn is_idle(&self) -> bool {
-        self.answers.is_empty() && matches!(&self.phase, Phase::Running(engine) if engine.is_idle())
+        self.answers.is_empty() && self.running().is_some_and(Engine::is_idle)
     }
 
     /// Why the store did not hand the shard over; `None` if it did not refuse.
@@ -348,13 +332,7 @@ impl<S: ShardStore> Shard<S> {
     pub fn refusal(&self) -> Option<&str> {
         match &self.phase {
             Phase::Refused(why) => Some(why),
-            Phase::Acquiring
-            | Phase::Unowned
-            | Phase::Restoring(_)
-            | Phase::Running(_)
-            | Phase::Stopped(_)
-            | Phase::Releasing(_)
-            | Phase::Released(_) => None,
+            _ => None,
         }
     }
 
@@ -390,13 +368,13 @@ impl<S: ShardStore> Shard<S> {
     /// Whether the engine wants [`Input::LookForRoom`] several times a second.
     #[must_use]
     pub fn asks_for_room(&self) -> bool {
-        self.room_pace() == Some(RoomPace::Fast)
+        self.running().and_then(Engine::room_pace) == Some(RoomPace::Fast)
     }
 
-    /// How often the engine wants [`Input::LookForRoom`].
-    pub(crate) fn room_pace(&self) -> Option<RoomPace> {
+    /// The engine while it takes inputs: neither before it runs nor after it has stopped.
+    pub(crate) fn running(&self) -> Option<&Engine> {
         match &self.phase {
-            Phase::Running(engine) => engine.room_pace(),
+            Phase::Running(engine) => Some(engine),
             _ => None,
         }
     }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use tickwheel_engine::{RoomPace, ShardStore};
+use tickwheel_engine::{Engine, RoomPace, ShardStore};
 use tickwheel_store::QueueStore;
 
 use crate::notice::{ClockChange, Listener, Notice};
@@ -35,7 +35,7 @@ pub(crate) struct Watch {
 
 /// How often the store is asked for its free bytes; `None`: there are enough.
 fn pace<S: ShardStore>(shard: &Shard<S>) -> Option<Duration> {
-    shard.room_pace().map(|pace| match pace {
+    shard.running().and_then(Engine::room_pace).map(|pace| match pace {
         RoomPace::Fast => LOOK_FOR_ROOM,
         RoomPace::Slow => LOOK_FOR_ROOM_SLOWLY,
     })
