@@ -56,11 +56,9 @@ pub(crate) fn as_if_put(schedule: Arc<Schedule>, now: Now) -> Result<ScheduleRec
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn upcoming(record: &ScheduleRecord, count: usize) -> Result<Vec<Upcoming>, CronError> {
-    let shown = |one: One| match one {
-        One::Plain(at) => Upcoming { at, change: ClockChange::None, local: at.to_utc() },
-        One::OfCron(found) => {
-            Upcoming { at: found.at, local: found.local().to_owned(), change: found.change }
-        }
+    let shown = |(at, of_cron): One| match of_cron {
+        Some(found) => Upcoming { at, local: found.local().to_owned(), change: found.change },
+        None => Upcoming { at, change: ClockChange::None, local: at.to_utc() },
     };
     Ok(all(record, Timestamp::default())?.take(count).map(shown).collect())
 }
@@ -75,20 +73,13 @@ pub fn instants(
     record: &ScheduleRecord,
     from: Timestamp,
 ) -> Result<impl Iterator<Item = Timestamp> + use<>, CronError> {
-    let at = |one: One| match one {
-        One::Plain(at) => at,
-        One::OfCron(found) => found.at,
-    };
     // Instants before `from` that count towards a limit have to be walked over.
     let skipped = if record.left().is_some() { Timestamp::default() } else { from };
-    Ok(all(record, skipped)?.map(at).skip_while(move |at| *at < from))
+    Ok(all(record, skipped)?.map(|(at, _)| at).skip_while(move |at| *at < from))
 }
 
-/// A future instant.
-enum One {
-    Plain(Timestamp),
-    OfCron(Occurrence),
-}
+/// A future instant, with what a cron expression says about it.
+type One = (Timestamp, Option<Occurrence>);
 
 /// Returns the instants of the schedule from its noted instant on, and not before `from`.
 fn all(record: &ScheduleRecord, from: Timestamp) -> Result<Box<dyn Iterator<Item = One>>, CronError> {
@@ -101,15 +92,15 @@ fn all(record: &ScheduleRecord, from: Timestamp) -> Result<Box<dyn Iterator<Item
             let cron = Cron::parse(text, zone)?;
             let before = Timestamp::from_ms(first.max(from).as_ms() - 1).unwrap_or_default();
             let found = std::iter::successors(cron.next_after(before), move |last| cron.next_after(last.at));
-            Box::new(found.take_while(move |one| one.at <= end).take(left).map(One::OfCron))
+            Box::new(found.take_while(move |one| one.at <= end).take(left).map(|one| (one.at, Some(one))))
         }
         Cadence::Every { ms } => {
             let ms = *ms;
             let steps = from.ms_since(first).div_ceil(ms.max(1));
             let first = if from > first { first.plus_ms(steps.saturating_mul(ms)) } else { Some(first) };
             let found = std::iter::successors(first, move |last| last.plus_ms(ms));
-            Box::new(found.take_while(move |at| *at <= end).take(left).map(One::Plain))
+            Box::new(found.take_while(move |at| *at <= end).take(left).map(|at| (at, None)))
         }
-        Cadence::FixedDelay { .. } => Box::new(Some(first).into_iter().take(left).map(One::Plain)),
+        Cadence::FixedDelay { .. } => Box::new(Some(first).into_iter().take(left).map(|at| (at, None))),
     })
 }

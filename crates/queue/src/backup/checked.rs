@@ -1,11 +1,10 @@
 //! The check of a copy: every record of it is read and held against its checksum.
 
-use std::io;
 use std::path::Path;
 use std::time::Instant;
 
 use tickwheel_store::doctor::{Depth, Directory, Examination, examine};
-use tickwheel_store::{Disk, DiskError, DiskOp, identity};
+use tickwheel_store::{Disk, DiskError, DiskOp};
 
 use super::hand::Hand;
 use super::report::BackupError;
@@ -24,16 +23,6 @@ pub(super) fn check(path: &Path, hand: Hand) -> Result<Examination, BackupError>
     // A stop looks like a disk that cannot be read.
     followed.hand.watch().go_on()?;
     Ok(found)
-}
-
-/// The identity of the directory that this is a copy of.
-///
-/// # Errors
-/// The identity cannot be read, though it was read a moment ago.
-pub(super) fn identity_of(copy: &Path) -> Result<Option<String>, BackupError> {
-    let failed =
-        |error| BackupError::Io { op: "read", path: copy.to_owned(), source: io::Error::other(error) };
-    identity(copy).map_err(failed)
 }
 
 /// An error of a disk, with the whole path.

@@ -7,11 +7,13 @@ use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use tickwheel_store::{UNFINISHED_MARK, open_no_link};
+use tickwheel_engine::Timestamp;
+use tickwheel_store::{PinnedFile, UNFINISHED_MARK, identity, open_no_link};
 
 use super::hand::Hand;
 use super::manifest::{Manifest, ManifestFile};
-use super::report::BackupError;
+use super::report::{BackupError, BackupReport, failed};
+use crate::time::system_now;
 
 /// The end of a copy's name until the copy is whole.
 pub const UNFINISHED: &str = ".unfinished";
@@ -19,19 +21,6 @@ pub const UNFINISHED: &str = ".unfinished";
 /// For people who find the mark.
 const MARK_TEXT: &[u8] = b"The directory that this file is in is not whole: `tickwheel salvage`, `tickwheel restore` or a backup was making it and did not \
 finish. Delete the directory and run the command again.\n";
-
-/// The beginning of a file that belongs to a copy.
-#[derive(Clone, Debug)]
-pub(super) struct Part {
-    /// The path from the data directory on. It comes from a list of ours, never from a user.
-    pub(super) name: String,
-    /// How many bytes are copied. `None`: all of them.
-    pub(super) bytes: Option<u64>,
-    /// The length of the copy (bytes). Zeroes fill it behind the copied bytes.
-    pub(super) len: u64,
-    /// If it is there, the copy has these bytes instead.
-    pub(super) content: Option<Vec<u8>>,
-}
 
 /// A copy on its way. If it is dropped before it has its name, its files are removed.
 #[derive(Debug)]
@@ -84,7 +73,12 @@ impl Copy {
 
     /// Puts a mark into the copy, durably, before anything else is in it. Every opening refuses the mark.
     fn mark(&self) -> Result<(), BackupError> {
-        write_file(&self.made_as.join(UNFINISHED_MARK), MARK_TEXT, &mut Hand::quick())?;
+        self.write_down(UNFINISHED_MARK, MARK_TEXT)
+    }
+
+    /// Makes this file, durably.
+    fn write_down(&self, name: &str, content: &[u8]) -> Result<(), BackupError> {
+        write_file(&self.made_as.join(name), content, &mut Hand::quick())?;
         sync_dir(&self.made_as)
     }
 
@@ -93,20 +87,21 @@ impl Copy {
         &self.made_as
     }
 
-    /// Copies these files and returns what was copied. All of them are durable then.
+    /// Copies these files and returns what was copied. All of them are durable then. Their names come from a list of ours, never from a
+    /// user.
     pub(super) fn take(
         &self,
         source: &Path,
-        parts: &[Part],
+        parts: &[PinnedFile],
         hand: &mut Hand,
     ) -> Result<Vec<ManifestFile>, BackupError> {
-        let bytes = parts.iter().map(|part| part.expected(source)).sum();
+        let bytes = parts.iter().map(|part| expected_bytes(part, source)).sum();
         hand.watch().begins(parts.len() as u64, bytes);
         hand.look_after(source, &self.made_as, bytes)?;
         let mut copied = Vec::new();
         let mut folders: Vec<PathBuf> = Vec::new();
         for part in parts {
-            let to = self.made_as.join(&part.name);
+            let to = self.made_as.join(&*part.name);
             let folder = folder_of(&to).to_owned();
             if folder != self.made_as && !folders.contains(&folder) {
                 make_dir(&folder).map_err(|source| failed("make", &folder, source))?;
@@ -114,7 +109,7 @@ impl Copy {
             }
             let (bytes, crc) = match &part.content {
                 Some(content) => write_file(&to, content, hand)?,
-                None => copy_file(&source.join(&part.name), &to, part, hand)?,
+                None => copy_file(&source.join(&*part.name), &to, part, hand)?,
             };
             copied.push(ManifestFile::new(&part.name, bytes, crc));
         }
@@ -123,11 +118,21 @@ impl Copy {
         Ok(copied)
     }
 
-    /// Writes down what the copy is. It is durable when this returns.
-    pub(super) fn describe(&self, manifest: &Manifest) -> Result<(), BackupError> {
-        let to = self.made_as.join(Manifest::FILE);
-        write_file(&to, &manifest.to_bytes(), &mut Hand::quick())?;
-        sync_dir(&self.made_as)
+    /// Writes down what the copy is: this report, of a backup of these files that was begun at this instant. The manifest is durable when
+    /// this returns.
+    ///
+    /// # Errors
+    /// The manifest cannot be written, or the identity of the copy cannot be read, though it was read a moment ago.
+    pub(super) fn describe(
+        &self,
+        report: BackupReport,
+        files: Vec<ManifestFile>,
+        begun_at: Timestamp,
+    ) -> Result<(), BackupError> {
+        let unread = |error| failed("read", &self.made_as, io::Error::other(error));
+        let identity = identity(&self.made_as).map_err(unread)?;
+        let manifest = Manifest::new(report, identity, files, begun_at, system_now());
+        self.write_down(Manifest::FILE, &manifest.to_bytes())
     }
 
     /// Gives the copy its name, durably.
@@ -163,13 +168,11 @@ impl Drop for Copy {
     }
 }
 
-impl Part {
-    /// How many bytes the copy of the file has, about: the file may be gone, which is found later.
-    fn expected(&self, source: &Path) -> u64 {
-        let whole = || fs::metadata(source.join(&self.name)).map_or(0, |found| found.len());
-        let content = self.content.as_ref().map(|content| content.len() as u64);
-        content.or(self.bytes).unwrap_or_else(whole).max(self.len)
-    }
+/// How many bytes the copy of the file has, about: the file may be gone, which is found later.
+fn expected_bytes(part: &PinnedFile, source: &Path) -> u64 {
+    let whole = || fs::metadata(source.join(&*part.name)).map_or(0, |found| found.len());
+    let content = part.content.as_ref().map(|content| content.len() as u64);
+    content.or(part.bytes).unwrap_or_else(whole).max(part.len)
 }
 
 /// Returns how many bytes the file has, and their checksum.
@@ -187,7 +190,7 @@ fn new_file(path: &Path) -> io::Result<File> {
 }
 
 /// Returns how many bytes the file has, and their checksum.
-fn copy_file(from: &Path, to: &Path, part: &Part, hand: &mut Hand) -> Result<(u64, u32), BackupError> {
+fn copy_file(from: &Path, to: &Path, part: &PinnedFile, hand: &mut Hand) -> Result<(u64, u32), BackupError> {
     let read = |source| failed("read", from, source);
     let write = |source| failed("write", to, source);
     // The examined file was no link. Another user may have put a link in its place since then.
@@ -261,10 +264,6 @@ fn is_mount_root(_path: &Path) -> bool {
 
 fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
-}
-
-fn failed(op: &'static str, path: &Path, source: io::Error) -> BackupError {
-    BackupError::Io { op, path: path.to_owned(), source }
 }
 
 #[cfg(test)]

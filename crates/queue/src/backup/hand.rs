@@ -137,14 +137,11 @@ fn check_room(folder: &Path, bytes: u64, left_free: LeftFree) -> Result<(), Back
 }
 
 /// Gives this thread, and no other one, the lowest priority for the rest of its life.
-#[cfg(target_os = "linux")]
 pub(super) fn stand_back() {
     // Linux has a priority for each thread, though the name says process. If the system refuses, only the rests slow the backup down.
+    #[cfg(target_os = "linux")]
     let _refused = rustix::process::setpriority_process(None, NICEST);
 }
-
-#[cfg(not(target_os = "linux"))]
-pub(super) fn stand_back() {}
 
 #[cfg(test)]
 mod tests {

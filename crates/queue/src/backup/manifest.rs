@@ -7,10 +7,10 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use tickwheel_engine::Timestamp;
+use tickwheel_store::Durability;
 use tickwheel_store::doctor::{BACKUP_MANIFEST, Examination};
 
 use super::report::{BackupError, BackupReport};
-use tickwheel_store::Durability;
 
 /// The version of the manifest that is written. All versions up to it are read: version 1 has neither `directory` nor `ack`.
 const FORMAT: u32 = 2;
@@ -187,8 +187,6 @@ impl Manifest {
     #[must_use]
     pub fn report(&self) -> BackupReport {
         BackupReport {
-            files: self.files.len() as u64,
-            bytes: self.files.iter().map(|file| file.bytes).sum(),
             as_of: self.as_of(),
             ack: self.ack(),
             tasks: Some(self.tasks),
@@ -196,6 +194,7 @@ impl Manifest {
             queues: Some(self.queues),
             ended: Some(self.ended),
             checked_bytes: self.checked_bytes,
+            ..BackupReport::of_files(&self.files)
         }
     }
 
@@ -224,7 +223,14 @@ impl Manifest {
             }
             if bytes {
                 let crc = sum_of(&path).map_err(|source| BackupError::Io { op: "read", path, source })?;
-                self.check_file(backup, &ManifestFile::new(&file.file, len, crc))?;
+                let ManifestFile { crc32c, .. } = ManifestFile::new(&file.file, len, crc);
+                if crc32c != file.crc32c {
+                    let what = format!(
+                        "{} has {len} bytes with the checksum {crc32c}, and had {} with {}",
+                        file.file, file.bytes, file.crc32c
+                    );
+                    return Err(differs(backup, what));
+                }
             }
         }
         Ok(())
@@ -272,22 +278,6 @@ impl Manifest {
             }
         }
         Ok(())
-    }
-
-    /// Whether this file is the one that was copied. A file that is not listed is passed over.
-    fn check_file(&self, backup: &Path, file: &ManifestFile) -> Result<(), BackupError> {
-        let listed = self.files.iter().find(|listed| listed.file == file.file);
-        match listed {
-            Some(listed) if listed != file => {
-                let ManifestFile { bytes, crc32c, .. } = file;
-                let what = format!(
-                    "{} has {bytes} bytes with the checksum {crc32c}, and had {} with {}",
-                    file.file, listed.bytes, listed.crc32c
-                );
-                Err(differs(backup, what))
-            }
-            _ => Ok(()),
-        }
     }
 }
 

@@ -1,13 +1,13 @@
 //! The result of a copy.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use tickwheel_engine::{Timestamp, Unavailable};
-use tickwheel_store::doctor::{Examination, Problem};
-
 use tickwheel_store::Durability;
-use tickwheel_store::doctor::BACKUP_MANIFEST;
+use tickwheel_store::doctor::{BACKUP_MANIFEST, Examination, Problem};
+
+use super::manifest::ManifestFile;
 
 /// A copy that is whole and durable.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
@@ -36,6 +36,12 @@ pub struct BackupReport {
 }
 
 impl BackupReport {
+    /// The report of a copy of these files that was not checked yet.
+    pub(super) fn of_files(files: &[ManifestFile]) -> Self {
+        let bytes = files.iter().map(|file| file.bytes).sum();
+        Self { files: files.len() as u64, bytes, ..Self::default() }
+    }
+
     /// Adds what the check of the copy found.
     pub(super) fn checked(self, found: &Examination) -> Self {
         Self {
@@ -98,12 +104,7 @@ pub enum BackupError {
         path: PathBuf,
     },
     /// The directory that is to be copied is no data directory, or it is damaged.
-    #[error(
-        "{} is not in order: {}{}",
-        path.display(),
-        problems.first().map_or_else(String::new, ToString::to_string),
-        more(problems)
-    )]
+    #[error("{} is not in order: {}", path.display(), summary(problems))]
     Damaged {
         /// The directory.
         path: PathBuf,
@@ -112,10 +113,9 @@ pub enum BackupError {
     },
     /// The written bytes did not come back as they were. The copy was removed.
     #[error(
-        "what was written for {} does not read back as it was written: {}{}; it was removed, and its disk is not to be trusted",
+        "what was written for {} does not read back as it was written: {}; it was removed, and its disk is not to be trusted",
         path.display(),
-        problems.first().map_or_else(String::new, ToString::to_string),
-        more(problems)
+        summary(problems)
     )]
     BadCopy {
         /// Where the copy was to be.
@@ -125,11 +125,10 @@ pub enum BackupError {
     },
     /// The copy of a directory in use does not check out. The copy was removed.
     #[error(
-        "what was copied of {} is not in order: {}{}; the copy was removed. `tickwheel doctor --deep` of the directory says whether it is \
+        "what was copied of {} is not in order: {}; the copy was removed. `tickwheel doctor --deep` of the directory says whether it is \
          damaged itself; if it is not, the disk of the copy is not to be trusted",
         path.display(),
-        problems.first().map_or_else(String::new, ToString::to_string),
-        more(problems)
+        summary(problems)
     )]
     BadRunningCopy {
         /// The directory in use.
@@ -211,9 +210,16 @@ pub enum BackupError {
     Unavailable(#[from] Unavailable),
 }
 
-fn more(problems: &[Problem]) -> String {
-    match problems.len() {
-        0 | 1 => String::new(),
-        count => format!(" (and {} more)", count - 1),
+/// The first of the problems, and how many more there are.
+fn summary(problems: &[Problem]) -> String {
+    match problems {
+        [] => String::new(),
+        [only] => only.to_string(),
+        [first, more @ ..] => format!("{first} (and {} more)", more.len()),
     }
+}
+
+/// What the file system says about an operation on this path.
+pub(super) fn failed(op: &'static str, path: &Path, source: io::Error) -> BackupError {
+    BackupError::Io { op, path: path.to_owned(), source }
 }

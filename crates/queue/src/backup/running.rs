@@ -7,10 +7,10 @@ use std::sync::mpsc::Sender;
 use tickwheel_engine::Unavailable;
 use tickwheel_store::Durability;
 
-use super::checked::{check, identity_of};
-use super::copy::{Copy, Part};
+use super::checked::check;
+use super::copy::Copy;
 use super::hand::{Hand, stand_back};
-use super::manifest::{Manifest, ManifestFile};
+use super::manifest::ManifestFile;
 use super::pin::Pin;
 use super::report::{BackupError, BackupReport};
 use super::watch::BackupWatch;
@@ -100,8 +100,7 @@ fn copy_checked(
         return Err(BackupError::BadRunningCopy { path: directory.to_owned(), problems: found.problems });
     }
     let report = BackupReport { ack: Some(ack), ..report.checked(&found) };
-    let identity = identity_of(copy.path())?;
-    copy.describe(&Manifest::new(report, identity, files, begun_at, system_now()))?;
+    copy.describe(report, files, begun_at)?;
     watch.go_on()?;
     copy.finish()?;
     Ok(report)
@@ -121,22 +120,13 @@ fn copy_pinned(
     let (pinned, as_of) = pinned.recv().map_err(|_| closed())?;
     let pinned = pinned.ok_or(BackupError::InMemory)?;
     hand.watch().held(as_of);
-    let parts = pinned.files.iter().map(|file| Part {
-        name: file.name.to_string(),
-        bytes: file.bytes,
-        len: file.len,
-        content: file.content.clone(),
-    });
-    let files = copy.take(directory, &parts.collect::<Vec<_>>(), hand)?;
+    let files = copy.take(directory, &pinned.files, hand)?;
     // A queue that has closed pins nothing. Its next owner may have changed the files while they were copied.
     let (reply, unpinned) = oneshot::channel();
     messages.send(Message::Pin(Pin::End(Some(reply)))).map_err(|_| closed())?;
     unpinned.recv().map_err(|_| closed())?;
     std::mem::forget(unpins);
-    let bytes = files.iter().map(|file| file.bytes).sum();
-    let report =
-        BackupReport { files: files.len() as u64, bytes, as_of: Some(as_of), ..BackupReport::default() };
-    Ok((report, files))
+    Ok((BackupReport { as_of: Some(as_of), ..BackupReport::of_files(&files) }, files))
 }
 
 /// Unpins when it is dropped, also after a panic.

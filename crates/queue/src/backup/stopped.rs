@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use tickwheel_store::doctor::{Depth, Directory, Examination, examine};
-use tickwheel_store::{Disk, FsDisk};
+use tickwheel_store::{Disk, FsDisk, PinnedFile};
 
-use super::checked::{check, identity_of, of_disk};
-use super::copy::{Copy, Part, UNFINISHED};
+use super::checked::{check, of_disk};
+use super::copy::{Copy, UNFINISHED};
 use super::hand::Hand;
 use super::manifest::{Manifest, ManifestFile};
 use super::report::{BackupError, BackupReport};
@@ -34,12 +34,11 @@ pub fn backup(from: &Path, to: &Path) -> Result<BackupReport, BackupError> {
     let mut directory = Directory::new(from).map_err(|error| of_disk(from, error))?;
     let found = examine(&mut directory, Depth::Opening);
     let begun_at = system_now();
-    let mut copied = Copied::of(from, to, found, None)?;
-    copied.report.as_of = Some(begun_at);
-    let identity = identity_of(copied.copy.path())?;
-    copied.copy.describe(&Manifest::new(copied.report, identity, copied.files, begun_at, system_now()))?;
-    copied.copy.finish()?;
-    Ok(copied.report)
+    let (copy, mut report, files) = copy_checked(from, to, found, None)?;
+    report.as_of = Some(begun_at);
+    copy.describe(report, files, begun_at)?;
+    copy.finish()?;
+    Ok(report)
 }
 
 /// Copies `from`, a backup, to `to`, which must be absent or empty, so that it can be opened there.
@@ -77,57 +76,45 @@ pub fn restore(from: &Path, to: &Path) -> Result<BackupReport, BackupError> {
     if let Some(manifest) = &manifest {
         manifest.check(from, &found, true)?;
     }
-    let mut copied = Copied::of(from, to, found, manifest.as_ref())?;
-    copied.report.as_of = manifest.as_ref().and_then(Manifest::as_of);
-    copied.report.ack = manifest.as_ref().and_then(Manifest::ack);
-    copied.copy.finish()?;
-    Ok(copied.report)
+    let (copy, mut report, _) = copy_checked(from, to, found, manifest.as_ref())?;
+    report.as_of = manifest.as_ref().and_then(Manifest::as_of);
+    report.ack = manifest.as_ref().and_then(Manifest::ack);
+    copy.finish()?;
+    Ok(report)
 }
 
-/// A copy that was checked and does not have its name yet.
-struct Copied {
-    copy: Copy,
-    files: Vec<ManifestFile>,
-    report: BackupReport,
-}
-
-impl Copied {
-    /// Copies what an opening needs. Fails unless the source and the copy are in order.
-    fn of(
-        from: &Path,
-        to: &Path,
-        found: Examination,
-        manifest: Option<&Manifest>,
-    ) -> Result<Self, BackupError> {
-        if !found.is_in_order() {
-            return Err(damaged(from, found));
-        }
-        let copy = Copy::begin(from, to)?;
-        let parts = found.needed.iter().map(|part| Part {
-            name: part.file.clone(),
-            bytes: Some(part.bytes),
-            len: 0,
-            content: part.content.clone(),
-        });
-        let files = copy.take(from, &parts.collect::<Vec<_>>(), &mut Hand::quick())?;
-        let copied = check(copy.path(), Hand::quick())?;
-        if !copied.is_in_order() {
-            // The source itself may be damaged: until now only the parts that an opening reads were checked.
-            let mut directory = Directory::new(from).map_err(|error| of_disk(from, error))?;
-            let source = examine(&mut directory, Depth::Records);
-            if !source.is_in_order() {
-                return Err(damaged(from, source));
-            }
-            return Err(BackupError::BadCopy { path: to.to_owned(), problems: copied.problems });
-        }
-        if let Some(manifest) = manifest {
-            manifest.check_counts(copy.path(), &copied)?;
-        }
-        let bytes = files.iter().map(|file| file.bytes).sum();
-        let report =
-            BackupReport { files: files.len() as u64, bytes, ..BackupReport::default() }.checked(&copied);
-        Ok(Self { copy, files, report })
+/// Copies what an opening needs. Fails unless the source and the copy are in order. The copy does not have its name yet.
+fn copy_checked(
+    from: &Path,
+    to: &Path,
+    found: Examination,
+    manifest: Option<&Manifest>,
+) -> Result<(Copy, BackupReport, Vec<ManifestFile>), BackupError> {
+    if !found.is_in_order() {
+        return Err(damaged(from, found));
     }
+    let copy = Copy::begin(from, to)?;
+    let parts = found.needed.iter().map(|part| PinnedFile {
+        name: part.file.as_str().into(),
+        bytes: Some(part.bytes),
+        len: 0,
+        content: part.content.clone(),
+    });
+    let files = copy.take(from, &parts.collect::<Vec<_>>(), &mut Hand::quick())?;
+    let copied = check(copy.path(), Hand::quick())?;
+    if !copied.is_in_order() {
+        // The source itself may be damaged: until now only the parts that an opening reads were checked.
+        let mut directory = Directory::new(from).map_err(|error| of_disk(from, error))?;
+        let source = examine(&mut directory, Depth::Records);
+        if !source.is_in_order() {
+            return Err(damaged(from, source));
+        }
+        return Err(BackupError::BadCopy { path: to.to_owned(), problems: copied.problems });
+    }
+    if let Some(manifest) = manifest {
+        manifest.check_counts(copy.path(), &copied)?;
+    }
+    Ok((copy, BackupReport::of_files(&files).checked(&copied), files))
 }
 
 fn damaged(path: &Path, found: Examination) -> BackupError {

@@ -1,7 +1,7 @@
 //! [`BackupWatch`]: how far a backup is, and the way to stop it.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use tickwheel_engine::Timestamp;
 
@@ -37,35 +37,16 @@ pub struct BackupProgress {
 
 /// Follows one backup from other threads, and stops it. All clones follow the same one; make a new one for each backup.
 ///
-/// Memory order: the thread of the backup writes the figures, and every thread reads them. Each figure is read for itself and `Relaxed`,
-/// because the figures are for people. Any thread sets `stopped`, and the thread of the backup reads it between two pieces.
+/// The thread of the backup writes the figures, and every thread reads them. Any thread sets `stopped`, and the thread of the backup reads
+/// it between two pieces. No other memory depends on it, so `Relaxed` will do.
 #[derive(Clone, Debug, Default)]
 pub struct BackupWatch(Arc<Inner>);
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Inner {
     stopped: AtomicBool,
-    phase: AtomicU8,
-    /// -1 until the instant is known.
-    as_of_ms: AtomicI64,
-    files: AtomicU64,
-    bytes: AtomicU64,
-    copied: AtomicU64,
-    checked: AtomicU64,
-}
-
-impl Default for Inner {
-    fn default() -> Self {
-        Self {
-            stopped: AtomicBool::new(false),
-            phase: AtomicU8::new(0),
-            as_of_ms: AtomicI64::new(-1),
-            files: AtomicU64::new(0),
-            bytes: AtomicU64::new(0),
-            copied: AtomicU64::new(0),
-            checked: AtomicU64::new(0),
-        }
-    }
+    /// An examination reads some parts twice, so `checked` may be more than `bytes` here.
+    progress: Mutex<BackupProgress>,
 }
 
 impl BackupWatch {
@@ -83,31 +64,23 @@ impl BackupWatch {
     /// How far the backup is.
     #[must_use]
     pub fn progress(&self) -> BackupProgress {
-        let of = |figure: &AtomicU64| figure.load(Ordering::Relaxed);
-        let bytes = of(&self.0.bytes);
-        BackupProgress {
-            phase: if self.0.phase.load(Ordering::Relaxed) == 0 {
-                BackupPhase::Copying
-            } else {
-                BackupPhase::Checking
-            },
-            as_of: Timestamp::from_ms(self.0.as_of_ms.load(Ordering::Relaxed)),
-            files: of(&self.0.files),
-            bytes,
-            copied: of(&self.0.copied),
-            checked: of(&self.0.checked).min(bytes),
-        }
+        let progress = *self.lock();
+        BackupProgress { checked: progress.checked.min(progress.bytes), ..progress }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BackupProgress> {
+        self.0.progress.lock().expect("no thread panics while it holds the progress")
     }
 
     /// The files are pinned since this instant.
     pub(super) fn held(&self, as_of: Timestamp) {
-        self.0.as_of_ms.store(as_of.as_ms(), Ordering::Relaxed);
+        self.lock().as_of = Some(as_of);
     }
 
     /// This many files and bytes are to be copied.
     pub(super) fn begins(&self, files: u64, bytes: u64) {
-        self.0.files.store(files, Ordering::Relaxed);
-        self.0.bytes.store(bytes, Ordering::Relaxed);
+        let mut progress = self.lock();
+        (progress.files, progress.bytes) = (files, bytes);
     }
 
     /// This many more bytes are copied.
@@ -115,18 +88,18 @@ impl BackupWatch {
     /// # Errors
     /// [`BackupError::Stopped`].
     pub(super) fn copied(&self, bytes: u64) -> Result<(), BackupError> {
-        self.0.copied.fetch_add(bytes, Ordering::Relaxed);
+        self.lock().copied += bytes;
         self.go_on()
     }
 
     /// Everything is copied. The check begins.
     pub(super) fn checks(&self) {
-        self.0.phase.store(1, Ordering::Relaxed);
+        self.lock().phase = BackupPhase::Checking;
     }
 
     /// This many more bytes were read again.
     pub(super) fn checked(&self, bytes: u64) {
-        self.0.checked.fetch_add(bytes, Ordering::Relaxed);
+        self.lock().checked += bytes;
     }
 
     /// Whether the backup may go on.
