@@ -101,10 +101,8 @@ fn load<S: QueueStore>(
         if shard.is_serving() {
             return Ok(shard);
         }
-        if shard.is_unowned() {
-            return Err(OpenError::Taken { why: "another process has it".to_owned() });
-        }
-        if let Some(why) = shard.refusal() {
+        let unowned = shard.is_unowned().then_some("another process has it");
+        if let Some(why) = unowned.or(shard.refusal()) {
             return Err(OpenError::Taken { why: why.to_owned() });
         }
         if let Some(why) = shard.engine().and_then(Engine::failure) {

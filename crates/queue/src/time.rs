@@ -14,8 +14,12 @@ const WAIT_MAX: Duration = Duration::from_secs(1);
 /// The system's clock, rounded down to the millisecond. Backups use this clock even if the queue has a virtual one.
 #[must_use]
 pub fn system_now() -> Timestamp {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_millis()).ok().and_then(Timestamp::from_ms).unwrap_or(Timestamp::EPOCH)
+    i64::try_from(since_1970().as_millis()).ok().and_then(Timestamp::from_ms).unwrap_or(Timestamp::EPOCH)
+}
+
+/// How long ago 1970 began, by the system's clock. A clock that shows a time before 1970 was never set: it counts as 1970.
+fn since_1970() -> Duration {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default()
 }
 
 /// The time of one shard.
@@ -50,7 +54,7 @@ impl Time {
 
     /// How long to wait for the wake, at most [`WAIT_MAX`]. No wait brings a virtual clock to its wake.
     pub(crate) fn wait(&mut self, wake: NextWake) -> Duration {
-        if matches!(self, Self::Virtual { .. }) {
+        if self.is_virtual() {
             return WAIT_MAX;
         }
         let now = self.now();
@@ -105,19 +109,15 @@ pub(crate) fn until(now: Now, wake: NextWake) -> Option<Duration> {
         Duration::from_millis(at.ms_since(now.wall))
             .saturating_sub(Duration::from_nanos(now.wall_sub_ns.into()))
     });
-    let by_mono = wake.mono_ms.map(|ms| {
-        let at = Duration::from_millis(ms);
-        at.saturating_sub(Duration::from_nanos(now.mono_ns))
-    });
+    let by_mono =
+        wake.mono_ms.map(|ms| Duration::from_millis(ms).saturating_sub(Duration::from_nanos(now.mono_ns)));
     [by_wall, by_mono].into_iter().flatten().min()
 }
 
 fn read(clock: &SystemClock) -> Reading {
     // The wall clock is read first. A worker is told an instant of the wall clock, and the monotonic clock keeps the lease: the time
-    // between the two readings makes the lease longer, never shorter. A clock that shows a time before 1970 was never set: it counts as
-    // 1970.
-    let wall_ns =
-        SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_nanos() as i128);
+    // between the two readings makes the lease longer, never shorter.
+    let wall_ns = since_1970().as_nanos() as i128;
     let mono_ns = clock.now().as_nanos();
     Reading { mono_ns, boot_ns: boot_ns(mono_ns), wall_ns }
 }

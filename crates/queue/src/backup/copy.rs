@@ -65,18 +65,14 @@ impl Copy {
             made => {
                 made.map_err(|source| failed("make", &made_as, source))?;
                 let copy = Self { target: target.to_owned(), made_as, is_named: false };
-                copy.mark()?;
+                // Every opening refuses the mark, so it comes before anything else.
+                copy.write_down(UNFINISHED_MARK, MARK_TEXT)?;
                 Ok(copy)
             }
         }
     }
 
-    /// Puts a mark into the copy, durably, before anything else is in it. Every opening refuses the mark.
-    fn mark(&self) -> Result<(), BackupError> {
-        self.write_down(UNFINISHED_MARK, MARK_TEXT)
-    }
-
-    /// Makes this file, durably.
+    /// Makes a file of the copy, durably.
     fn write_down(&self, name: &str, content: &[u8]) -> Result<(), BackupError> {
         write_file(&self.made_as.join(name), content, &mut Hand::quick())?;
         sync_dir(&self.made_as)

@@ -61,7 +61,7 @@ pub(super) struct ManifestFile {
 
 impl ManifestFile {
     pub(super) fn new(file: &str, bytes: u64, crc: u32) -> Self {
-        Self { file: file.to_owned(), bytes, crc32c: format!("{crc:08x}") }
+        Self { file: file.to_owned(), bytes, crc32c: hex(crc) }
     }
 }
 
@@ -147,7 +147,7 @@ impl Manifest {
 
     fn sum(&self) -> String {
         let empty = Self { crc32c: String::new(), ..self.clone() };
-        format!("{:08x}", crc32c::crc32c(&empty.to_bytes()))
+        hex(crc32c::crc32c(&empty.to_bytes()))
     }
 
     /// Everything that was acknowledged before this instant is in the backup.
@@ -222,11 +222,11 @@ impl Manifest {
                 return Err(differs(backup, what));
             }
             if bytes {
-                let crc = sum_of(&path).map_err(|source| BackupError::Io { op: "read", path, source })?;
-                let ManifestFile { crc32c, .. } = ManifestFile::new(&file.file, len, crc);
-                if crc32c != file.crc32c {
+                let sum =
+                    hex(sum_of(&path).map_err(|source| BackupError::Io { op: "read", path, source })?);
+                if sum != file.crc32c {
                     let what = format!(
-                        "{} has {len} bytes with the checksum {crc32c}, and had {} with {}",
+                        "{} has {len} bytes with the checksum {sum}, and had {} with {}",
                         file.file, file.bytes, file.crc32c
                     );
                     return Err(differs(backup, what));
@@ -288,6 +288,11 @@ fn name_of(ack: Durability) -> &'static str {
         Durability::Os => "os",
         Durability::Memory => "memory",
     }
+}
+
+/// A CRC-32C as the manifest writes it.
+fn hex(crc: u32) -> String {
+    format!("{crc:08x}")
 }
 
 /// The CRC-32C of a file.
