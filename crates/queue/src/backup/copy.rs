@@ -58,18 +58,14 @@ impl Copy {
         let mut made_as = OsString::from(name);
         made_as.push(UNFINISHED);
         let made_as = beside.join(made_as);
-        match make_dir(&made_as) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                Err(BackupError::Unfinished { path: made_as })
-            }
-            made => {
-                made.map_err(|source| failed("make", &made_as, source))?;
-                let copy = Self { target: target.to_owned(), made_as, is_named: false };
-                // Every opening refuses the mark, so it comes before anything else.
-                copy.write_down(UNFINISHED_MARK, MARK_TEXT)?;
-                Ok(copy)
-            }
-        }
+        make_dir(&made_as).map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => BackupError::Unfinished { path: made_as.clone() },
+            _ => failed("make", &made_as, error),
+        })?;
+        let copy = Self { target: target.to_owned(), made_as, is_named: false };
+        // Every opening refuses the mark, so it comes before anything else.
+        copy.write_down(UNFINISHED_MARK, MARK_TEXT)?;
+        Ok(copy)
     }
 
     /// Makes a file of the copy, durably.

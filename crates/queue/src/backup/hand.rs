@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::{Advice, fadvise, statvfs};
 
-use super::report::BackupError;
+use super::report::{BackupError, failed};
 use super::watch::BackupWatch;
 
 /// Bytes that are read, written and synced at once beside a queue that works. The sync of one piece takes about as long as the sync of a
@@ -94,8 +94,7 @@ impl Hand {
         begun: Instant,
     ) -> Result<(), BackupError> {
         if self.gentle {
-            let sync = |source| BackupError::Io { op: "sync", path: path.to_owned(), source };
-            target.sync_data().map_err(sync)?;
+            target.sync_data().map_err(|source| failed("sync", path, source))?;
             // The check shall read what is on the disk, and the queue shall keep its pages in the system's cache. This is only advice.
             let _kept = fadvise(target, end - bytes, core::num::NonZeroU64::new(bytes), Advice::DontNeed);
             self.pieces += 1;

@@ -10,7 +10,7 @@ use tickwheel_engine::Timestamp;
 use tickwheel_store::Durability;
 use tickwheel_store::doctor::{BACKUP_MANIFEST, Examination};
 
-use super::report::{BackupError, BackupReport};
+use super::report::{BackupError, BackupReport, failed};
 
 /// The version of the manifest that is written. All versions up to it are read: version 1 has neither `directory` nor `ack`.
 const FORMAT: u32 = 2;
@@ -104,7 +104,7 @@ impl Manifest {
     /// [`BackupError::Differs`] if the manifest is damaged or of a later version, or it cannot be read.
     pub fn read(backup: &Path) -> Result<Option<Self>, BackupError> {
         let path = backup.join(Self::FILE);
-        let error = |source| BackupError::Io { op: "read", path: path.clone(), source };
+        let error = |source| failed("read", &path, source);
         match fs::symlink_metadata(&path) {
             Err(missing) if missing.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(other) => return Err(error(other)),
@@ -215,15 +215,14 @@ impl Manifest {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
                     return Err(differs(backup, format!("{} is missing", file.file)));
                 }
-                Err(source) => return Err(BackupError::Io { op: "look at", path, source }),
+                Err(source) => return Err(failed("look at", &path, source)),
             };
             if len != file.bytes {
                 let what = format!("{} has {len} bytes, and had {}", file.file, file.bytes);
                 return Err(differs(backup, what));
             }
             if bytes {
-                let sum =
-                    hex(sum_of(&path).map_err(|source| BackupError::Io { op: "read", path, source })?);
+                let sum = hex(sum_of(&path).map_err(|source| failed("read", &path, source))?);
                 if sum != file.crc32c {
                     let what = format!(
                         "{} has {len} bytes with the checksum {sum}, and had {} with {}",

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use tickwheel_store::{Disk, DiskError, FsDisk};
 
-use super::report::BackupError;
+use super::report::{self, BackupError};
 
 /// This process alone keeps its backups in a directory. The lock is the one that a data directory has: the file `lock` in the directory,
 /// and the directory itself.
@@ -43,7 +43,7 @@ impl PlaceLock {
     }
 
     fn take_again(&mut self) -> Result<(), BackupError> {
-        let failed = |source| BackupError::Io { op: "lock", path: self.path.clone(), source };
+        let failed = |source| report::failed("lock", &self.path, source);
         // `FsDisk` would make the directory and its parents. If a mount is missing, it would make them on the disk below.
         if !std::fs::metadata(&self.path).map_err(failed)?.is_dir() {
             return Err(failed(io::ErrorKind::NotADirectory.into()));
