@@ -219,7 +219,7 @@ fn summary(problems: &[Problem]) -> String {
     }
 }
 
-/// What the file system says about an operation on this path.
+/// An error of the file system in an operation on this path.
 pub(super) fn failed(op: &'static str, path: &Path, source: io::Error) -> BackupError {
     BackupError::Io { op, path: path.to_owned(), source }
 }
