@@ -5,7 +5,7 @@ use tickwheel_engine::{EngineState, Epoch, Seq, Timestamp};
 use crate::segment::{Bucket, Level};
 
 use crate::checksum::{Seeds, Use, crc};
-use crate::codec::{DecodeError, Reader, put_varint, state, state_before_format_6};
+use crate::codec::{DecodeError, Reader, put_varint, state, state_before_format_6, timestamp};
 use crate::layout::{HEADER_BYTES, Header, can_rise, header, le_u32, le_u64, read_header};
 
 const MAGIC: [u8; 8] = *b"TWCHECKP";
@@ -177,8 +177,7 @@ impl End {
     pub(super) fn read(kind: BlockKind, content: &[u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(content);
         let (segments, ended, last_frame) = (reader.varint()?, reader.varint()?, reader.varint()?);
-        let ms = reader.number::<i64>()?;
-        let wall = Timestamp::from_ms(ms).ok_or_else(|| reader.error("an instant before 1970"))?;
+        let wall = timestamp(&mut reader)?;
         let ids_before = if kind == BlockKind::EndBefore { Some(reader.varint()?) } else { None };
         let sum = reader.number()?;
         let state = match ids_before {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tickwheel_engine::{Body, QueueName};
 
-use super::wire::DecodeError;
+use super::wire::{DecodeError, Reader};
 
 /// How many queue names are known at one time.
 const QUEUES_MAX: usize = 1_024;
@@ -23,7 +23,10 @@ impl Names {
         Self { queues: BTreeMap::new(), content_type: "".into(), no_body: Arc::default() }
     }
 
-    pub(crate) fn queue(&mut self, name: &str, at: usize) -> Result<QueueName, DecodeError> {
+    /// Reads the name of a queue.
+    pub(crate) fn queue(&mut self, reader: &mut Reader<'_>) -> Result<QueueName, DecodeError> {
+        let at = reader.error("").at;
+        let name = reader.str()?;
         if let Some(known) = self.queues.get(name) {
             return Ok(known.clone());
         }

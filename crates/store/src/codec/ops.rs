@@ -7,7 +7,7 @@ use tickwheel_engine::{
 use super::names::Names;
 use super::rule;
 use super::task::{TaskHead, key, put_task, put_timestamp, read_head, read_task, timestamp};
-use super::wire::{DecodeError, Reader, put_bytes, put_varint};
+use super::wire::{DecodeError, Reader, put_text, put_varint};
 
 mod tag {
     pub(super) const STORED: u8 = 1;
@@ -101,8 +101,8 @@ pub(crate) fn put_ended(out: &mut Vec<u8>, ended: &Ended) {
         put_varint(out, *id);
         put_varint(out, seq.0);
         put_timestamp(out, *at);
-        put_bytes(out, queue.as_str().as_bytes());
-        put_bytes(out, key.as_str().as_bytes());
+        put_text(out, queue.as_str());
+        put_text(out, key.as_str());
         match outcome {
             Outcome::Done(LeaseNo::NONE) => out.push(outcome::DONE),
             Outcome::Done(lease) => {
@@ -134,11 +134,11 @@ fn put_op(out: &mut Vec<u8>, tag: u8, record: impl FnOnce(&mut Vec<u8>)) {
 ///
 /// # Errors
 /// At the first bytes that are no record. The records before them were handed over.
-pub(crate) fn read_ops<E: From<DecodeError>>(
+pub(crate) fn read_ops(
     bytes: &[u8],
     names: &mut Names,
-    mut take: impl FnMut(Op) -> Result<(), E>,
-) -> Result<(), E> {
+    mut take: impl FnMut(Op) -> Result<(), DecodeError>,
+) -> Result<(), DecodeError> {
     let mut reader = Reader::new(bytes);
     while !reader.is_empty() {
         let tag = reader.u8()?;
@@ -212,8 +212,7 @@ fn read_ended(reader: &mut Reader<'_>, names: &mut Names) -> Result<Ended, Decod
     let id = reader.varint()?;
     let seq = Seq(reader.varint()?);
     let ended_at = timestamp(reader)?;
-    let at = reader.error("").at;
-    let queue = names.queue(reader.str()?, at)?;
+    let queue = names.queue(reader)?;
     let key = key(reader)?;
     let outcome = match reader.u8()? {
         outcome::DONE => Outcome::Done(LeaseNo::NONE),

@@ -9,7 +9,7 @@ use tickwheel_engine::{
 use super::names::Names;
 use super::schedule::{put_schedule, read_schedule};
 use super::task::{put_retry, put_timestamp, retry, timestamp};
-use super::wire::{DecodeError, Reader, put_bytes, put_varint};
+use super::wire::{DecodeError, Reader, put_bytes, put_member, put_text, put_varint};
 
 /// The kinds of rules. The numbers never change.
 mod kind {
@@ -37,12 +37,12 @@ pub(super) fn put_rule(out: &mut Vec<u8>, name: &RuleName, rule: Option<&Rule>) 
     match name {
         RuleName::Queue(queue) => {
             out.extend_from_slice(&[kind::QUEUE, stands]);
-            put_bytes(out, queue.as_str().as_bytes());
+            put_text(out, queue.as_str());
         }
         RuleName::Schedule(queue, name) => {
             out.extend_from_slice(&[kind::SCHEDULE, stands]);
-            put_bytes(out, queue.as_str().as_bytes());
-            put_bytes(out, name.as_str().as_bytes());
+            put_text(out, queue.as_str());
+            put_text(out, name.as_str());
         }
         RuleName::Job(id) => {
             out.extend_from_slice(&[kind::JOB, stands]);
@@ -68,32 +68,18 @@ fn put_queue(out: &mut Vec<u8>, record: &QueueRecord) {
         retry,
         history,
     } = settings;
-    let number = |out: &mut Vec<u8>, tag: u8, value: &Option<u64>| {
-        if let Some(value) = value {
-            out.push(tag);
-            put_varint(out, *value);
-        }
-    };
-    number(out, tag::MAX_IN_FLIGHT, max_in_flight);
-    number(out, tag::MAX_IN_FLIGHT_PER_GROUP, max_in_flight_per_group);
-    if let Some(Rate { tasks, per_ms, burst }) = rate {
-        out.push(tag::RATE);
+    put_member(out, tag::MAX_IN_FLIGHT, *max_in_flight, put_varint);
+    put_member(out, tag::MAX_IN_FLIGHT_PER_GROUP, *max_in_flight_per_group, put_varint);
+    put_member(out, tag::RATE, rate.as_ref(), |out, Rate { tasks, per_ms, burst }| {
         [tasks, per_ms, burst].into_iter().for_each(|number| put_varint(out, *number));
-    }
-    number(out, tag::MAX_BACKLOG, max_backlog);
-    number(out, tag::DEFAULT_LEASE_MS, default_lease_ms);
-    if let Some(retry) = retry {
-        out.push(tag::RETRY);
-        put_retry(out, *retry);
-    }
-    if let Some(Retention { keep_ms, keys }) = history {
-        out.push(tag::HISTORY);
+    });
+    put_member(out, tag::MAX_BACKLOG, *max_backlog, put_varint);
+    put_member(out, tag::DEFAULT_LEASE_MS, *default_lease_ms, put_varint);
+    put_member(out, tag::RETRY, *retry, put_retry);
+    put_member(out, tag::HISTORY, history.as_ref(), |out, Retention { keep_ms, keys }| {
         [keep_ms, keys].into_iter().for_each(|number| put_varint(out, *number));
-    }
-    if let Some(until) = paused_until {
-        out.push(tag::PAUSED_UNTIL);
-        put_timestamp(out, *until);
-    }
+    });
+    put_member(out, tag::PAUSED_UNTIL, *paused_until, put_timestamp);
     if *draining {
         out.push(tag::DRAINING);
     }
@@ -124,8 +110,7 @@ fn read_name(kind: u8, reader: &mut Reader<'_>, names: &mut Names) -> Result<Rul
     if kind == kind::JOB {
         return Ok(RuleName::Job(reader.varint()?));
     }
-    let at = reader.error("").at;
-    let queue = names.queue(reader.str()?, at)?;
+    let queue = names.queue(reader)?;
     if kind == kind::QUEUE {
         return Ok(RuleName::Queue(queue));
     }
@@ -137,12 +122,7 @@ fn read_name(kind: u8, reader: &mut Reader<'_>, names: &mut Names) -> Result<Rul
 fn read_queue(reader: &mut Reader<'_>) -> Result<QueueRecord, DecodeError> {
     let mut record = QueueRecord::default();
     let mut last = 0;
-    while !reader.is_empty() {
-        let tag = reader.u8()?;
-        if tag <= last {
-            return Err(reader.error("members out of order"));
-        }
-        last = tag;
+    while let Some(tag) = reader.tag(&mut last, &[])? {
         let settings = &mut record.settings;
         match tag {
             tag::MAX_IN_FLIGHT => settings.max_in_flight = Some(reader.varint()?),

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use tickwheel_engine::{
-    Body, Cadence, CatchUp, Overlap, PRIORITY_DEFAULT, Schedule, ScheduleRecord, Seq, Terms, Timestamp,
+    Body, Cadence, CatchUp, Group, Overlap, PRIORITY_DEFAULT, Schedule, ScheduleRecord, Seq, Terms,
 };
 
 use super::names::Names;
 use super::task::{group, put_retry, put_timestamp, retry, timestamp, word};
-use super::wire::{DecodeError, Reader, put_bytes, put_varint};
+use super::wire::{DecodeError, Reader, put_bytes, put_member, put_text, put_varint};
 
 /// The tags of the members that a record may have, in the order in which they stand. A member without its tag is not set, or has the value
 /// that most schedules have.
@@ -49,8 +49,8 @@ pub(super) fn put_schedule(out: &mut Vec<u8>, record: &ScheduleRecord) {
     match cadence {
         Cadence::Cron { text, zone } => {
             out.push(cadence::CRON);
-            put_bytes(out, text.as_bytes());
-            put_bytes(out, zone.as_bytes());
+            put_text(out, text);
+            put_text(out, zone);
         }
         Cadence::Every { ms } => {
             out.push(cadence::EVERY);
@@ -64,64 +64,40 @@ pub(super) fn put_schedule(out: &mut Vec<u8>, record: &ScheduleRecord) {
     put_varint(out, version.0);
     put_timestamp(out, *anchor);
     put_timestamp(out, *decided);
-    instant(out, tag::START, *start);
-    instant(out, tag::END, *end);
-    number(out, tag::COUNT, *count);
-    number(out, tag::JITTER_MS, Some(*jitter_ms).filter(|&ms| ms > 0));
+    put_member(out, tag::START, *start, put_timestamp);
+    put_member(out, tag::END, *end, put_timestamp);
+    put_member(out, tag::COUNT, *count, put_varint);
+    put_member(out, tag::JITTER_MS, Some(*jitter_ms).filter(|&ms| ms > 0), put_varint);
     let catch_up = match catch_up {
         CatchUp::Once => None,
         CatchUp::Skip => Some(1),
         CatchUp::All => Some(2),
     };
-    number(out, tag::CATCH_UP, catch_up);
+    put_member(out, tag::CATCH_UP, catch_up, put_varint);
     let overlap = match overlap {
         Overlap::Allow => None,
         Overlap::Skip => Some(1),
         Overlap::Queue => Some(2),
     };
-    number(out, tag::OVERLAP, overlap);
-    number(out, tag::PRIORITY, Some(u64::from(*priority)).filter(|_| *priority != PRIORITY_DEFAULT));
-    if let Some(group) = group {
-        out.push(tag::GROUP);
-        put_bytes(out, group.as_str().as_bytes());
-    }
-    if let Some(retry) = retry {
-        out.push(tag::RETRY);
-        put_retry(out, *retry);
-    }
-    number(out, tag::EXPIRE_AFTER_MS, *expire_after_ms);
-    if !content_type.is_empty() {
-        out.push(tag::CONTENT_TYPE);
-        put_bytes(out, content_type.as_bytes());
-    }
-    for tag in tags {
-        out.push(tag::TAG);
-        put_bytes(out, tag.as_str().as_bytes());
-    }
-    if !payload.is_empty() {
-        out.push(tag::PAYLOAD);
-        put_bytes(out, payload);
-    }
-    instant(out, tag::NEXT, *next);
-    instant(out, tag::LAST, *last);
-    number(out, tag::MADE, Some(*made).filter(|&made| made > 0));
-    number(out, tag::SKIPPED, Some(*skipped).filter(|&skipped| skipped > 0));
-    number(out, tag::RUNNING, *running);
-    waiting.iter().for_each(|&at| instant(out, tag::WAITING, Some(at)));
-}
-
-fn number(out: &mut Vec<u8>, tag: u8, value: Option<u64>) {
-    if let Some(value) = value {
-        out.push(tag);
-        put_varint(out, value);
-    }
-}
-
-fn instant(out: &mut Vec<u8>, tag: u8, value: Option<Timestamp>) {
-    if let Some(value) = value {
-        out.push(tag);
-        put_timestamp(out, value);
-    }
+    put_member(out, tag::OVERLAP, overlap, put_varint);
+    put_member(
+        out,
+        tag::PRIORITY,
+        Some(u64::from(*priority)).filter(|_| *priority != PRIORITY_DEFAULT),
+        put_varint,
+    );
+    put_member(out, tag::GROUP, group.as_ref().map(Group::as_str), put_text);
+    put_member(out, tag::RETRY, *retry, put_retry);
+    put_member(out, tag::EXPIRE_AFTER_MS, *expire_after_ms, put_varint);
+    put_member(out, tag::CONTENT_TYPE, Some(&**content_type).filter(|text| !text.is_empty()), put_text);
+    tags.iter().for_each(|tag| put_member(out, tag::TAG, Some(tag.as_str()), put_text));
+    put_member(out, tag::PAYLOAD, Some(&**payload).filter(|bytes| !bytes.is_empty()), put_bytes);
+    put_member(out, tag::NEXT, *next, put_timestamp);
+    put_member(out, tag::LAST, *last, put_timestamp);
+    put_member(out, tag::MADE, Some(*made).filter(|&made| made > 0), put_varint);
+    put_member(out, tag::SKIPPED, Some(*skipped).filter(|&skipped| skipped > 0), put_varint);
+    put_member(out, tag::RUNNING, *running, put_varint);
+    waiting.iter().for_each(|&at| put_member(out, tag::WAITING, Some(at), put_timestamp));
 }
 
 /// Reads to the end of the record.
@@ -141,13 +117,7 @@ pub(super) fn read_schedule(
     let mut body = Body::default();
     let mut record = ScheduleRecord::new(Arc::new(schedule.clone()), version, anchor, decided);
     let mut last = 0;
-    while !reader.is_empty() {
-        let tag = reader.u8()?;
-        let repeats = matches!(tag, tag::TAG | tag::WAITING);
-        if tag < last || (tag == last && !repeats) {
-            return Err(reader.error("members out of order"));
-        }
-        last = tag;
+    while let Some(tag) = reader.tag(&mut last, &[tag::TAG, tag::WAITING])? {
         let terms = &mut schedule.terms;
         match tag {
             tag::START => schedule.start = Some(timestamp(reader)?),

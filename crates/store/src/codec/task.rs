@@ -8,7 +8,7 @@ use tickwheel_engine::{
 };
 
 use super::names::Names;
-use super::wire::{DecodeError, Reader, put_bytes, put_varint};
+use super::wire::{DecodeError, Reader, put_bytes, put_member, put_text, put_varint};
 
 /// The tags of the members that a record may have, in the order in which they stand. A member that is absent has the value that most tasks
 /// have, so a plain task needs no byte for it. The numbers never change.
@@ -40,7 +40,8 @@ pub(super) fn put_timestamp(out: &mut Vec<u8>, at: Timestamp) {
     put_varint(out, at.as_tick());
 }
 
-pub(super) fn timestamp(reader: &mut Reader<'_>) -> Result<Timestamp, DecodeError> {
+/// Reads an instant.
+pub(crate) fn timestamp(reader: &mut Reader<'_>) -> Result<Timestamp, DecodeError> {
     let ms = reader.number::<i64>()?;
     Timestamp::from_ms(ms).ok_or_else(|| reader.error("an instant before 1970"))
 }
@@ -84,37 +85,25 @@ pub(super) fn put_task(out: &mut Vec<u8>, task: &Task, with_body: bool) {
     }
     put_timestamp(out, *due_at);
     put_timestamp(out, *put_at);
-    put_bytes(out, queue.as_str().as_bytes());
-    put_bytes(out, key.as_str().as_bytes());
-    let mut number = |tag: u8, value: u64, absent: u64| {
-        if value != absent {
-            out.push(tag);
-            put_varint(out, value);
-        }
-    };
-    number(tag::PRIORITY, u64::from(*priority), u64::from(PRIORITY_DEFAULT));
-    number(tag::ATTEMPTS, u64::from(*attempts), 0);
-    number(tag::LEASE_FENCE, lease_fence.0, 0);
-    if let Some(revoked) = revoked {
-        out.push(tag::REVOKED);
-        put_varint(out, revoked.0);
-    }
-    if let Some(StoredLease { no, until, written_in }) = lease {
-        out.push(tag::LEASE);
+    put_text(out, queue.as_str());
+    put_text(out, key.as_str());
+    let mut number = |tag: u8, value: Option<u64>| put_member(out, tag, value, put_varint);
+    number(tag::PRIORITY, (*priority != PRIORITY_DEFAULT).then_some(u64::from(*priority)));
+    number(tag::ATTEMPTS, (*attempts > 0).then_some(u64::from(*attempts)));
+    number(tag::LEASE_FENCE, (lease_fence.0 > 0).then_some(lease_fence.0));
+    number(tag::REVOKED, revoked.map(|revoked| revoked.0));
+    put_member(out, tag::LEASE, lease.as_ref(), |out, StoredLease { no, until, written_in }| {
         put_varint(out, no.0);
         put_timestamp(out, *until);
         put_varint(out, u64::from(written_in.0));
-    }
+    });
     if let Some(extra) = extra {
         put_extra(out, extra);
     }
     if with_body {
         put_body(out, body);
     }
-    if let Some(acked) = task.acked() {
-        out.push(tag::ACKED);
-        put_varint(out, acked.0);
-    }
+    put_member(out, tag::ACKED, task.acked().map(|acked| acked.0), put_varint);
 }
 
 fn put_extra(out: &mut Vec<u8>, extra: &Extra) {
@@ -122,24 +111,11 @@ fn put_extra(out: &mut Vec<u8>, extra: &Extra) {
         extra;
     // Also if it is 0: it says that there are extra members at all.
     out.extend_from_slice(&[tag::ORIGIN, *origin]);
-    if let Some(ttr_ms) = ttr_ms {
-        out.push(tag::TTR_MS);
-        put_varint(out, *ttr_ms);
-    }
-    if let Some(expire_at) = expire_at {
-        out.push(tag::EXPIRE_AT);
-        put_timestamp(out, *expire_at);
-    }
-    for (tag, text) in [(tag::GROUP, group.as_ref().map(Group::as_str)), (tag::TRACE, trace.as_deref())] {
-        if let Some(text) = text {
-            out.push(tag);
-            put_bytes(out, text.as_bytes());
-        }
-    }
-    if let Some(retry) = retry {
-        out.push(tag::RETRY);
-        put_retry(out, *retry);
-    }
+    put_member(out, tag::TTR_MS, *ttr_ms, put_varint);
+    put_member(out, tag::EXPIRE_AT, *expire_at, put_timestamp);
+    put_member(out, tag::GROUP, group.as_ref().map(Group::as_str), put_text);
+    put_member(out, tag::TRACE, trace.as_deref(), put_text);
+    put_member(out, tag::RETRY, *retry, put_retry);
     for Failure { at, attempt, how, reason } in failures {
         out.push(tag::FAILURE);
         put_timestamp(out, *at);
@@ -167,14 +143,8 @@ fn put_extra(out: &mut Vec<u8>, extra: &Extra) {
         };
         out.push(why << 1 | u8::from(*keyless));
     }
-    if *step > 0 {
-        out.push(tag::STEP);
-        put_varint(out, u64::from(*step));
-    }
-    if *tally != Tally::default() {
-        out.push(tag::TALLY);
-        put_tally(out, *tally);
-    }
+    put_member(out, tag::STEP, (*step > 0).then_some(u64::from(*step)), put_varint);
+    put_member(out, tag::TALLY, (*tally != Tally::default()).then_some(*tally), put_tally);
 }
 
 /// The stored delay is the delay plus one, and 0 if there is none.
@@ -257,14 +227,8 @@ fn flagged(reader: &mut Reader<'_>) -> Result<(u8, bool), DecodeError> {
 
 fn put_body(out: &mut Vec<u8>, body: &Body) {
     let Body { payload, content_type, tags, timeline } = body;
-    if !content_type.is_empty() {
-        out.push(tag::CONTENT_TYPE);
-        put_bytes(out, content_type.as_bytes());
-    }
-    for tag in tags {
-        out.push(tag::TAG);
-        put_bytes(out, tag.as_str().as_bytes());
-    }
+    put_member(out, tag::CONTENT_TYPE, Some(&**content_type).filter(|text| !text.is_empty()), put_text);
+    tags.iter().for_each(|tag| put_member(out, tag::TAG, Some(tag.as_str()), put_text));
     out.push(tag::PAYLOAD);
     put_bytes(out, payload);
     for Moment { at, payload, content_type } in timeline {
@@ -301,8 +265,7 @@ pub(super) fn read_task(
     let [seq, put_seq, version] = [Seq(reader.varint()?), Seq(reader.varint()?), Seq(reader.varint()?)];
     let due_at = timestamp(reader)?;
     let put_at = timestamp(reader)?;
-    let at = reader.error("").at;
-    let queue = names.queue(reader.str()?, at)?;
+    let queue = names.queue(reader)?;
     let mut task = Task {
         id,
         queue,
@@ -323,14 +286,7 @@ pub(super) fn read_task(
     let mut body = Body::default();
     let mut has_payload = false;
     let mut last = 0;
-    while !reader.is_empty() {
-        let tag = reader.u8()?;
-        // Each member comes once, and in order; only lists repeat. So a task has exactly one record, bit by bit.
-        let repeats = matches!(tag, tag::TAG | tag::FAILURE | tag::MOMENT);
-        if tag < last || (tag == last && !repeats) {
-            return Err(reader.error("members out of order"));
-        }
-        last = tag;
+    while let Some(tag) = reader.tag(&mut last, &[tag::TAG, tag::FAILURE, tag::MOMENT])? {
         match tag {
             tag::PRIORITY => task.priority = reader.number()?,
             tag::ATTEMPTS => task.attempts = reader.number()?,

@@ -25,6 +25,24 @@ pub(crate) fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(bytes);
 }
 
+/// Appends a text, as its bytes.
+pub(super) fn put_text(out: &mut Vec<u8>, text: &str) {
+    put_bytes(out, text.as_bytes());
+}
+
+/// Appends a member of a record behind its tag, if there is one.
+pub(super) fn put_member<M>(
+    out: &mut Vec<u8>,
+    tag: u8,
+    member: Option<M>,
+    put: impl FnOnce(&mut Vec<u8>, M),
+) {
+    if let Some(member) = member {
+        out.push(tag);
+        put(out, member);
+    }
+}
+
 /// Takes bytes apart, front to back. Any bytes end in a value or in a [`DecodeError`], never in a panic. The reader never asks for more
 /// memory than there are bytes.
 #[derive(Debug)]
@@ -86,6 +104,20 @@ impl<'a> Reader<'a> {
             }
         }
         Err(self.error("a number beyond 64 bits"))
+    }
+
+    /// The tag of the next member of a record, or `None` at the record's end. `last` keeps the tag of the member before. Each member comes
+    /// once, and in order; only those in `lists` repeat. So the same members have exactly one record, bit by bit.
+    pub(super) fn tag(&mut self, last: &mut u8, lists: &[u8]) -> Result<Option<u8>, DecodeError> {
+        if self.is_empty() {
+            return Ok(None);
+        }
+        let tag = self.u8()?;
+        if tag < *last || (tag == *last && !lists.contains(&tag)) {
+            return Err(self.error("members out of order"));
+        }
+        *last = tag;
+        Ok(Some(tag))
     }
 
     /// A number that fits a smaller type.

@@ -8,7 +8,7 @@ use super::examination::{Depth, Examination, LogFile};
 use super::problem::Problem;
 use crate::checkpoint::Loaded;
 use crate::checksum::Seeds;
-use crate::codec::{DecodeError, Names, read_ops};
+use crate::codec::{Names, read_ops};
 use crate::disk::Disk;
 use crate::error::OpenError;
 use crate::layout::HEADER_BYTES;
@@ -79,7 +79,7 @@ impl Frames<'_> {
                 return Some(Problem::damage(&*file.file, at as u64, what));
             }
             if self.depth == Depth::Records
-                && let Err(error) = read_ops(frame.ops, &mut self.names, |_| Ok::<(), DecodeError>(()))
+                && let Err(error) = read_ops(frame.ops, &mut self.names, |_| Ok(()))
             {
                 let what = format!("frame {number}: {error}");
                 return Some(Problem::damage(&*file.file, at as u64, what));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tickwheel_engine::{Epoch, Seq, Timestamp};
 
 use crate::catalog::Catalog;
-use crate::codec::{DecodeError, Names, Op, read_ops};
+use crate::codec::{Names, Op, read_ops};
 use crate::log::Frame;
 
 /// A catalog, and the frame it has come to.
@@ -66,7 +66,7 @@ impl Replay {
         let Self { catalog, names, bodiless, .. } = self;
         read_ops(frame.ops, names, |op| {
             take_op(catalog, bodiless, op);
-            Ok::<(), DecodeError>(())
+            Ok(())
         })
         .map_err(|error| format!("frame {}: {error}", head.number))?;
         self.number = head.number;

@@ -1,8 +1,8 @@
 //! The saved index of one run.
 
-use tickwheel_engine::{Place, QueueName, Seq, Timestamp};
+use tickwheel_engine::{Place, QueueName, Seq};
 
-use crate::codec::{DecodeError, Names, Reader, put_bytes, put_varint};
+use crate::codec::{DecodeError, Names, Reader, put_bytes, put_varint, timestamp};
 use crate::index::KeyHash;
 use crate::layout::{le_u32, le_u64};
 
@@ -77,8 +77,7 @@ impl Footer {
         let mut reader = Reader::new(bytes);
         let mut queues = Vec::new();
         for _ in 0..reader.number::<u32>()? {
-            let at = reader.error("").at;
-            queues.push(names.queue(reader.str()?, at)?);
+            queues.push(names.queue(&mut reader)?);
         }
         let last = Some(read_place(&mut reader)?);
         let mut blocks: Vec<Block> = Vec::new();
@@ -135,13 +134,13 @@ fn put_place(out: &mut Vec<u8>, place: Place) {
 }
 
 fn read_place(reader: &mut Reader<'_>) -> Result<Place, DecodeError> {
-    let due_at =
-        Timestamp::from_ms(reader.number()?).ok_or_else(|| reader.error("an instant before 1970"))?;
-    Ok(Place { due_at, put_seq: Seq(reader.varint()?) })
+    Ok(Place { due_at: timestamp(reader)?, put_seq: Seq(reader.varint()?) })
 }
 
 #[cfg(test)]
 mod tests {
+    use tickwheel_engine::Timestamp;
+
     use super::*;
 
     fn footer() -> Footer {

@@ -112,7 +112,7 @@ fn decode(whole: &[u8], names: &mut Names) -> Result<Task, BadRecord> {
     let mut read = None;
     let decoded = read_ops(&whole[4..], names, |op| {
         read = Some(op);
-        Ok::<(), crate::codec::DecodeError>(())
+        Ok(())
     });
     match (decoded, read) {
         (Ok(()), Some(Op::Stored(task))) => Ok(task),
