@@ -106,6 +106,11 @@ impl OpenError {
         Self::Corrupt { file: META.to_owned(), offset: 0, what, hint: PUT_META }
     }
 
+    /// A later version wrote a file.
+    pub(crate) fn newer(file: &str, found: u32, known: u32) -> Self {
+        Self::NewerFormat { file: file.to_owned(), found, known }
+    }
+
     pub(crate) fn corrupt(file: impl Into<String>, offset: u64, what: impl Into<String>) -> Self {
         Self::Corrupt {
             file: file.into(),

@@ -143,8 +143,23 @@ pub(crate) fn read_header(bytes: &[u8], magic: [u8; 8], format: u32, seed: u32) 
     }
 }
 
+/// Reads a header of a kind of file whose older formats no directory has: the directory would have an older format as a whole. `Err` has the
+/// format if a later version wrote it.
+pub(crate) fn read_own(bytes: &[u8], magic: [u8; 8], format: u32, seed: u32) -> Result<Option<Own>, u32> {
+    match read_header(bytes, magic, format, seed) {
+        Header::Valid(own) => Ok(Some(own)),
+        Header::Newer(format) => Err(format),
+        Header::Older(_) | Header::Bad => Ok(None),
+    }
+}
+
 fn header_sum(seed: u32, bytes: &[u8; HEADER_BYTES]) -> u32 {
     crc(crc(seed, &bytes[..12]), &bytes[16..])
+}
+
+/// Space for this many bytes of a file.
+pub(crate) fn zeroes(bytes: u64) -> Vec<u8> {
+    vec![0; usize::try_from(bytes).expect("a file that fits a disk fits the memory's addresses")]
 }
 
 /// The four bytes at `at` as a number. The caller has checked that they are there.

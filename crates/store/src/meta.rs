@@ -65,9 +65,7 @@ impl Meta {
         };
         let own = match header {
             Header::Valid(own) => own,
-            Header::Newer(found) => {
-                return Err(OpenError::NewerFormat { file: META.to_owned(), found, known: FORMAT });
-            }
+            Header::Newer(found) => return Err(OpenError::newer(META, found, FORMAT)),
             Header::Older(found) => {
                 return Err(OpenError::OlderFormat { file: META.to_owned(), found, oldest: FORMAT_OLDEST });
             }

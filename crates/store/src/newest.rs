@@ -37,9 +37,7 @@ use crate::checksum::{Seeds, Use};
 use crate::disk::{Disk, DiskError};
 use crate::error::OpenError;
 use crate::io::{Call, run_calls};
-use crate::layout::{
-    HEADER_BYTES, Header, SHARD, can_rise, header, newest_file, newest_file_unfinished, read_header,
-};
+use crate::layout::{HEADER_BYTES, SHARD, can_rise, header, newest_file, newest_file_unfinished, read_own};
 use crate::log::LogUse;
 use crate::meta::Meta;
 
@@ -116,26 +114,20 @@ pub(crate) fn read<D: Disk>(disk: &mut D, meta: &Meta, seeds: &Seeds) -> Result<
     let mut bytes = [0; HEADER_BYTES + 1];
     let count = disk.read(&file, 0, &mut bytes)?;
     disk.close(&file);
-    match read_header(&bytes[..count], MAGIC, FORMAT, seeds.of(Use::Newest)) {
-        Header::Valid([generation, number, frame, ..]) if can_rise(&[generation, number, frame]) => {
-            let file = (generation > 0).then_some(LogUse { generation, number });
-            Ok(Some(Newest { file, frame }))
-        }
-        Header::Newer(found) => Err(OpenError::NewerFormat { file: file.to_string(), found, known: FORMAT }),
-        Header::Valid(_) | Header::Older(_) | Header::Bad => {
-            Err(OpenError::corrupt(&*file, 0, "its checksum does not match"))
-        }
+    match of_bytes(&bytes[..count], seeds) {
+        Ok(Some(newest)) => Ok(Some(newest)),
+        Ok(None) => Err(OpenError::corrupt(&*file, 0, "its checksum does not match")),
+        Err(found) => Err(OpenError::newer(&file, found, FORMAT)),
     }
 }
 
-/// Decodes the bytes of the note; `None` if they do not check out.
-pub(crate) fn of_bytes(bytes: &[u8], seeds: &Seeds) -> Option<Newest> {
-    match read_header(bytes, MAGIC, FORMAT, seeds.of(Use::Newest)) {
-        Header::Valid([generation, number, frame, ..]) if can_rise(&[generation, number, frame]) => {
-            Some(Newest { file: (generation > 0).then_some(LogUse { generation, number }), frame })
-        }
-        Header::Valid(_) | Header::Newer(_) | Header::Older(_) | Header::Bad => None,
-    }
+/// Decodes the bytes of the note; `None` if they do not check out. `Err` has the format if a later version wrote it.
+pub(crate) fn of_bytes(bytes: &[u8], seeds: &Seeds) -> Result<Option<Newest>, u32> {
+    let own = read_own(bytes, MAGIC, FORMAT, seeds.of(Use::Newest))?;
+    Ok(own.and_then(|[generation, number, frame, ..]| {
+        let file = (generation > 0).then_some(LogUse { generation, number });
+        can_rise(&[generation, number, frame]).then_some(Newest { file, frame })
+    }))
 }
 
 #[cfg(test)]
@@ -147,8 +139,8 @@ mod tests {
         let seeds = Seeds::new([7; 16]);
         let file = Some(LogUse { generation: 5, number: 3 });
         let bytes = Newest { file, frame: 9 }.to_bytes(&seeds);
-        let read = |seeds: &Seeds| read_header(&bytes, MAGIC, FORMAT, seeds.of(Use::Newest));
-        assert_eq!(read(&seeds), Header::Valid([5, 3, 9, 0, 0, 0]));
-        assert_eq!(read(&Seeds::new([8; 16])), Header::Bad);
+        let read = |seeds: &Seeds| read_own(&bytes, MAGIC, FORMAT, seeds.of(Use::Newest));
+        assert_eq!(read(&seeds), Ok(Some([5, 3, 9, 0, 0, 0])));
+        assert_eq!(read(&Seeds::new([8; 16])), Ok(None));
     }
 }

@@ -6,7 +6,7 @@ use crate::segment::{Bucket, Level};
 
 use crate::checksum::{Seeds, Use, crc};
 use crate::codec::{DecodeError, Reader, put_varint, state, state_before_format_6, timestamp};
-use crate::layout::{HEADER_BYTES, Header, can_rise, header, le_u32, le_u64, read_header};
+use crate::layout::{HEADER_BYTES, can_rise, header, le_u32, le_u64, read_own};
 
 const MAGIC: [u8; 8] = *b"TWCHECKP";
 pub(crate) const FORMAT: u32 = 2;
@@ -14,31 +14,23 @@ pub(crate) const FORMAT: u32 = 2;
 /// Bytes before a block's content: length (4), CRC-32C of all else (4), kind (4), zero (4), place in the file from 0 (8).
 pub(super) const BLOCK_HEAD_BYTES: usize = 24;
 
-/// The content of a block.
+/// The content of a block, with the number that the kind has in files.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum BlockKind {
     /// Segments.
-    Segments,
+    Segments = 3,
     /// Rules in force.
-    Rules,
+    Rules = 4,
     /// Tasks that ended.
-    Ended,
+    Ended = 1,
     /// The end of the checkpoint.
-    End,
+    End = 5,
     /// The end of the checkpoint, as it was before format 6 of the directory.
-    EndBefore,
+    EndBefore = 2,
 }
 
 impl BlockKind {
-    fn number(self) -> u32 {
-        match self {
-            Self::Segments => 3,
-            Self::Rules => 4,
-            Self::Ended => 1,
-            Self::End => 5,
-            Self::EndBefore => 2,
-        }
-    }
+    const ALL: [Self; 5] = [Self::Segments, Self::Rules, Self::Ended, Self::End, Self::EndBefore];
 }
 
 /// Where a checkpoint stands in the log: the frames after `frame` are to be read on top of it.
@@ -62,21 +54,12 @@ pub(super) fn header_bytes(start: Start, number: u64, seeds: &Seeds) -> [u8; HEA
 
 /// `Ok(None)` if it is damaged, or the header of another checkpoint; `Err` has the format if a later version wrote it.
 pub(super) fn read_header_bytes(bytes: &[u8], number: u64, seeds: &Seeds) -> Result<Option<Start>, u32> {
-    match read_header(bytes, MAGIC, FORMAT, seeds.of(Use::Checkpoint(number))) {
-        Header::Newer(format) => Err(format),
-        // The directory would have an older format as a whole.
-        Header::Older(_) | Header::Bad => Ok(None),
-        Header::Valid([found, seq, frame, generation, epoch, _]) => {
-            let epoch = u32::try_from(epoch).ok().filter(|epoch| *epoch < u32::MAX);
-            let start = epoch.filter(|_| can_rise(&[seq, frame, generation])).map(|epoch| Start {
-                seq: Seq(seq),
-                frame,
-                generation,
-                epoch: Epoch(epoch),
-            });
-            Ok(start.filter(|_| found == number))
-        }
-    }
+    let own = read_own(bytes, MAGIC, FORMAT, seeds.of(Use::Checkpoint(number)))?;
+    Ok(own.and_then(|[found, seq, frame, generation, epoch, _]| {
+        let epoch = u32::try_from(epoch).ok().filter(|epoch| *epoch < u32::MAX)?;
+        let is_possible = found == number && can_rise(&[seq, frame, generation]);
+        is_possible.then_some(Start { seq: Seq(seq), frame, generation, epoch: Epoch(epoch) })
+    }))
 }
 
 /// Completes a block: `bytes` has room for the head in front, then the content. Returns its checksum.
@@ -84,7 +67,7 @@ pub(super) fn stamp_block(bytes: &mut [u8], kind: BlockKind, index: u64, seed: u
     let length =
         u32::try_from(bytes.len() - BLOCK_HEAD_BYTES).expect("a block is one step and one task long");
     bytes[0..4].copy_from_slice(&length.to_le_bytes());
-    bytes[8..12].copy_from_slice(&kind.number().to_le_bytes());
+    bytes[8..12].copy_from_slice(&(kind as u32).to_le_bytes());
     bytes[16..24].copy_from_slice(&index.to_le_bytes());
     let sum = block_sum(bytes, seed);
     bytes[4..8].copy_from_slice(&sum.to_le_bytes());
@@ -106,9 +89,7 @@ pub(super) fn check_block(bytes: &[u8], index: u64, seed: u32) -> Option<(BlockK
     if le_u32(bytes, 4) != sum || le_u64(bytes, 16) != index {
         return None;
     }
-    use BlockKind as K;
-    let kinds = [K::Segments, K::Rules, K::Ended, K::End, K::EndBefore];
-    let kind = kinds.into_iter().find(|kind| kind.number() == le_u32(bytes, 8))?;
+    let kind = BlockKind::ALL.into_iter().find(|kind| *kind as u32 == le_u32(bytes, 8))?;
     Some((kind, sum))
 }
 
@@ -128,7 +109,7 @@ pub(crate) struct Listed {
 impl Listed {
     pub(super) fn put(self, out: &mut Vec<u8>) {
         let Self { generation, bucket: Bucket { level, index }, moved, len, records } = self;
-        for number in [generation, level.number(), index, u64::from(moved), len, records] {
+        for number in [generation, level as u64, index, u64::from(moved), len, records] {
             put_varint(out, number);
         }
     }

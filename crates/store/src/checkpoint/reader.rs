@@ -9,7 +9,7 @@ use crate::checksum::{Seeds, Use, crc};
 use crate::codec::{DecodeError, Names, Op, Reader, read_ops};
 use crate::disk::{Disk, DiskError};
 use crate::error::OpenError;
-use crate::layout::{HEADER_BYTES, checkpoint_file};
+use crate::layout::{HEADER_BYTES, checkpoint_file, zeroes};
 
 /// The content of a checkpoint.
 #[derive(Debug)]
@@ -72,17 +72,13 @@ fn read<D: Disk>(disk: &mut D, file: &str, number: u64, seeds: &Seeds) -> Result
     let start = match read_header_bytes(&header, number, seeds) {
         Ok(Some(start)) => start,
         Ok(None) => return Err(damaged(0, "the header's checksum does not match")),
-        Err(found) => {
-            let file = file.to_owned();
-            return Err(Failure::Open(OpenError::NewerFormat { file, found, known: FORMAT }));
-        }
+        Err(found) => return Err(Failure::Open(OpenError::newer(file, found, FORMAT))),
     };
     let seed = seeds.of(Use::Checkpoint(number));
     let mut names = Names::new();
     let (mut segments, mut ended, mut rules) = (Vec::new(), Vec::new(), Vec::new());
     let mut sum = 0;
     let mut offset = HEADER_BYTES as u64;
-    let mut block = Vec::new();
     for index in 0.. {
         let mut head = [0; BLOCK_HEAD_BYTES];
         if disk.read(file, offset, &mut head)? < BLOCK_HEAD_BYTES {
@@ -92,7 +88,7 @@ fn read<D: Disk>(disk: &mut D, file: &str, number: u64, seeds: &Seeds) -> Result
         if bytes > len.saturating_sub(offset) {
             return Err(damaged(offset, "a block reaches beyond the end"));
         }
-        block.resize(usize::try_from(bytes).expect("a file that fits a disk fits the memory's addresses"), 0);
+        let mut block = zeroes(bytes);
         if disk.read(file, offset, &mut block)? < block.len() {
             return Err(damaged(offset, "it ends before its last block"));
         }

@@ -13,6 +13,7 @@ use crate::disk::Disk;
 use crate::error::OpenError;
 use crate::layout::HEADER_BYTES;
 use crate::log::{FORMAT, FRAMES_AT, find_proof, frame_bytes, read_frame, read_log_header};
+use crate::recovery::read_all;
 
 /// A file of the log as it was found.
 pub(super) struct Walk {
@@ -32,7 +33,7 @@ pub(super) fn walk<D: Disk>(
     found: &mut Examination,
 ) -> Walk {
     let mut file = LogFile { file: name.to_string(), spare: true, ..LogFile::default() };
-    let bytes = match read_whole(disk, name) {
+    let bytes = match read_all(disk, name) {
         Ok(bytes) => bytes,
         Err(error) => {
             found.add(error.into());
@@ -43,8 +44,7 @@ pub(super) fn walk<D: Disk>(
     let header = match read_log_header(&bytes[..bytes.len().min(HEADER_BYTES)], seeds) {
         Ok(header) => header,
         Err(format) => {
-            found
-                .add(OpenError::NewerFormat { file: file.file.clone(), found: format, known: FORMAT }.into());
+            found.add(OpenError::newer(name, format, FORMAT).into());
             return Walk { file, durable: 0, damage: None };
         }
     };
@@ -107,16 +107,6 @@ impl Frames<'_> {
         }
         None
     }
-}
-
-fn read_whole<D: Disk>(disk: &mut D, name: &str) -> Result<Vec<u8>, OpenError> {
-    let len = disk.len(name)?;
-    let mut bytes =
-        vec![0; usize::try_from(len).expect("a file that fits a disk fits the memory's addresses")];
-    let count = disk.read(name, 0, &mut bytes)?;
-    bytes.truncate(count);
-    disk.close(name);
-    Ok(bytes)
 }
 
 /// Whether a recovery would read a file, as far as can be told without a recovery.

@@ -11,10 +11,8 @@ use crate::disk::Disk;
 use crate::error::OpenError;
 use crate::index::Naming;
 use crate::layout::{HEADER_BYTES, segment_file};
-use crate::recovery::{read_footer, read_sections};
-use crate::segment::{
-    Bucket, FORMAT, Footer, Level, Section, SectionKind, SegmentHeader, read_segment_header, read_tombstones,
-};
+use crate::recovery::{of_kind, read_dead, read_footer, read_listed, read_sections};
+use crate::segment::{Bucket, Footer, Level, Section, SectionKind, SegmentHeader, read_segment_header};
 
 /// The tools and the results that the looks at all segments share.
 pub(super) struct Inspection<'a, D> {
@@ -66,8 +64,7 @@ impl<D: Disk> Inspection<'_, D> {
         let len = self.disk.len(&file).ok()?;
         let seed = self.seeds.of(Use::Segment(generation));
         let sections = read_sections(self.disk, &file, len, seed).ok()?;
-        let runs = sections.iter().filter(|section| section.tail.kind == SectionKind::Run);
-        let records = runs.map(|section| section.tail.count).sum();
+        let records = of_kind(&sections, SectionKind::Run).map(|section| section.tail.count).sum();
         let mut bytes = [0; HEADER_BYTES];
         self.disk.read(&file, 0, &mut bytes).ok()?;
         match read_segment_header(&bytes, generation, self.seeds) {
@@ -84,32 +81,20 @@ impl<D: Disk> Inspection<'_, D> {
     /// Checks a segment. Returns how many runs it has.
     fn check(&mut self, listed: Listed, file: &str) -> Result<u64, OpenError> {
         let Listed { generation, bucket, len, records, .. } = listed;
-        let corrupt = |offset: u64, what: &str| OpenError::corrupt(file, offset, what);
-        if !self.disk.exists(file)? {
-            return Err(corrupt(0, "it is missing, and the checkpoint counts on it"));
-        }
-        let mut bytes = [0; HEADER_BYTES];
-        self.disk.read(file, 0, &mut bytes)?;
-        match read_segment_header(&bytes, generation, self.seeds) {
-            Ok(Some(header)) if header == (SegmentHeader { generation, bucket }) => {}
-            // The rest can be read nevertheless.
-            Ok(_) => self.found.add(Problem::damage(file, 0, "the header's checksum does not match")),
-            Err(found) => return Err(OpenError::NewerFormat { file: file.to_owned(), found, known: FORMAT }),
-        }
-        let there = self.disk.len(file)?;
-        if there < len {
-            return Err(corrupt(there, "it ends before what the checkpoint counts on"));
-        }
+        let (disk, found) = (&mut *self.disk, &mut *self.found);
+        let sections = read_listed(disk, listed, self.seeds, |error| {
+            found.add(error.into());
+            Ok(())
+        })?;
         let seed = self.seeds.of(Use::Segment(generation));
-        let sections = read_sections(self.disk, file, len, seed)?;
         let dead = self.tombstones(file, &sections, seed);
         let (mut runs, mut count) = (0, 0);
         let mut names = Names::new();
         let mut starts = Vec::new();
-        for section in sections.iter().filter(|section| section.tail.kind == SectionKind::Run) {
+        for section in of_kind(&sections, SectionKind::Run) {
             runs += 1;
             count += section.tail.count;
-            match self.footer(file, section, seed, &mut names) {
+            match read_footer(self.disk, file, section, seed, &mut names) {
                 Ok(footer) => {
                     let start = section.tail.start;
                     starts.extend(footer.entries.iter().map(|entry| start + u64::from(entry.at)));
@@ -129,7 +114,7 @@ impl<D: Disk> Inspection<'_, D> {
             self.found.add(Problem::damage(file, *stray, "a tombstone stands for no record here"));
         }
         if count != records {
-            return Err(corrupt(len, "it has other records than the checkpoint counts on"));
+            return Err(OpenError::corrupt(file, len, "it has other records than the checkpoint counts on"));
         }
         Ok(runs)
     }
@@ -137,29 +122,13 @@ impl<D: Disk> Inspection<'_, D> {
     /// The offsets of dead records, of all sections of tombstones that can be read.
     fn tombstones(&mut self, file: &str, sections: &[Section], seed: u32) -> Vec<u64> {
         let mut dead = Vec::new();
-        for section in sections.iter().filter(|section| section.tail.kind == SectionKind::Tombstones) {
-            let read = read_footer(self.disk, file, section, seed).and_then(|footer| {
-                read_tombstones(&footer, section.tail.count)
-                    .map_err(|error| OpenError::corrupt(file, section.tail.footer_at, error.to_string()))
-            });
-            match read {
+        for section in of_kind(sections, SectionKind::Tombstones) {
+            match read_dead(self.disk, file, section, seed) {
                 Ok(offsets) => dead.extend(offsets),
                 Err(error) => self.found.add(error.into()),
             }
         }
         dead
-    }
-
-    fn footer(
-        &mut self,
-        file: &str,
-        section: &Section,
-        seed: u32,
-        names: &mut Names,
-    ) -> Result<Footer, OpenError> {
-        let bytes = read_footer(self.disk, file, section, seed)?;
-        Footer::read(&bytes, section.tail.count, names)
-            .map_err(|error| OpenError::corrupt(file, section.tail.footer_at, error.to_string()))
     }
 
     fn check_records(

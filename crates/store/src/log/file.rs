@@ -1,7 +1,7 @@
 //! A log file: its header and its uses.
 
 use crate::checksum::{Seeds, Use};
-use crate::layout::{HEADER_BYTES, Header, can_rise, header, read_header};
+use crate::layout::{HEADER_BYTES, can_rise, header, read_own};
 
 const MAGIC: [u8; 8] = *b"TWLOGFIL";
 pub(crate) const FORMAT: u32 = 1;
@@ -42,17 +42,13 @@ impl LogHeader {
 
 /// Reads the header of a log file; `Err` has the format if a later version wrote it.
 pub(crate) fn read_log_header(bytes: &[u8], seeds: &Seeds) -> Result<Option<LogHeader>, u32> {
-    match read_header(bytes, MAGIC, FORMAT, seeds.of(Use::LogHeader)) {
-        Header::Valid([generation, len, fresh, before, number, _]) => {
-            // The walk from file to file ends, because generations fall.
-            let is_possible = can_rise(&[generation, number]) && (before < generation || before == 0);
-            let before = (before > 0).then_some(LogUse { generation: before, number });
-            Ok(is_possible.then_some(LogHeader { generation, len, fresh: fresh != 0, before }))
-        }
-        Header::Newer(format) => Err(format),
-        // The directory would have an older format as a whole.
-        Header::Older(_) | Header::Bad => Ok(None),
-    }
+    let own = read_own(bytes, MAGIC, FORMAT, seeds.of(Use::LogHeader))?;
+    Ok(own.and_then(|[generation, len, fresh, before, number, _]| {
+        // The walk from file to file ends, because generations fall.
+        let is_possible = can_rise(&[generation, number]) && (before < generation || before == 0);
+        let before = (before > 0).then_some(LogUse { generation: before, number });
+        is_possible.then_some(LogHeader { generation, len, fresh: fresh != 0, before })
+    }))
 }
 
 #[cfg(test)]

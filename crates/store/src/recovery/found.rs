@@ -6,7 +6,7 @@ use crate::bounds::Bounds;
 use crate::checksum::Seeds;
 use crate::disk::Disk;
 use crate::error::OpenError;
-use crate::layout::{HEADER_BYTES, Kind, SHARD, checkpoint_file, kind_of, log_file};
+use crate::layout::{HEADER_BYTES, Kind, SHARD, checkpoint_file, kind_of, log_file, zeroes};
 use crate::log::{Bad, FRAMES_AT, LogHeader, read_frame, read_log_header};
 
 /// A log file as it was found.
@@ -82,11 +82,8 @@ fn read_log<D: Disk>(
     let len = disk.len(&name)?;
     let mut bytes = [0; HEADER_BYTES];
     let count = disk.read(&name, 0, &mut bytes)?;
-    let header = read_log_header(&bytes[..count], seeds).map_err(|found| OpenError::NewerFormat {
-        file: name.to_string(),
-        found,
-        known: crate::log::FORMAT,
-    })?;
+    let header = read_log_header(&bytes[..count], seeds);
+    let header = header.map_err(|found| OpenError::newer(&name, found, crate::log::FORMAT))?;
     let (mut first, mut cut_short) = (None, false);
     if let Some(header) = header {
         // Most first frames are short, so this saves reading each file twice.
@@ -103,7 +100,10 @@ fn read_log<D: Disk>(
 }
 
 /// The bytes of a whole file.
-pub(super) fn read_all<D: Disk>(disk: &mut D, name: &str) -> Result<Vec<u8>, OpenError> {
+///
+/// # Errors
+/// [`OpenError::Io`].
+pub(crate) fn read_all<D: Disk>(disk: &mut D, name: &str) -> Result<Vec<u8>, OpenError> {
     let len = disk.len(name)?;
     let bytes = read_to(disk, name, len)?;
     disk.close(name);
@@ -112,8 +112,7 @@ pub(super) fn read_all<D: Disk>(disk: &mut D, name: &str) -> Result<Vec<u8>, Ope
 
 /// The first `len` bytes of a file that has at least `len` bytes.
 fn read_to<D: Disk>(disk: &mut D, name: &str, len: u64) -> Result<Vec<u8>, OpenError> {
-    let mut bytes =
-        vec![0; usize::try_from(len).expect("a file that fits a disk fits the memory's addresses")];
+    let mut bytes = zeroes(len);
     let count = disk.read(name, 0, &mut bytes)?;
     bytes.truncate(count);
     Ok(bytes)

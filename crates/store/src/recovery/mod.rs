@@ -11,5 +11,6 @@ mod recovery;
 mod replay;
 mod segments;
 
+pub(crate) use found::read_all;
 pub(crate) use recovery::{Last, Recovered, recover};
-pub(crate) use segments::{read_footer, read_sections};
+pub(crate) use segments::{of_kind, read_dead, read_footer, read_listed, read_sections};

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use crate::catalog::{Catalog, Segment};
 use crate::checkpoint::{Listed, Loaded};
 use crate::checksum::{Seeds, Use, crc};
-use crate::codec::Names;
+use crate::codec::{DecodeError, Names};
 use crate::disk::Disk;
 use crate::error::OpenError;
-use crate::layout::{HEADER_BYTES, segment_file};
+use crate::layout::{HEADER_BYTES, segment_file, zeroes};
 use crate::segment::{
     FORMAT, Footer, Run, Section, SectionKind, SegmentHeader, TAIL_BYTES, Tail, read_segment_header,
     read_tombstones,
@@ -58,37 +58,18 @@ fn load_segment<D: Disk>(
     let file = segment_file(generation);
     let seed = seeds.of(Use::Segment(generation));
     let corrupt = |offset: u64, what: &str| OpenError::corrupt(&*file, offset, what);
-    if !disk.exists(&file)? {
-        return Err(corrupt(0, "it is missing, and the checkpoint counts on it"));
-    }
-    let mut bytes = [0; HEADER_BYTES];
-    disk.read(&file, 0, &mut bytes)?;
-    match read_segment_header(&bytes, generation, seeds) {
-        Ok(Some(header)) if header == (SegmentHeader { generation, bucket }) => {}
-        Ok(_) => return Err(corrupt(0, "the header's checksum does not match")),
-        Err(found) => {
-            return Err(OpenError::NewerFormat { file: file.to_string(), found, known: FORMAT });
-        }
-    }
-    if disk.len(&file)? < len {
-        return Err(corrupt(disk.len(&file)?, "it ends before what the checkpoint counts on"));
-    }
-    let sections = read_sections(disk, &file, len, seed)?;
+    let sections = read_listed(disk, listed, seeds, Err)?;
     let mut dead = Vec::new();
-    for section in sections.iter().filter(|section| section.tail.kind == SectionKind::Tombstones) {
-        let footer = read_footer(disk, &file, section, seed)?;
-        let offsets = read_tombstones(&footer, section.tail.count);
-        dead.extend(offsets.map_err(|error| corrupt(section.tail.footer_at, &error.to_string()))?);
+    for section in of_kind(&sections, SectionKind::Tombstones) {
+        dead.extend(read_dead(disk, &file, section, seed)?);
     }
     dead.sort_unstable();
 
     let slot = catalog.segments.add(Segment { len, ..Segment::new(generation, bucket, moved) });
     let mut dead = dead.into_iter().peekable();
-    for section in sections.iter().filter(|section| section.tail.kind == SectionKind::Run) {
+    for section in of_kind(&sections, SectionKind::Run) {
         let Section { tail, .. } = *section;
-        let bytes = read_footer(disk, &file, section, seed)?;
-        let footer = Footer::read(&bytes, tail.count, names);
-        let footer = footer.map_err(|error| corrupt(tail.footer_at, &error.to_string()))?;
+        let footer = read_footer(disk, &file, section, seed, names)?;
         let last = footer.last.ok_or_else(|| corrupt(tail.footer_at, "a run without a record"))?;
         let inside = |at: u32| tail.start + u64::from(at) < tail.footer_at;
         if !footer.entries.iter().all(|entry| inside(entry.at)) {
@@ -105,6 +86,42 @@ fn load_segment<D: Disk>(
     }
     disk.close(&file);
     Ok(())
+}
+
+/// The sections of a segment that a checkpoint lists, first to last. `bad_header` decides whether a wrong header ends the reading: the
+/// sections can be read nevertheless.
+///
+/// # Errors
+/// [`OpenError::Corrupt`], [`OpenError::NewerFormat`], [`OpenError::Io`].
+pub(crate) fn read_listed<D: Disk>(
+    disk: &mut D,
+    listed: Listed,
+    seeds: &Seeds,
+    bad_header: impl FnOnce(OpenError) -> Result<(), OpenError>,
+) -> Result<Vec<Section>, OpenError> {
+    let Listed { generation, bucket, len, .. } = listed;
+    let file = segment_file(generation);
+    let corrupt = |offset: u64, what: &str| OpenError::corrupt(&*file, offset, what);
+    if !disk.exists(&file)? {
+        return Err(corrupt(0, "it is missing, and the checkpoint counts on it"));
+    }
+    let mut bytes = [0; HEADER_BYTES];
+    disk.read(&file, 0, &mut bytes)?;
+    match read_segment_header(&bytes, generation, seeds) {
+        Ok(Some(header)) if header == (SegmentHeader { generation, bucket }) => {}
+        Ok(_) => bad_header(corrupt(0, "the header's checksum does not match"))?,
+        Err(found) => return Err(OpenError::newer(&file, found, FORMAT)),
+    }
+    let there = disk.len(&file)?;
+    if there < len {
+        return Err(corrupt(there, "it ends before what the checkpoint counts on"));
+    }
+    read_sections(disk, &file, len, seeds.of(Use::Segment(generation)))
+}
+
+/// The sections of this kind, in their order.
+pub(crate) fn of_kind(sections: &[Section], kind: SectionKind) -> impl Iterator<Item = &Section> {
+    sections.iter().filter(move |section| section.tail.kind == kind)
 }
 
 /// The sections of a file, first to last. They are found from its end.
@@ -138,7 +155,7 @@ pub(crate) fn read_sections<D: Disk>(
     Ok(sections)
 }
 
-/// The footer of a section.
+/// The footer of a run.
 ///
 /// # Errors
 /// [`OpenError::Corrupt`], [`OpenError::Io`].
@@ -147,12 +164,39 @@ pub(crate) fn read_footer<D: Disk>(
     file: &str,
     section: &Section,
     seed: u32,
+    names: &mut Names,
+) -> Result<Footer, OpenError> {
+    let bytes = footer_bytes(disk, file, section, seed)?;
+    Footer::read(&bytes, section.tail.count, names).map_err(|error| undecoded(file, section, &error))
+}
+
+/// The offsets of the dead records that a section of tombstones has.
+///
+/// # Errors
+/// [`OpenError::Corrupt`], [`OpenError::Io`].
+pub(crate) fn read_dead<D: Disk>(
+    disk: &mut D,
+    file: &str,
+    section: &Section,
+    seed: u32,
+) -> Result<Vec<u64>, OpenError> {
+    let bytes = footer_bytes(disk, file, section, seed)?;
+    read_tombstones(&bytes, section.tail.count).map_err(|error| undecoded(file, section, &error))
+}
+
+fn undecoded(file: &str, section: &Section, error: &DecodeError) -> OpenError {
+    OpenError::corrupt(file, section.tail.footer_at, error.to_string())
+}
+
+fn footer_bytes<D: Disk>(
+    disk: &mut D,
+    file: &str,
+    section: &Section,
+    seed: u32,
 ) -> Result<Vec<u8>, OpenError> {
-    let wanted =
-        usize::try_from(section.footer_bytes()).expect("a file that fits a disk fits the memory's addresses");
-    let mut bytes = vec![0; wanted];
+    let mut bytes = zeroes(section.footer_bytes());
     let count = disk.read(file, section.tail.footer_at, &mut bytes)?;
-    if count < wanted || crc(seed, &bytes) != section.tail.footer_sum {
+    if count < bytes.len() || crc(seed, &bytes) != section.tail.footer_sum {
         return Err(OpenError::corrupt(file, section.tail.footer_at, "a footer's checksum does not match"));
     }
     Ok(bytes)

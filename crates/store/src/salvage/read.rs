@@ -134,7 +134,7 @@ fn rebuilt<D: Disk>(source: &mut Source<'_, D>, bytes: &[u8]) -> Result<Option<R
     };
     let seeds = Seeds::new(*secret);
     let newest = source.read(&newest_file(), 0, HEADER_BYTES as u64);
-    let has_newest = newest::of_bytes(&newest, &seeds).is_some();
+    let has_newest = matches!(newest::of_bytes(&newest, &seeds), Ok(Some(_)));
     let listing = list(source)?;
     let is_log = |file: &Arc<str>| {
         let header = source.read(file, 0, HEADER_BYTES as u64);
@@ -224,7 +224,7 @@ impl Reading {
         }
         let file = newest_file();
         let bytes = source.read(&file, 0, HEADER_BYTES as u64);
-        match read_mended(&bytes, |bytes| newest::of_bytes(bytes, &self.seeds)) {
+        match read_mended(&bytes, |bytes| newest::of_bytes(bytes, &self.seeds).ok().flatten()) {
             Some(Mended::Whole(newest)) => Some(newest),
             Some(Mended::At(newest, at)) => {
                 self.found.report.read.mended.push((file.to_string(), at as u64));

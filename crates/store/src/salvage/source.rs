@@ -5,6 +5,7 @@ use std::io;
 use rustix::io::Errno;
 
 use crate::disk::{Disk, DiskError};
+use crate::layout::zeroes;
 
 /// The size of the blocks that are read one by one after a larger read failed.
 const BLOCK_BYTES: u64 = 4_096;
@@ -103,8 +104,7 @@ impl<'d, D: Disk> Source<'d, D> {
     /// The bytes from `from` on, at most `len`: fewer at the end of the file only.
     pub(super) fn read(&mut self, file: &str, from: u64, len: u64) -> Vec<u8> {
         let len = len.min(self.len(file).unwrap_or(0).saturating_sub(from));
-        let mut bytes =
-            vec![0; usize::try_from(len).expect("a file that fits a disk fits the memory's addresses")];
+        let mut bytes = zeroes(len);
         // A read that ends early counts as a failed one, because the file is longer.
         if !self.disk.read(file, from, &mut bytes).is_ok_and(|count| count == bytes.len()) {
             self.read_in_blocks(file, from, &mut bytes);

@@ -1,23 +1,21 @@
 //! Which tasks share a segment.
 
-use core::fmt;
-
 use tickwheel_engine::{Task, Timestamp};
 
-/// How much time a segment covers.
+/// How much time a segment covers, with the number that the level has in files.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) enum Level {
     /// Tasks that were due when they were written.
-    Overdue,
+    Overdue = 0,
     /// An hour: tasks due within two days.
-    Hour,
+    Hour = 1,
     /// A day: tasks due within sixty days.
-    Day,
+    Day = 2,
     /// Thirty days: all others.
-    Month,
+    Month = 3,
     /// Thirty days: tasks that were given up, by when they are forgotten. They are apart from the others, so that they are found among
     /// millions.
-    Dead,
+    Dead = 4,
 }
 
 const HOUR_MS: i64 = 3_600_000;
@@ -25,20 +23,10 @@ const DAY_MS: i64 = 24 * HOUR_MS;
 const MONTH_MS: i64 = 30 * DAY_MS;
 
 impl Level {
-    /// The number it has in files.
-    pub(crate) fn number(self) -> u64 {
-        match self {
-            Self::Overdue => 0,
-            Self::Hour => 1,
-            Self::Day => 2,
-            Self::Month => 3,
-            Self::Dead => 4,
-        }
-    }
-
+    /// The level that has this number in files.
     pub(crate) fn from_number(number: u64) -> Option<Self> {
         let all = [Self::Overdue, Self::Hour, Self::Day, Self::Month, Self::Dead];
-        all.into_iter().find(|level| level.number() == number)
+        all.into_iter().find(|level| *level as u64 == number)
     }
 
     /// How much time a bucket of this level covers; `None`: any.
@@ -107,18 +95,6 @@ impl Bucket {
     }
 }
 
-impl fmt::Display for Bucket {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.level {
-            Level::Overdue => f.write_str("overdue"),
-            Level::Hour => write!(f, "hour {}", self.index),
-            Level::Day => write!(f, "day {}", self.index),
-            Level::Month => write!(f, "month {}", self.index),
-            Level::Dead => write!(f, "dead {}", self.index),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -135,10 +111,10 @@ mod tests {
             let due_at = now.saturating_plus_ms((step * step * 97) as u64);
             let bucket = Bucket::of_time(due_at, now);
             if bucket.level != Level::Overdue {
-                assert!(bucket.start() <= due_at && due_at <= bucket.end(), "{due_at} in {bucket}");
+                assert!(bucket.start() <= due_at && due_at <= bucket.end(), "{due_at} in {bucket:?}");
             }
             if let Some(before) = before {
-                assert!(before <= bucket, "{before} comes before {bucket}");
+                assert!(before <= bucket, "{before:?} comes before {bucket:?}");
             }
             before = Some(bucket);
         }

@@ -2,7 +2,7 @@
 
 use super::bucket::{Bucket, Level};
 use crate::checksum::{Seeds, Use};
-use crate::layout::{HEADER_BYTES, Header, header, read_header};
+use crate::layout::{HEADER_BYTES, header, read_own};
 
 const MAGIC: [u8; 8] = *b"TWSEGMNT";
 pub(crate) const FORMAT: u32 = 1;
@@ -19,7 +19,7 @@ pub(crate) struct SegmentHeader {
 impl SegmentHeader {
     pub(crate) fn to_bytes(self, seeds: &Seeds) -> [u8; HEADER_BYTES] {
         let Bucket { level, index } = self.bucket;
-        let own = [self.generation, level.number(), index, 0, 0, 0];
+        let own = [self.generation, level as u64, index, 0, 0, 0];
         header(MAGIC, FORMAT, seeds.of(Use::Segment(self.generation)), own)
     }
 }
@@ -30,11 +30,9 @@ pub(crate) fn read_segment_header(
     generation: u64,
     seeds: &Seeds,
 ) -> Result<Option<SegmentHeader>, u32> {
-    match read_header(bytes, MAGIC, FORMAT, seeds.of(Use::Segment(generation))) {
-        Header::Valid([generation, level, index, ..]) => Ok(Level::from_number(level)
-            .map(|level| SegmentHeader { generation, bucket: Bucket { level, index } })),
-        Header::Newer(format) => Err(format),
-        // The directory would have an older format as a whole.
-        Header::Older(_) | Header::Bad => Ok(None),
-    }
+    let own = read_own(bytes, MAGIC, FORMAT, seeds.of(Use::Segment(generation)))?;
+    Ok(own.and_then(|[generation, level, index, ..]| {
+        let bucket = Bucket { level: Level::from_number(level)?, index };
+        Some(SegmentHeader { generation, bucket })
+    }))
 }

@@ -9,22 +9,13 @@ const MAGIC: [u8; 8] = *b"TWsectio";
 /// Bytes of a tail, which ends each section.
 pub(crate) const TAIL_BYTES: usize = 64;
 
-/// The content of a section.
+/// The content of a section, with the number that the kind has in files.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum SectionKind {
     /// A run: records in the order of their places, then the footer that says where each is.
-    Run,
+    Run = 1,
     /// The offsets of records that are live no more.
-    Tombstones,
-}
-
-impl SectionKind {
-    fn number(self) -> u32 {
-        match self {
-            Self::Run => 1,
-            Self::Tombstones => 2,
-        }
-    }
+    Tombstones = 2,
 }
 
 /// The end of a section, which describes it. Sections are read from the end of the file to its begin.
@@ -61,7 +52,7 @@ impl Tail {
     pub(crate) fn put(self, out: &mut Vec<u8>, at: u64, seed: u32) {
         let mut bytes = [0; TAIL_BYTES];
         bytes[..8].copy_from_slice(&MAGIC);
-        bytes[12..16].copy_from_slice(&self.kind.number().to_le_bytes());
+        bytes[12..16].copy_from_slice(&(self.kind as u32).to_le_bytes());
         bytes[16..24].copy_from_slice(&self.start.to_le_bytes());
         bytes[24..32].copy_from_slice(&self.footer_at.to_le_bytes());
         bytes[32..36].copy_from_slice(&self.footer_sum.to_le_bytes());
@@ -79,7 +70,7 @@ impl Tail {
         }
         let kinds = [SectionKind::Run, SectionKind::Tombstones];
         let tail = Self {
-            kind: kinds.into_iter().find(|kind| kind.number() == le_u32(bytes, 12))?,
+            kind: kinds.into_iter().find(|kind| *kind as u32 == le_u32(bytes, 12))?,
             start: le_u64(bytes, 16),
             footer_at: le_u64(bytes, 24),
             footer_sum: le_u32(bytes, 32),
