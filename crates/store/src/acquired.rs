@@ -26,26 +26,21 @@ pub(crate) fn page<V>(
     rules: &Rules,
     leased: &BTreeSet<u64>,
 ) -> (AcquiredPage, Vec<u64>) {
-    let queues = match after {
-        None => Some(queues.range::<QueueName, _>(..)),
-        Some(AcquiredCursor::Queue(name)) => {
-            Some(queues.range::<QueueName, _>((Bound::Excluded(name), Bound::Unbounded)))
-        }
-        Some(AcquiredCursor::Rule(_) | AcquiredCursor::Leased(_)) => None,
+    use AcquiredCursor as Cursor;
+    let (queues_from, rules_from, leased_from) = match after {
+        None => (Some(Bound::Unbounded), Some(Bound::Unbounded), Bound::Unbounded),
+        Some(Cursor::Queue(name)) => (Some(Bound::Excluded(name)), Some(Bound::Unbounded), Bound::Unbounded),
+        Some(Cursor::Rule(name)) => (None, Some(Bound::Excluded(name)), Bound::Unbounded),
+        Some(Cursor::Leased(id)) => (None, None, Bound::Excluded(*id)),
     };
-    let rules = match after {
-        None | Some(AcquiredCursor::Queue(_)) => Some(rules.by_name().range::<RuleName, _>(..)),
-        Some(AcquiredCursor::Rule(name)) => {
-            Some(rules.by_name().range::<RuleName, _>((Bound::Excluded(name), Bound::Unbounded)))
-        }
-        Some(AcquiredCursor::Leased(_)) => None,
-    };
-    let leased = match after {
-        Some(AcquiredCursor::Leased(id)) => leased.range((Bound::Excluded(id), Bound::Unbounded)),
-        _ => leased.range(..),
-    };
-    let queues = queues.into_iter().flatten().map(|(name, of)| Entry::Queue(name, population(of)));
-    let rules = rules.into_iter().flatten().map(|(name, rule)| Entry::Rule(name, rule));
+    let queues =
+        queues_from.into_iter().flat_map(|from| queues.range::<QueueName, _>((from, Bound::Unbounded)));
+    let queues = queues.map(|(name, of)| Entry::Queue(name, population(of)));
+    let rules = rules_from
+        .into_iter()
+        .flat_map(|from| rules.by_name().range::<RuleName, _>((from, Bound::Unbounded)));
+    let rules = rules.map(|(name, rule)| Entry::Rule(name, rule));
+    let leased = leased.range((leased_from, Bound::Unbounded));
     let mut entries = queues.chain(rules).chain(leased.map(|id| Entry::Leased(*id)));
     let (mut page, mut ids) = (AcquiredPage::default(), Vec::new());
     let mut last = None;
@@ -53,15 +48,15 @@ pub(crate) fn page<V>(
         last = Some(match entry {
             Entry::Queue(name, population) => {
                 page.queues.push((name.clone(), population));
-                AcquiredCursor::Queue(name.clone())
+                Cursor::Queue(name.clone())
             }
             Entry::Rule(name, rule) => {
                 page.rules.push((name.clone(), Arc::clone(rule)));
-                AcquiredCursor::Rule(name.clone())
+                Cursor::Rule(name.clone())
             }
             Entry::Leased(id) => {
                 ids.push(id);
-                AcquiredCursor::Leased(id)
+                Cursor::Leased(id)
             }
         });
     }

@@ -82,51 +82,27 @@ impl Default for Bounds {
 
 impl Bounds {
     /// Returns the bounds, with every one at least 1. With a bound of 0 the store would make no progress.
-    pub(crate) fn in_range(mut self) -> Self {
-        let Self {
-            histogram_read_bytes,
-            histogram_bytes,
-            histogram_blocks,
-            histogram_memtable,
-            page_looks,
-            page_passes,
-            page_bytes,
-            merge_read_bytes,
-            moved_bytes,
-            moved_at_once,
-            settled_at_once,
-            checkpoint_calls,
-            segment_runs,
-            memtable_tail,
-            spare_files,
-            tasks_ahead,
-            record_read_bytes,
-            log_read_bytes,
-            acquired_page,
-        } = &mut self;
-        *moved_bytes = (*moved_bytes).max(1);
-        for bound in [
-            histogram_read_bytes,
-            histogram_bytes,
-            histogram_blocks,
-            histogram_memtable,
-            page_looks,
-            page_passes,
-            page_bytes,
-            merge_read_bytes,
-            moved_at_once,
-            settled_at_once,
-            checkpoint_calls,
-            segment_runs,
-            memtable_tail,
-            spare_files,
-            tasks_ahead,
-            record_read_bytes,
-            acquired_page,
-        ] {
-            *bound = (*bound).max(1);
+    pub(crate) fn in_range(self) -> Self {
+        Self {
+            histogram_read_bytes: self.histogram_read_bytes.max(1),
+            histogram_bytes: self.histogram_bytes.max(1),
+            histogram_blocks: self.histogram_blocks.max(1),
+            histogram_memtable: self.histogram_memtable.max(1),
+            page_looks: self.page_looks.max(1),
+            page_passes: self.page_passes.max(1),
+            page_bytes: self.page_bytes.max(1),
+            merge_read_bytes: self.merge_read_bytes.max(1),
+            moved_bytes: self.moved_bytes.max(1),
+            moved_at_once: self.moved_at_once.max(1),
+            settled_at_once: self.settled_at_once.max(1),
+            checkpoint_calls: self.checkpoint_calls.max(1),
+            segment_runs: self.segment_runs.max(1),
+            memtable_tail: self.memtable_tail.max(1),
+            spare_files: self.spare_files.max(1),
+            tasks_ahead: self.tasks_ahead.max(1),
+            record_read_bytes: self.record_read_bytes.max(1),
+            log_read_bytes: self.log_read_bytes.max(HEAD_BYTES),
+            acquired_page: self.acquired_page.max(1),
         }
-        *log_read_bytes = (*log_read_bytes).max(HEAD_BYTES);
-        self
     }
 }

@@ -2,6 +2,7 @@
 
 use tickwheel_engine::{Epoch, Seq, Timestamp};
 
+use super::file::FRAMES_AT;
 use crate::checksum::{Seeds, Use, crc};
 use crate::layout::{can_rise, le_u32, le_u64};
 
@@ -81,14 +82,16 @@ pub(crate) fn stamp(bytes: &mut Vec<u8>, head: FrameHead, seeds: &Seeds) {
     );
 }
 
-/// Reads the head at `at`, if it is one of the use that it claims. Returns also how many bytes its records have, and their checksum.
-fn read_head(file: &[u8], at: usize, seeds: &Seeds) -> Option<(FrameHead, usize, u32)> {
+/// Reads the frame at `at`, if its head is one of the use that it claims. Returns the head, and the records; for records that do not check
+/// out, the bytes of the whole frame.
+fn read_claimed<'a>(file: &'a [u8], at: usize, seeds: &Seeds) -> Option<(FrameHead, Result<&'a [u8], u64>)> {
     let bytes = file.get(at..)?.first_chunk::<HEAD_BYTES>()?;
     if le_u32(bytes, 0) != MAGIC {
         return None;
     }
     let generation = le_u64(bytes, 24);
-    if le_u32(bytes, 4) != crc(seeds.of(Use::Frames(generation)), &bytes[8..]) {
+    let seed = seeds.of(Use::Frames(generation));
+    if le_u32(bytes, 4) != crc(seed, &bytes[8..]) {
         return None;
     }
     let head = FrameHead {
@@ -100,16 +103,12 @@ fn read_head(file: &[u8], at: usize, seeds: &Seeds) -> Option<(FrameHead, usize,
         seq: Seq(le_u64(bytes, 56)),
         wall: Timestamp::from_ms(i64::try_from(le_u64(bytes, 64)).ok()?)?,
     };
-    let FrameHead { generation, epoch, number, seq, .. } = head;
-    let known = epoch.0 < u32::MAX && can_rise(&[generation, number, seq.0]);
-    known.then_some((head, le_u32(bytes, 8) as usize, le_u32(bytes, 12)))
-}
-
-fn read_claimed<'a>(file: &'a [u8], at: usize, seeds: &Seeds) -> Option<(FrameHead, Result<&'a [u8], u64>)> {
-    let (head, length, sum) = read_head(file, at, seeds)?;
-    let ops = file[at + HEAD_BYTES..].get(..length);
-    let checked = ops.filter(|ops| crc(seeds.of(Use::Frames(head.generation)), ops) == sum);
-    Some((head, checked.ok_or((HEAD_BYTES + length) as u64)))
+    if head.epoch.0 == u32::MAX || !can_rise(&[generation, head.number, head.seq.0]) {
+        return None;
+    }
+    let length = le_u32(bytes, 8) as usize;
+    let ops = file[at + HEAD_BYTES..].get(..length).filter(|ops| crc(seed, ops) == le_u32(bytes, 12));
+    Some((head, ops.ok_or((HEAD_BYTES + length) as u64)))
 }
 
 /// The frame at `at` of a file that is in use as `generation`.
@@ -133,27 +132,30 @@ pub(crate) fn read_frame<'a>(
 /// Looks at every place where a frame could begin, so a damaged frame hides none behind it. Cheap: bytes that are no frame fail at the
 /// first four bytes or at the head's checksum.
 pub(crate) fn find_proof(file: &[u8], from: usize, number: u64, seeds: &Seeds) -> Option<(usize, FrameHead)> {
-    find_frame(file, from, seeds, |head| head.durable >= number)
+    let found = find_frame(file, from, seeds, |head| head.durable >= number);
+    found.map(|(at, frame)| (at, frame.head))
 }
 
 /// The first frame from `from` on, of any use, that checks out and is wanted.
-pub(crate) fn find_frame(
-    file: &[u8],
+pub(crate) fn find_frame<'a>(
+    file: &'a [u8],
     from: usize,
     seeds: &Seeds,
     wanted: impl Fn(&FrameHead) -> bool,
-) -> Option<(usize, FrameHead)> {
+) -> Option<(usize, Frame<'a>)> {
     (from.next_multiple_of(8)..file.len()).step_by(8).find_map(|at| match read_claimed(file, at, seeds) {
-        Some((head, Ok(_))) if wanted(&head) => Some((at, head)),
+        Some((head, Ok(ops))) if wanted(&head) => Some((at, Frame { head, ops })),
         _ => None,
     })
 }
 
-/// The first frame from `from` on, of any use, that checks out.
-pub(crate) fn next_frame<'a>(file: &'a [u8], from: usize, seeds: &Seeds) -> Option<(usize, Frame<'a>)> {
-    (from.next_multiple_of(8)..file.len()).step_by(8).find_map(|at| match read_claimed(file, at, seeds) {
-        Some((head, Ok(ops))) => Some((at, Frame { head, ops })),
-        _ => None,
+/// The frames of any use that check out, and where each begins, from the first place of a log file that may have one.
+pub(crate) fn frames<'a>(file: &'a [u8], seeds: &'a Seeds) -> impl Iterator<Item = (usize, Frame<'a>)> {
+    let mut from = FRAMES_AT as usize;
+    std::iter::from_fn(move || {
+        let (at, frame) = find_frame(file, from, seeds, |_| true)?;
+        from = at + frame_bytes(frame.ops.len());
+        Some((at, frame))
     })
 }
 

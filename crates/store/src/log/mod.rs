@@ -7,6 +7,6 @@ mod frame;
 pub(crate) use file::{FORMAT, FRAMES_AT, LogHeader, LogUse, read_log_header};
 pub(crate) use files::{Files, Kept, Progress, Sizes, Spare};
 pub(crate) use frame::{
-    Bad, END_MARK_BYTES, Frame, FrameHead, HEAD_BYTES, find_frame, find_proof, frame_bytes, next_frame,
+    Bad, END_MARK_BYTES, Frame, FrameHead, HEAD_BYTES, find_frame, find_proof, frame_bytes, frames,
     read_frame, stamp,
 };

@@ -18,7 +18,7 @@ use crate::error::OpenError;
 use crate::history::HistoryLimits;
 use crate::layout::{SHARD, checkpoint_file, log_number};
 use crate::log::{
-    Bad, END_MARK_BYTES, FRAMES_AT, FrameHead, Kept, LogHeader, LogUse, Spare, find_frame, find_proof,
+    Bad, END_MARK_BYTES, FRAMES_AT, Frame, FrameHead, Kept, LogHeader, LogUse, Spare, find_frame, find_proof,
     read_frame,
 };
 use crate::meta::{FORMAT, Meta};
@@ -365,7 +365,7 @@ impl Log<'_> {
                     || head.generation >= latest && self.comes_next(head)
                     || head.generation > latest && head.number <= next
             };
-            if let Some((at, head)) = find_frame(&bytes, 0, self.seeds, proves) {
+            if let Some((at, Frame { head, .. })) = find_frame(&bytes, 0, self.seeds, proves) {
                 return Ok(Some((file, at, head.number)));
             }
         }
@@ -414,7 +414,7 @@ impl Log<'_> {
                 head.durable > last || head.generation == generation && self.comes_next(head)
             };
             let later = find_frame(&end.bytes, end.offset, self.seeds, proves);
-            if let Some((at, head)) = later {
+            if let Some((at, Frame { head, .. })) = later {
                 let what = format!(
                     "no frame begins here that checks out; frame {} at byte {at} was written after frame {} was synced",
                     head.number, head.durable,

@@ -8,8 +8,7 @@ use crate::checksum::Seeds;
 use crate::disk::Disk;
 use crate::layout::{le_u32, log_file};
 use crate::log::{
-    END_MARK_BYTES, FRAMES_AT, FrameHead, HEAD_BYTES, LogHeader, LogUse, frame_bytes, next_frame,
-    read_log_header,
+    END_MARK_BYTES, FRAMES_AT, FrameHead, HEAD_BYTES, LogHeader, LogUse, frame_bytes, frames, read_log_header,
 };
 use crate::newest::{self, Newest};
 
@@ -64,13 +63,13 @@ impl LogFile {
             Some(Mended::Whole(_)) | None => None,
         };
         let header = header.map(Mended::into_inner);
-        let mut frames = Vec::new();
-        let mut at = FRAMES_AT as usize;
-        while let Some((found_at, frame)) = next_frame(bytes, at, seeds) {
-            let ops = u32::try_from(frame.ops.len()).expect("a length has four bytes");
-            frames.push(FrameAt { at: found_at as u64, head: frame.head, ops });
-            at = found_at + frame_bytes(frame.ops.len());
-        }
+        let mut frames: Vec<FrameAt> = frames(bytes, seeds)
+            .map(|(at, frame)| FrameAt {
+                at: at as u64,
+                head: frame.head,
+                ops: u32::try_from(frame.ops.len()).expect("a length has four bytes"),
+            })
+            .collect();
         // Frames behind the frames of this use are of earlier uses.
         let newest = frames.iter().map(|frame| frame.head.generation).max().unwrap_or(0);
         let generation = header.map_or(newest, |header| header.generation);

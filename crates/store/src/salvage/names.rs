@@ -10,7 +10,7 @@ use super::source::Source;
 use crate::checksum::Seeds;
 use crate::codec::{Names, Op, split_ops};
 use crate::disk::Disk;
-use crate::log::{FRAMES_AT, frame_bytes, next_frame};
+use crate::log::frames;
 
 /// Gives queues and keys to the tasks that losses know by their ids alone, as far as any frame has them.
 pub(super) fn name_tasks<D: Disk>(
@@ -28,9 +28,7 @@ pub(super) fn name_tasks<D: Disk>(
     for log in logs {
         let bytes = source.read(&log.name, 0, log.len);
         source.close(&log.name);
-        let mut at = FRAMES_AT as usize;
-        while let Some((found_at, frame)) = next_frame(&bytes, at, seeds) {
-            at = found_at + frame_bytes(frame.ops.len());
+        for (_, frame) in frames(&bytes, seeds) {
             for record in split_ops(frame.ops, &mut names) {
                 if let Ok(Op::Stored(task) | Op::StoredBodyKnown(task)) = record.op
                     && let Some(name) = wanted.get_mut(&task.id)

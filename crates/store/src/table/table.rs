@@ -5,13 +5,12 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use super::index::{Index, QueueIndex};
-use super::records::{Change, Records};
 use crate::acquired;
-use crate::history::HistoryLimits;
+use crate::history::{Histories, HistoryLimits};
 use crate::rules::Rules;
 use tickwheel_engine::{
-    AcquiredCursor, AcquiredPage, DueHistogram, Ended, EngineState, Filter, Found, Page, Place, QueueName,
-    Rule, RuleEffect, RuleName, Seq, Task, TaskEffect, Timestamp, Wanted,
+    AcquiredCursor, AcquiredPage, DueHistogram, Ended, EngineState, Filter, Found, Outcome, Page, Place,
+    QueueName, Rule, RuleEffect, RuleName, Seq, Task, TaskEffect, Timestamp, Wanted,
 };
 
 /// A part of a due histogram ends once it has looked at this many tasks: a millisecond or two.
@@ -30,8 +29,12 @@ const COUNTED_MAX: usize = 16_384;
 /// A change costs O(log n). A live task costs about 150 bytes of orders beside its record, which is shared, not copied.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Table {
-    records: Records,
+    live: BTreeMap<u64, Arc<Task>>,
+    /// Bytes of the records of all live tasks, at most.
+    live_bytes: u64,
     index: Index,
+    histories: Histories,
+    state: EngineState,
     rules: Rules,
 }
 
@@ -46,37 +49,63 @@ impl Table {
     /// An empty table with these limits for ended tasks.
     #[must_use]
     pub fn with_history(secret: [u8; 16], history: HistoryLimits) -> Self {
-        Self { records: Records::new(secret, history), index: Index::default(), rules: Rules::default() }
+        Self {
+            live: BTreeMap::new(),
+            live_bytes: 0,
+            index: Index::default(),
+            histories: Histories::new(secret, history),
+            state: EngineState::default(),
+            rules: Rules::default(),
+        }
     }
 
     /// Takes one effect in. An effect that is not newer than the known record of its task changes nothing.
     pub fn apply(&mut self, effect: &TaskEffect) {
-        match self.records.change(effect) {
-            Change { old, new: Some(task) } => self.index.put(old.as_deref(), &task),
-            Change { old: Some(task), new: None } => self.index.remove(&task),
-            Change { old: None, new: None } => {}
+        let live = self.live.get(&effect.id()).map(|task| task.seq);
+        let known = live.or_else(|| self.histories.seq_of(effect.id()));
+        if known.is_some_and(|known| known >= effect.seq()) {
+            return;
         }
+        let old = match effect {
+            TaskEffect::Stored { task, body_known: _ } => {
+                self.live_bytes += record_bytes(task);
+                let old = self.live.insert(task.id, Arc::clone(task));
+                self.index.put(old.as_deref(), task);
+                old
+            }
+            TaskEffect::Ended(ended) => {
+                if ended.outcome != Outcome::Forgotten {
+                    self.histories.add(ended);
+                }
+                let old = self.live.remove(&ended.id);
+                if let Some(task) = &old {
+                    self.index.remove(task);
+                }
+                old
+            }
+        };
+        self.live_bytes -= old.as_deref().map_or(0, record_bytes);
     }
 
     /// Takes a state of the engine in.
     pub fn join_state(&mut self, state: EngineState) {
-        self.records.join_state(state);
+        self.state.join(state);
     }
 
     /// The state of the engine.
     #[must_use]
     pub fn state(&self) -> EngineState {
-        self.records.state()
+        self.state
     }
 
     /// Takes in the change of a rule. The last change counts.
     pub fn apply_rule(&mut self, effect: RuleEffect) {
-        self.rules.apply(effect, self.records.histories_mut());
+        self.rules.apply(effect, &mut self.histories);
     }
 
     /// Forgets the ended tasks that are too old at `now`.
     pub fn forget_until(&mut self, now: Timestamp) {
-        self.records.histories_mut().forget_until(now, usize::MAX);
+        self.histories.forget_until(now, usize::MAX);
     }
 
     /// The rules, in the order of their names.
@@ -88,7 +117,7 @@ impl Table {
     /// How many tasks are live.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.records.live().len()
+        self.live.len()
     }
 
     /// Whether no task is live.
@@ -100,26 +129,26 @@ impl Table {
     /// How many ended tasks are remembered.
     #[must_use]
     pub fn ended_len(&self) -> usize {
-        self.records.histories().len()
+        self.histories.len()
     }
 
     /// About how many bytes the live tasks take in a checkpoint. Never less than they do.
     #[must_use]
     pub fn live_bytes(&self) -> u64 {
-        self.records.live_bytes()
+        self.live_bytes
     }
 
     /// The live task with this id.
     #[must_use]
     pub fn get(&self, id: u64) -> Option<&Arc<Task>> {
-        self.records.get(id)
+        self.live.get(&id)
     }
 
     /// A page of the facts that a new owner has to know.
     pub(crate) fn acquired_page(&self, after: Option<&AcquiredCursor>, max: usize) -> AcquiredPage {
         let Index { queues, leased, .. } = &self.index;
         let (page, ids) = acquired::page(after, max, queues, QueueIndex::population, &self.rules, leased);
-        let leased = ids.into_iter().filter_map(|id| self.records.get(id)).cloned().collect();
+        let leased = ids.into_iter().filter_map(|id| self.live.get(&id)).cloned().collect();
         AcquiredPage { leased, ..page }
     }
 
@@ -127,10 +156,10 @@ impl Table {
     #[must_use]
     pub fn find(&self, wanted: &Wanted) -> Found {
         let (live, ended) = match wanted {
-            Wanted::Id(id) => (self.records.get(*id), self.records.histories().by_id(*id)),
+            Wanted::Id(id) => (self.live.get(id), self.histories.by_id(*id)),
             Wanted::Key(queue, key) => {
                 let id = self.index.queues.get(queue).and_then(|queue| queue.with_key(key));
-                (id.and_then(|id| self.records.get(id)), self.records.histories().by_key(queue, key))
+                (id.and_then(|id| self.live.get(&id)), self.histories.by_key(queue, key))
             }
         };
         match (live, ended) {
@@ -184,7 +213,7 @@ impl Table {
                 return (counts, Some(last));
             }
             last = place.due_at;
-            let is_dead = self.records.get(*id).is_some_and(|task| task.dead().is_some());
+            let is_dead = self.live.get(id).is_some_and(|task| task.dead().is_some());
             if let Some(bucket) = histogram.bucket(place.due_at).filter(|_| !is_dead) {
                 counts[bucket] += 1;
             }
@@ -194,12 +223,12 @@ impl Table {
 
     /// Live tasks in the order of their ids, from `id` on.
     pub fn tasks_from(&self, id: u64) -> impl Iterator<Item = &Arc<Task>> {
-        self.records.live().range(id..).map(|(_, task)| task)
+        self.live.range(id..).map(|(_, task)| task)
     }
 
     /// The remembered ends, in the order of (queue, seq), strictly after `after`.
     pub fn ended_after(&self, after: Option<&(QueueName, Seq)>) -> impl Iterator<Item = &Ended> {
-        self.records.histories().after(after)
+        self.histories.after(after)
     }
 
     fn page(&self, places: &BTreeMap<Place, u64>, after: Place, until: Timestamp, max: usize) -> Page {
@@ -211,7 +240,7 @@ impl Table {
         let mut page = Page::default();
         let mut last = after;
         for (place, id) in behind.by_ref().take(max.max(1)) {
-            let task = self.records.get(*id);
+            let task = self.live.get(id);
             debug_assert!(task.is_some(), "task {id} has a place and no record");
             page.tasks.extend(task.cloned());
             last = *place;
@@ -221,11 +250,20 @@ impl Table {
     }
 }
 
+/// An upper bound of the bytes of a task's record in a frame or a checkpoint.
+pub(crate) fn record_bytes(task: &Task) -> u64 {
+    // Each number at its longest: ten bytes and a tag.
+    const FIXED: usize = 192;
+    let extra = task.extra.as_ref().map_or(0, |extra| 160 + extra.text_bytes());
+    let tags: usize = task.body.tags.iter().map(|tag| tag.as_str().len() + 10).sum();
+    let names = task.queue.as_str().len() + task.key.as_str().len() + task.body.content_type.len();
+    (FIXED + names + extra + tags + task.body.payload_bytes()) as u64
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::records::record_bytes;
     use super::*;
-    use tickwheel_engine::{Backoff, Dead, Death, Failed, Failure, Key, Moment, Outcome, Retry};
+    use tickwheel_engine::{Backoff, Dead, Death, Failed, Failure, Key, Moment, Retry};
 
     fn task(id: u64, seq: u64, key: &str, due_ms: i64) -> Task {
         crate::conformance::sample_task(id, seq, "q", key, due_ms)
