@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use tickwheel_engine::{Epoch, Seq, Timestamp};
+use tickwheel_engine::Timestamp;
 
 use super::found::Found;
 use super::replay::Replay;
 use super::segments::load_segments;
 use crate::catalog::Catalog;
-use crate::checkpoint::{Damage, load};
+use crate::checkpoint::{Damage, Start, load};
 use crate::checksum::Seeds;
 use crate::disk::Disk;
 use crate::error::OpenError;
@@ -18,9 +18,7 @@ use crate::layout::{checkpoint_file, segment_file};
 pub(super) struct Base {
     pub(super) replay: Replay,
     pub(super) name: Option<Arc<str>>,
-    pub(super) frame: u64,
-    pub(super) seq: Seq,
-    pub(super) generation: u64,
+    pub(super) start: Start,
     /// Segments that the checkpoint does not have.
     pub(super) unlisted: Vec<Arc<str>>,
     /// The log must reach this frame.
@@ -48,12 +46,10 @@ pub(super) fn read_base<D: Disk>(
                 loaded.ended.iter().for_each(|ended| catalog.end(ended));
                 catalog.join_state(loaded.state);
                 return Ok(Base {
-                    replay: Replay::new(catalog, start.frame, start.seq, start.epoch, loaded.wall),
+                    replay: Replay::new(catalog, start, loaded.wall),
                     name: Some(checkpoint_file(*number)),
-                    frame: start.frame,
-                    seq: start.seq,
+                    start,
                     unlisted,
-                    generation: start.generation,
                     last_frame: loaded.last_frame,
                     damage,
                 });
@@ -62,12 +58,10 @@ pub(super) fn read_base<D: Disk>(
     }
     let unlisted = found.segments.iter().map(|generation| segment_file(*generation)).collect();
     Ok(Base {
-        replay: Replay::new(catalog, 0, Seq::ZERO, Epoch(0), Timestamp::EPOCH),
+        replay: Replay::new(catalog, Start::default(), Timestamp::EPOCH),
         name: None,
-        frame: 0,
-        seq: Seq::ZERO,
+        start: Start::default(),
         unlisted,
-        generation: 0,
         last_frame: 0,
         damage,
     })

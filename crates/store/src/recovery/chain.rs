@@ -25,18 +25,14 @@ pub(super) struct Chain {
 }
 
 impl Chain {
-    pub(super) fn new(logs: &[LogFile], floor: u64) -> Self {
+    /// The chain of these files. Files of generations below `floor` are in the checkpoint.
+    pub(super) fn new(logs: &[LogFile], floor: u64, without_checkpoint: bool) -> Self {
         let generation = |file: &LogFile| file.header.map(|header| header.generation);
         let names = logs.iter().map(|file| (Arc::clone(&file.name), generation(file))).collect();
         let headers = logs.iter().filter_map(|file| file.header.map(|header| (file, header)));
         let files =
             headers.map(|(file, header)| (header.generation, (Arc::clone(&file.name), header.before)));
-        Self { files: files.collect(), names, floor, without_checkpoint: false }
-    }
-
-    /// There is no checkpoint in the folder.
-    pub(super) fn without_checkpoint(self) -> Self {
-        Self { without_checkpoint: true, ..self }
+        Self { files: files.collect(), names, floor, without_checkpoint }
     }
 
     /// Checks that no file is missing from the noted one back to the one in which the checkpoint begins. `damage` is of a newer checkpoint:

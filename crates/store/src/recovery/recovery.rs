@@ -11,7 +11,7 @@ use super::found::{Found, LogFile, read_all};
 use super::replay::Replay;
 use crate::bounds::Bounds;
 use crate::catalog::Catalog;
-use crate::checkpoint::Damage;
+use crate::checkpoint::{Damage, Start};
 use crate::checksum::Seeds;
 use crate::disk::Disk;
 use crate::error::OpenError;
@@ -93,25 +93,15 @@ pub(crate) fn recover<D: Disk>(
     let empty = Catalog::new(secret, history, bounds);
     let base = read_base(disk, &found, seeds, empty)?;
     let without_checkpoint = found.checkpoints.is_empty();
-    let mut chain = Chain::new(&found.logs, base.generation);
-    if without_checkpoint {
-        chain = chain.without_checkpoint();
-    }
+    let chain = Chain::new(&found.logs, base.start.generation, without_checkpoint);
     chain.check(newest, base.damage.as_ref())?;
-    let mut log = Log {
-        seeds,
-        replay: base.replay,
-        base_frame: base.frame,
-        generation: base.generation,
-        end: None,
-        torn: None,
-    };
+    let mut log = Log { seeds, replay: base.replay, start: base.start, end: None, torn: None };
 
     // The note names a file when all its bytes are durable. So a shorter file has lost its end, also if no frame is left.
     let noted = chain.back_from(newest.and_then(|newest| newest.file));
     let (mut used, mut idle) = (Vec::new(), Vec::new());
     for file in found.logs {
-        let is_needed = |header: &LogHeader| header.generation >= base.generation;
+        let is_needed = |header: &LogHeader| header.generation >= base.start.generation;
         let is_cut = |header: &LogHeader| {
             file.cut_short || file.len < header.len && noted.contains(&header.generation)
         };
@@ -120,7 +110,7 @@ pub(crate) fn recover<D: Disk>(
             return Err(OpenError::corrupt(&*file.name, file.len, what));
         }
         match (file.header, file.first) {
-            (Some(header), Some(first)) if header.generation >= base.generation => {
+            (Some(header), Some(first)) if header.generation >= base.start.generation => {
                 used.push(Used { file, header, first });
             }
             _ => idle.push(file),
@@ -140,7 +130,7 @@ pub(crate) fn recover<D: Disk>(
             kept.push_back(file.kept());
             continue;
         }
-        if file.first > log.replay.number + 1 {
+        if file.first > log.replay.end.frame + 1 {
             if log.is_proven(disk, &used[index..], &idle)? || base.damage.is_some() {
                 let before = index.checked_sub(1).map_or(0, |index| used[index].header.generation);
                 return Err(log.gap(disk, &idle, file, before, base.damage, without_checkpoint));
@@ -163,7 +153,8 @@ pub(crate) fn recover<D: Disk>(
     let must_reach = noted.max(base.last_frame);
     log.check_end(disk, &idle, must_reach, base.damage.as_ref())?;
     let generations = used.iter().map(|file| file.header).chain(idle.iter().filter_map(|file| file.header));
-    let generation = generations.map(|header| header.generation).max().unwrap_or(0).max(base.generation);
+    let generation =
+        generations.map(|header| header.generation).max().unwrap_or(0).max(base.start.generation);
     let last_file = log.end.as_ref().map(End::this_use);
     // A power cut may have taken all frames of a file that was never synced. The header of the next file still names it.
     let in_chain = chain.back_from(last_file);
@@ -189,17 +180,10 @@ pub(crate) fn recover<D: Disk>(
         damaged_checkpoint: base.damage.map(|damage| damage.file),
     };
     Ok(Recovered {
-        last: Last {
-            frame: replay.number,
-            seq: replay.seq,
-            epoch: replay.epoch,
-            wall: replay.wall,
-            durable: replay.durable,
-            again: replay.last,
-        },
+        last: replay.end,
         catalog: replay.catalog,
         segment_generation: found.segments.iter().copied().max().unwrap_or(0),
-        body_floor: base.seq,
+        body_floor: base.start.seq,
         kept,
         last_file,
         newest,
@@ -254,10 +238,8 @@ fn check_generations(used: &[Used]) -> Result<(), OpenError> {
 struct Log<'a> {
     seeds: &'a Seeds,
     replay: Replay,
-    /// Frames up to this one are in the checkpoint.
-    base_frame: u64,
-    /// Files of lower generations are in the checkpoint.
-    generation: u64,
+    /// Where the checkpoint stands: earlier frames, and files of lower generations, are in it.
+    start: Start,
     /// Where the last frame ends, and the bytes of that file.
     end: Option<End>,
     torn: Option<Torn>,
@@ -290,7 +272,7 @@ impl Log<'_> {
                 let what = format!("frame {number} stands where frame {expected} should");
                 return Err(OpenError::corrupt(&*used.file.name, at as u64, what));
             }
-            if number > self.base_frame {
+            if number > self.start.frame {
                 let taken = self.replay.take(&frame);
                 taken.map_err(|what| OpenError::corrupt(&*used.file.name, at as u64, what))?;
             }
@@ -311,7 +293,7 @@ impl Log<'_> {
         damage: Option<Damage>,
         without_checkpoint: bool,
     ) -> OpenError {
-        let (last, first) = (self.replay.number, next.first);
+        let (last, first) = (self.replay.end.frame, next.first);
         if let Some(Damage { file, offset, what }) = damage {
             let what = format!("{what}, and the log begins at frame {first}");
             return OpenError::corrupt(file, offset, what);
@@ -337,7 +319,7 @@ impl Log<'_> {
     fn is_proven<D: Disk>(&self, disk: &mut D, later: &[Used], idle: &[LogFile]) -> Result<bool, OpenError> {
         for file in later {
             let bytes = read_all(disk, &file.file.name)?;
-            if find_proof(&bytes, 0, self.replay.number + 1, self.seeds).is_some() {
+            if find_proof(&bytes, 0, self.replay.end.frame + 1, self.seeds).is_some() {
                 return Ok(true);
             }
         }
@@ -356,8 +338,8 @@ impl Log<'_> {
         disk: &mut D,
         idle: &'f [LogFile],
     ) -> Result<Option<(&'f LogFile, usize, u64)>, OpenError> {
-        let latest = self.end.as_ref().map_or(0, |end| end.header.generation).max(self.generation);
-        let next = self.replay.number + 1;
+        let latest = self.end.as_ref().map_or(0, |end| end.header.generation).max(self.start.generation);
+        let next = self.replay.end.frame + 1;
         for file in idle {
             let bytes = read_all(disk, &file.name)?;
             let proves = |head: &FrameHead| {
@@ -373,12 +355,12 @@ impl Log<'_> {
     }
 
     fn comes_next(&self, head: &FrameHead) -> bool {
-        head.number == self.replay.number + 1 && head.prev_seq == self.replay.seq
+        head.number == self.replay.end.frame + 1 && head.prev_seq == self.replay.end.seq
     }
 
     /// The remains of the frame that would have been next: behind the last one, or the first of the next file.
     fn find_torn<D: Disk>(&self, disk: &mut D, idle: &[LogFile]) -> Result<Option<Torn>, OpenError> {
-        let mut generation = self.generation;
+        let mut generation = self.start.generation;
         if let Some(end) = &self.end {
             generation = generation.max(end.header.generation);
             let found = torn(&end.file, end.offset, &end.bytes, end.header, self.seeds);
@@ -405,7 +387,7 @@ impl Log<'_> {
         must_reach: u64,
         damage: Option<&Damage>,
     ) -> Result<(), OpenError> {
-        let last = self.replay.number;
+        let last = self.replay.end.frame;
         if let Some(end) = &self.end {
             // A head proves that the next frame was synced, or it is the head of that frame. In the second case the damaged frame stands in
             // front of it, and the checkpoint has that frame.
@@ -434,8 +416,9 @@ impl Log<'_> {
             return Err(OpenError::corrupt(file.clone(), *offset, what.clone()));
         }
         // Without a frame the damage is where the first one should be.
-        let first =
-            idle.iter().filter(|file| file.header.is_some_and(|header| header.generation >= self.generation));
+        let first = idle
+            .iter()
+            .filter(|file| file.header.is_some_and(|header| header.generation >= self.start.generation));
         let first = first.min_by_key(|file| file.header.map(|header| header.generation));
         let place = || match (&self.end, first) {
             (Some(end), _) => (end.file.to_string(), end.offset as u64),

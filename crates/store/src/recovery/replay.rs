@@ -3,26 +3,20 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use tickwheel_engine::{Epoch, Seq, Timestamp};
+use tickwheel_engine::{Seq, Timestamp};
 
+use super::recovery::Last;
 use crate::catalog::Catalog;
+use crate::checkpoint::Start;
 use crate::codec::{Names, Op, read_ops};
-use crate::log::Frame;
+use crate::log::{Frame, FrameHead};
 
 /// A catalog, and the frame it has come to.
 #[derive(Debug)]
 pub(super) struct Replay {
     pub(super) catalog: Catalog,
-    /// The last frame.
-    pub(super) number: u64,
-    pub(super) seq: Seq,
-    pub(super) epoch: Epoch,
-    pub(super) wall: Timestamp,
-    /// The last synced frame, as the last frame says.
-    pub(super) durable: u64,
-    /// The change before the last frame, and its records: what the next owner's first frame repeats. `None` if the last
-    /// frame is in the checkpoint.
-    pub(super) last: Option<(Seq, Vec<u8>)>,
+    /// The last frame, and what is known from it.
+    pub(super) end: Last,
     /// Frames that were read.
     pub(super) frames: u64,
     names: Names,
@@ -32,35 +26,27 @@ pub(super) struct Replay {
 }
 
 impl Replay {
-    pub(super) fn new(catalog: Catalog, number: u64, seq: Seq, epoch: Epoch, wall: Timestamp) -> Self {
-        Self {
-            catalog,
-            number,
-            seq,
-            epoch,
-            wall,
-            durable: number,
-            last: None,
-            frames: 0,
-            names: Names::new(),
-            bodiless: BTreeMap::new(),
-        }
+    /// The catalog of a checkpoint that begins here and was written at this wall instant.
+    pub(super) fn new(catalog: Catalog, start: Start, wall: Timestamp) -> Self {
+        let Start { seq, frame, epoch, .. } = start;
+        let end = Last { frame, seq, epoch, wall, durable: frame, again: None };
+        Self { catalog, end, frames: 0, names: Names::new(), bodiless: BTreeMap::new() }
     }
 
     /// Takes the next frame in. `Err` says why it cannot be the next one, though its checksum matches.
     pub(super) fn take(&mut self, frame: &Frame<'_>) -> Result<(), String> {
         let head = &frame.head;
-        if head.prev_seq != self.seq || head.seq < head.prev_seq {
+        if head.prev_seq != self.end.seq || head.seq < head.prev_seq {
             let (prev, seq) = (head.prev_seq, head.seq);
             return Err(format!(
                 "frame {} goes from change {prev} to {seq}, after change {}",
-                head.number, self.seq
+                head.number, self.end.seq
             ));
         }
-        if head.epoch < self.epoch {
+        if head.epoch < self.end.epoch {
             return Err(format!(
                 "frame {} is of epoch {}, after epoch {}",
-                head.number, head.epoch, self.epoch
+                head.number, head.epoch, self.end.epoch
             ));
         }
         let Self { catalog, names, bodiless, .. } = self;
@@ -69,12 +55,10 @@ impl Replay {
             Ok(())
         })
         .map_err(|error| format!("frame {}: {error}", head.number))?;
-        self.number = head.number;
-        self.seq = head.seq;
-        self.epoch = head.epoch;
-        self.wall = self.wall.max(head.wall);
-        self.durable = head.durable;
-        self.last = Some((head.prev_seq, frame.ops.to_vec()));
+        let FrameHead { number, seq, epoch, durable, .. } = *head;
+        let wall = self.end.wall.max(head.wall);
+        let again = Some((head.prev_seq, frame.ops.to_vec()));
+        self.end = Last { frame: number, seq, epoch, wall, durable, again };
         self.frames += 1;
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use super::found::{Listing, Reading};
 use super::logs::{Floor, LogFile, Ordered, order};
-use super::mend::{Mended, read_mended};
+use super::mend::read_mended;
 use super::report::{Loss, Unit};
 use super::source::Source;
 use crate::checkpoint::{ALL_BLOCKS, ENDED_TASKS, Hole, Pieces, Start, read_pieces, read_start};
@@ -69,13 +69,12 @@ impl Reading {
         let bytes = source.read(&file, 0, len);
         source.close(&file);
         let start = read_mended(&bytes, |bytes| read_start(bytes, number, &self.seeds));
-        if let Some(Mended::At(_, at)) = start {
-            self.found.report.read.mended.push((file.to_string(), at as u64));
-        }
+        let mended = start.and_then(|start| start.at);
+        self.found.report.read.mended.extend(mended.map(|at| (file.to_string(), at)));
         let pieces = read_pieces(&bytes, number, &self.seeds);
         let holes = pieces.holes.iter().map(|hole| bytes[hole.from as usize..hole.to as usize].to_vec());
         let holes = holes.collect();
-        Base { number, start: start.map(Mended::into_inner), pieces, holes }
+        Base { number, start: start.map(|start| start.value), pieces, holes }
     }
 
     /// Takes in the content of the checkpoint, apart from the segments.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::mend::{Mended, read_mended};
+use super::mend::read_mended;
 use super::source::Source;
 use crate::checksum::Seeds;
 use crate::disk::Disk;
@@ -58,11 +58,8 @@ impl LogFile {
 
     pub(super) fn of_bytes(name: Arc<str>, bytes: &[u8], seeds: &Seeds) -> Self {
         let header = read_mended(bytes, |bytes| read_log_header(bytes, seeds).ok().flatten());
-        let mended = match header {
-            Some(Mended::At(_, at)) => Some(at as u64),
-            Some(Mended::Whole(_)) | None => None,
-        };
-        let header = header.map(Mended::into_inner);
+        let mended = header.and_then(|header| header.at);
+        let header = header.map(|header| header.value);
         let mut frames: Vec<FrameAt> = frames(bytes, seeds)
             .map(|(at, frame)| FrameAt {
                 at: at as u64,

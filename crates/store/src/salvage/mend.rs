@@ -4,19 +4,10 @@ use crate::layout::HEADER_BYTES;
 
 /// The value that `read` takes from 64 bytes, as they are or with another value for one byte.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(super) enum Mended<T> {
-    /// The bytes check out as they are.
-    Whole(T),
-    /// The bytes check out with another value for this byte, and in no other way.
-    At(T, usize),
-}
-
-impl<T> Mended<T> {
-    pub(super) fn into_inner(self) -> T {
-        match self {
-            Self::Whole(value) | Self::At(value, _) => value,
-        }
-    }
+pub(super) struct Mended<T> {
+    pub(super) value: T,
+    /// The offset of the damaged byte: the bytes check out with another value for it, and in no other way. `None`: they check out as they are.
+    pub(super) at: Option<u64>,
 }
 
 /// Reads 64 bytes under one CRC-32C. If they do not check out, each of the 16,320 ways to change one byte is tried. Bytes with another kind
@@ -27,7 +18,7 @@ pub(super) fn read_mended<T>(
 ) -> Option<Mended<T>> {
     let bytes = bytes.first_chunk::<HEADER_BYTES>()?;
     if let Some(value) = read(bytes) {
-        return Some(Mended::Whole(value));
+        return Some(Mended { value, at: None });
     }
     let mut found = None;
     let mut tried = *bytes;
@@ -38,7 +29,7 @@ pub(super) fn read_mended<T>(
                 if found.is_some() {
                     return None;
                 }
-                found = Some(Mended::At(value, at));
+                found = Some(Mended { value, at: Some(at as u64) });
             }
         }
         tried[at] = bytes[at];
@@ -60,11 +51,15 @@ mod tests {
         let header = LogHeader { generation: 7, len: 16_384, fresh: true, before: None };
         let whole = header.to_bytes(&seeds);
         let read = |bytes: &[u8; HEADER_BYTES]| read_log_header(bytes, &seeds).ok().flatten();
-        assert_eq!(read_mended(&whole, read), Some(Mended::Whole(header)));
+        assert_eq!(read_mended(&whole, read), Some(Mended { value: header, at: None }));
         for at in 0..HEADER_BYTES {
             let mut damaged = whole;
             damaged[at] ^= 1 << (at % 8) | 0x81;
-            assert_eq!(read_mended(&damaged, read), Some(Mended::At(header, at)), "byte {at}");
+            assert_eq!(
+                read_mended(&damaged, read),
+                Some(Mended { value: header, at: Some(at as u64) }),
+                "byte {at}"
+            );
         }
         let mut two = whole;
         (two[20], two[40]) = (two[20] ^ 3, two[40] ^ 5);
@@ -81,7 +76,7 @@ mod tests {
             let mut damaged = whole;
             damaged[at] = damaged[at].wrapping_add(77);
             let mended = read_mended(&damaged, |bytes| Meta::from_bytes(bytes).ok());
-            assert_eq!(mended, Some(Mended::At(meta, at)), "byte {at}");
+            assert_eq!(mended, Some(Mended { value: meta, at: Some(at as u64) }), "byte {at}");
         }
     }
 }

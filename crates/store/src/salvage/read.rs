@@ -109,14 +109,12 @@ fn read_meta<D: Disk>(source: &mut Source<'_, D>) -> Result<Read, OpenError> {
     }
     let bytes = source.read(META, 0, HEADER_BYTES as u64);
     source.check_refusal()?;
-    match Meta::from_bytes(&bytes) {
-        Ok(meta) => return Ok(Read { meta, mended: None, note: None }),
-        Err(error @ (OpenError::NewerFormat { .. } | OpenError::OlderFormat { .. })) => return Err(error),
-        Err(_) => {}
+    let read = Meta::from_bytes(&bytes);
+    if let Err(error @ (OpenError::NewerFormat { .. } | OpenError::OlderFormat { .. })) = read {
+        return Err(error);
     }
     match read_mended(&bytes, |bytes| Meta::from_bytes(bytes).ok()) {
-        Some(Mended::At(meta, at)) => Ok(Read { meta, mended: Some(at as u64), note: None }),
-        Some(Mended::Whole(meta)) => Ok(Read { meta, mended: None, note: None }),
+        Some(Mended { value: meta, at }) => Ok(Read { meta, mended: at, note: None }),
         None => rebuilt(source, &bytes)?.ok_or_else(|| OpenError::corrupt(
             META,
             0,
@@ -225,9 +223,8 @@ impl Reading {
         let file = newest_file();
         let bytes = source.read(&file, 0, HEADER_BYTES as u64);
         match read_mended(&bytes, |bytes| newest::of_bytes(bytes, &self.seeds).ok().flatten()) {
-            Some(Mended::Whole(newest)) => Some(newest),
-            Some(Mended::At(newest, at)) => {
-                self.found.report.read.mended.push((file.to_string(), at as u64));
+            Some(Mended { value: newest, at }) => {
+                self.found.report.read.mended.extend(at.map(|at| (file.to_string(), at)));
                 Some(newest)
             }
             None => {

@@ -13,7 +13,7 @@ use crate::disk::Disk;
 use crate::index::KeyHash;
 use crate::layout::HEADER_BYTES;
 use crate::segment::{
-    BadRecord, Entry, Footer, RECORD_HEAD_BYTES, Section, SectionKind, TAIL_BYTES, Tail, read_record,
+    BadRecord, Footer, RECORD_HEAD_BYTES, Section, SectionKind, TAIL_BYTES, Tail, read_record,
     read_tombstones, record_bytes,
 };
 
@@ -86,13 +86,13 @@ pub(super) fn read_segment<D: Disk>(
     }
     let mut at = HEADER_BYTES as u64;
     for section in &sections {
-        walk.region(at, section.tail.start.min(len));
+        walk.scan(at, section.tail.start.min(len));
         if section.tail.kind == SectionKind::Run {
             walk.run(section);
         }
         at = at.max(section.tail_at + TAIL_BYTES as u64);
     }
-    walk.region(at, len);
+    walk.scan(at, len);
     walk.count(&sections, len, there);
     let found = walk.found;
     source.close(wanted.file);
@@ -121,11 +121,8 @@ impl<D: Disk> Walk<'_, '_, D> {
             let read = |bytes: &[u8; HEADER_BYTES]| {
                 Tail::read(bytes, tail_at, seed).filter(|tail| tail.start >= HEADER_BYTES as u64)
             };
-            let Some(tail) = read_mended(&bytes, read) else { break };
-            if let Mended::At(_, at) = tail {
-                self.found.mended.push(tail_at + at as u64);
-            }
-            let tail = tail.into_inner();
+            let Some(Mended { value: tail, at }) = read_mended(&bytes, read) else { break };
+            self.found.mended.extend(at.map(|at| tail_at + at));
             sections.push(Section { tail, tail_at });
             end = tail.start;
         }
@@ -219,38 +216,20 @@ impl<D: Disk> Walk<'_, '_, D> {
                 }
                 Err(_) if is_dead => {}
                 Err(error) => {
+                    let why = match error {
+                        BadRecord::Damaged(what) => what,
+                        BadRecord::Short(_) => "a record does not end where the next one begins".to_owned(),
+                    };
                     let says = says(bytes, self.names);
-                    self.suspect(from, to, entry, footer, says, error);
+                    let (id, key) = (entry.id, entry.key);
+                    let queue = footer.queues[entry.queue as usize].clone();
+                    self.found.suspects.push(Suspect { from, to, id, queue, key, says, why });
                 }
             }
         }
     }
 
-    fn suspect(
-        &mut self,
-        from: u64,
-        to: u64,
-        entry: &Entry,
-        footer: &Footer,
-        says: Option<Task>,
-        error: BadRecord,
-    ) {
-        let queue = footer.queues[entry.queue as usize].clone();
-        let why = match error {
-            BadRecord::Damaged(what) => what,
-            BadRecord::Short(_) => "a record does not end where the next one begins".to_owned(),
-        };
-        self.found.suspects.push(Suspect { from, to, id: entry.id, queue, key: entry.key, says, why });
-    }
-
-    /// Reads bytes that no tail describes.
-    fn region(&mut self, from: u64, to: u64) {
-        if from < to {
-            self.scan(from, to);
-        }
-    }
-
-    /// Looks for records byte by byte.
+    /// Looks for records byte by byte, in bytes that no tail describes or whose footer is damaged.
     fn scan(&mut self, from: u64, to: u64) {
         let mut at = from;
         let mut bad_from = None;
