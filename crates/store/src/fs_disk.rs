@@ -1,6 +1,7 @@
 //! The disk of the operating system.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
@@ -171,21 +172,9 @@ impl Disk for FsDisk {
     }
 
     fn list(&mut self, dir: &str) -> Result<Vec<String>, DiskError> {
-        let read = || -> io::Result<Vec<String>> {
-            let mut names = Vec::new();
-            // The directory itself may be reached through a link. Everything inside is the store's own.
-            if !dir.is_empty() {
-                check_no_link(&self.path(dir))?;
-            }
-            for entry in fs::read_dir(self.path(dir))? {
-                // Names that are no UTF-8 are not names of the store.
-                names.extend(entry?.file_name().into_string());
-            }
-            names.retain(|name| !(self.is_maker && dir.is_empty() && name == UNFINISHED_MARK));
-            names.sort_unstable();
-            Ok(names)
-        };
-        read().map_err(|e| self.error(DiskOp::List, dir, e))
+        // Names that are no UTF-8 are not names of the store.
+        let names = list_names(&self.root, dir, self.is_maker, |name| name.into_string().ok());
+        names.map_err(|e| self.error(DiskOp::List, dir, e))
     }
 
     fn create_dir(&mut self, dir: &str) -> Result<(), DiskError> {
@@ -256,6 +245,28 @@ impl Disk for FsDisk {
         // A file system that cannot tell its free space is taken for one that never fills up. A write that fails will tell.
         rustix::fs::statvfs(&self.root).map_or(u64::MAX, |stat| stat.f_bavail.saturating_mul(stat.f_frsize))
     }
+}
+
+/// The names in the folder `dir` of a data directory, in order, as `text` reads them. `is_maker`: the mark of an unfinished directory is left
+/// out.
+pub(crate) fn list_names(
+    root: &Path,
+    dir: &str,
+    is_maker: bool,
+    text: impl Fn(OsString) -> Option<String>,
+) -> io::Result<Vec<String>> {
+    let path = root.join(dir);
+    // The directory itself may be reached through a link. Everything inside is the store's own.
+    if !dir.is_empty() {
+        check_no_link(&path)?;
+    }
+    let mut names = Vec::new();
+    for entry in fs::read_dir(path)? {
+        names.extend(text(entry?.file_name()));
+    }
+    names.retain(|name| !(is_maker && dir.is_empty() && name == UNFINISHED_MARK));
+    names.sort_unstable();
+    Ok(names)
 }
 
 /// Fills `into` from `offset` on, over short reads and interruptions. Fewer bytes are there only at the end of the file.

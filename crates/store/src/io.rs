@@ -296,7 +296,7 @@ impl Thread {
         let name = match lane {
             Lane::Commit => "tickwheel-log",
             Lane::Read => "tickwheel-read",
-            Lane::Background => "tickwheel-upkeep",
+            Lane::Background => "tickwheel-maintenance",
         };
         let worker = Worker { disk, jobs: job_receiver, completions: completion_sender, notify };
         let spawned = std::thread::Builder::new().name(name.to_owned()).spawn(|| worker.work());

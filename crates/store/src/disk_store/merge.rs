@@ -73,6 +73,13 @@ struct Bound {
     unread: Option<(usize, usize)>,
 }
 
+/// The tools that make records of bytes, and tell which of the records are live.
+pub(super) struct Tools<'a> {
+    pub(super) catalog: &'a Catalog,
+    pub(super) seeds: &'a Seeds,
+    pub(super) names: &'a mut Names,
+}
+
 /// The first in line.
 pub(super) enum First {
     /// The task that is first.
@@ -178,19 +185,13 @@ impl Merge {
     ///
     /// # Errors
     /// The damage: file, offset, and what is wrong.
-    pub(super) fn take(
-        &mut self,
-        reads: Vec<Vec<u8>>,
-        catalog: &Catalog,
-        seeds: &Seeds,
-        names: &mut Names,
-    ) -> Result<usize, String> {
+    pub(super) fn take(&mut self, reads: Vec<Vec<u8>>, tools: &mut Tools<'_>) -> Result<usize, String> {
         let asked = std::mem::take(&mut self.asked);
         let mut looks = 0;
         for (index, bytes) in asked.into_iter().zip(reads) {
             looks += self.cursors[index].reading.len() * BLOCK_LOOKS;
-            self.cursors[index].decode(&bytes, self.at, self.wanted.as_ref(), catalog, seeds, names)?;
-            self.stand(index, catalog);
+            self.cursors[index].decode(&bytes, self.at, self.wanted.as_ref(), tools)?;
+            self.stand(index, tools.catalog);
         }
         Ok(looks)
     }
@@ -346,13 +347,12 @@ impl Cursor {
         bytes: &[u8],
         after: Place,
         wanted: Option<&QueueName>,
-        catalog: &Catalog,
-        seeds: &Seeds,
-        names: &mut Names,
+        tools: &mut Tools<'_>,
     ) -> Result<(), String> {
+        let catalog = tools.catalog;
         let segment = catalog.segments.get(self.segment);
         let place = segment.runs[self.run].range_of(self.reading.clone());
-        read_blocks(segment, place, bytes, wanted, seeds, names, |offset, found| {
+        read_blocks(segment, place, bytes, wanted, tools, |offset, found| {
             if found.place() > after {
                 self.ahead.push_back((Spot { segment: self.segment, offset }, found));
             }
@@ -375,18 +375,17 @@ pub(super) fn read_blocks(
     (start, length): (u64, usize),
     bytes: &[u8],
     wanted: Option<&QueueName>,
-    seeds: &Seeds,
-    names: &mut Names,
+    tools: &mut Tools<'_>,
     mut each: impl FnMut(u64, Skimmed),
 ) -> Result<(), String> {
     if bytes.len() < length {
         return Err(damage(&segment.name, start + bytes.len() as u64, "the file ends in a block"));
     }
-    let seed = seeds.of(Use::Segment(segment.generation));
+    let seed = tools.seeds.of(Use::Segment(segment.generation));
     let mut from = 0;
     while from < length {
         let offset = start + from as u64;
-        let read = skim_record(&bytes[from..], offset, seed, names, wanted);
+        let read = skim_record(&bytes[from..], offset, seed, tools.names, wanted);
         let (skimmed, bytes) = read.map_err(|bad| match bad {
             BadRecord::Short(_) => damage(&segment.name, offset, "a record reaches beyond its block"),
             BadRecord::Damaged(what) => damage(&segment.name, offset, &what),

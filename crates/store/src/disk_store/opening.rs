@@ -1,7 +1,6 @@
 //! How a directory becomes a store.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use super::log_writer::LogWriter;
 use super::maintenance::Maintenance;
@@ -14,7 +13,7 @@ use crate::error::OpenError;
 use crate::fs_disk::FsDisk;
 use crate::io::{Io, ThreadIo, ZEROES_MAX, run_calls};
 use crate::layout::SHARD;
-use crate::log::{Files, HEAD_BYTES, Progress, Sizes, frame_bytes};
+use crate::log::{Files, HEAD_BYTES, Progress, Sizes, Spare, frame_bytes};
 use crate::meta::{self, Meta};
 use crate::options::StoreOptions;
 use crate::recovery::{Recovered, recover};
@@ -121,14 +120,8 @@ fn make_ready<D: Disk>(
     }
     let mut spares = recovered.spares.clone();
     // If a crash met a file while it was being filled, the file is too short for its name.
-    let mut short = Vec::new();
-    spares.retain(|spare| {
-        let whole = spare.len >= options.log_file_bytes;
-        if !whole {
-            short.push(Arc::clone(&spare.name));
-        }
-        whole
-    });
+    let is_short = |spare: &mut Spare| spare.len < options.log_file_bytes;
+    let short: Vec<Spare> = spares.extract_if(.., is_short).collect();
     for name in &recovered.removable {
         disk.remove(name)?;
     }
@@ -138,8 +131,8 @@ fn make_ready<D: Disk>(
     if recovered.newest.is_some_and(|newest| newest.file != kept.file) {
         kept.write(disk, &seeds)?;
     }
-    for name in &short {
-        disk.remove(name)?;
+    for spare in &short {
+        disk.remove(&spare.name)?;
     }
     // A segment's name may be used again, and must not bring back the old file of that name.
     disk.sync_dir(SHARD)?;

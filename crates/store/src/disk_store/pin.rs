@@ -35,21 +35,15 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
     /// A directory with just these bytes opens with all that was committed before, and nothing of what comes after.
     pub fn pin(&mut self) -> PinnedFiles {
         self.maintenance.pin();
-        let mut files = vec![PinnedFile { name: META.into(), bytes: None, len: 0, content: None }];
+        let file =
+            |name: &Arc<str>, bytes, len| PinnedFile { name: Arc::clone(name), bytes, len, content: None };
         let newest = self.writer.files().newest().to_bytes(&self.setup.seeds).to_vec();
-        files.push(PinnedFile { name: newest_file(), bytes: None, len: 0, content: Some(newest) });
-        let whole =
-            |name: &Arc<str>| PinnedFile { name: Arc::clone(name), bytes: None, len: 0, content: None };
-        files.extend(self.maintenance.standing().map(whole));
-        let part = |name: &Arc<str>, bytes, len| PinnedFile {
-            name: Arc::clone(name),
-            bytes: Some(bytes),
-            len,
-            content: None,
-        };
+        let newest = PinnedFile { content: Some(newest), ..file(&newest_file(), None, 0) };
+        let mut files = vec![file(&META.into(), None, 0), newest];
+        files.extend(self.maintenance.standing().map(|name| file(name, None, 0)));
         let segments = self.catalog.segments.iter().filter(|(_, segment)| segment.len > 0);
-        files.extend(segments.map(|(_, segment)| part(&segment.name, segment.len, 0)));
-        files.extend(self.writer.files().used().map(|(name, bytes, len)| part(name, bytes, len)));
+        files.extend(segments.map(|(_, segment)| file(&segment.name, Some(segment.len), 0)));
+        files.extend(self.writer.files().used().map(|(name, bytes, len)| file(name, Some(bytes), len)));
         PinnedFiles { files }
     }
 

@@ -14,6 +14,7 @@ use self::lookup::Lookup;
 use self::next::Next;
 use self::scan::{Cursors, Scan};
 use super::jobs::Jobs;
+use super::merge::Tools;
 use super::setup::Setup;
 use crate::catalog::Catalog;
 use crate::codec::Names;
@@ -100,6 +101,11 @@ impl Reader {
     /// Whether every read up to this number is over.
     pub(super) fn is_over(&self, number: u64) -> bool {
         self.under_way.front().is_none_or(|read| read.number > number)
+    }
+
+    /// Whether a read is under way.
+    pub(super) fn is_reading(&self) -> bool {
+        !self.under_way.is_empty()
     }
 
     /// Whether a page is being read: the records that it passes by must not move meanwhile.
@@ -207,21 +213,21 @@ impl Reader {
         reads: Vec<Vec<u8>>,
         view: &mut View<'_>,
     ) -> Option<Answer> {
-        let (catalog, seeds, names) = (view.catalog, &view.setup.seeds, &mut self.names);
+        let mut tools = Tools { catalog: view.catalog, seeds: &view.setup.seeds, names: &mut self.names };
         let next = match &mut query {
-            Query::Lookup(lookup) | Query::Leased { lookup, .. } => lookup.advance(reads, names),
-            Query::Histogram(histogram) => histogram.advance(reads, catalog, seeds, names),
-            Query::Scan(scan) => scan.advance(reads, catalog, seeds, names),
+            Query::Lookup(lookup) | Query::Leased { lookup, .. } => lookup.advance(reads, tools.names),
+            Query::Histogram(histogram) => histogram.advance(reads, &mut tools),
+            Query::Scan(scan) => scan.advance(reads, &mut tools),
         };
         let outcome = match next {
-            Next::Calls(calls) => {
+            Ok(Next::Calls(calls)) => {
                 let job = view.jobs.add(Lane::Read, calls);
                 let at = self.under_way.partition_point(|read| read.number < number);
                 self.under_way.insert(at, Read { number, request, job, query });
                 return None;
             }
-            Next::Reply(reply) => self.finish(query, reply),
-            Next::Damaged(why) => Outcome::Failed(why),
+            Ok(Next::Reply(reply)) => self.finish(query, reply),
+            Err(why) => Outcome::Failed(why),
         };
         Some(Answer { request, outcome })
     }

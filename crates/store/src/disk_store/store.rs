@@ -162,8 +162,8 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
     /// Whether the disk has a job of this store, so that another poll will bring something.
     #[must_use]
     pub fn is_working(&self) -> bool {
-        let reads = !self.reader.is_over(u64::MAX);
-        self.writer.is_writing() || reads || self.maintenance.is_working() || !self.outside.replies.is_empty()
+        let answers = !self.outside.replies.is_empty();
+        self.writer.is_writing() || self.reader.is_reading() || self.maintenance.is_working() || answers
     }
 
     /// Begins to check whether the directory still belongs to this process. If not, nothing is written any more. Call it about once a

@@ -1,6 +1,7 @@
 //! A directory of the file system, only for reading.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,9 +9,8 @@ use std::time::SystemTime;
 
 use crate::access::{check_no_link, open_no_link};
 use crate::disk::{Disk, DiskError, DiskOp};
-use crate::fs_disk::FsDisk;
-use crate::fs_disk::read_all_at;
-use crate::layout::{SHARD, UNFINISHED_MARK};
+use crate::fs_disk::{FsDisk, list_names, read_all_at};
+use crate::layout::SHARD;
 
 /// A directory that is looked at. Every operation that would change it is refused with [`io::ErrorKind::ReadOnlyFilesystem`]. Files are
 /// opened for reading, so the right to read them is enough.
@@ -146,19 +146,10 @@ impl Disk for Directory {
     }
 
     fn list(&mut self, dir: &str) -> Result<Vec<String>, DiskError> {
-        let read = || -> io::Result<Vec<String>> {
-            if !dir.is_empty() {
-                check_no_link(&self.root.join(dir))?;
-            }
-            let entries = fs::read_dir(self.root.join(dir))?;
-            // A name that is no UTF-8 is not one of the store's, and the list has to show it.
-            let names = entries.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()));
-            let mut names: Vec<String> = names.collect::<io::Result<_>>()?;
-            names.retain(|name| !(self.is_maker && dir.is_empty() && name == UNFINISHED_MARK));
-            names.sort_unstable();
-            Ok(names)
-        };
-        read().map_err(|e| DiskError::new(DiskOp::List, dir, e))
+        // A name that is no UTF-8 is not one of the store's, and the list has to show it.
+        let text = |name: OsString| Some(name.to_string_lossy().into_owned());
+        let names = list_names(&self.root, dir, self.is_maker, text);
+        names.map_err(|e| DiskError::new(DiskOp::List, dir, e))
     }
 
     fn create_dir(&mut self, dir: &str) -> Result<(), DiskError> {

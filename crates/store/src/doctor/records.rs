@@ -50,27 +50,16 @@ impl Records<'_> {
                 let at = (entry.at - block.at) as usize;
                 let end = of_block.get(nth + 1).map_or(bytes.len(), |next| (next.at - block.at) as usize);
                 let offset = tail.start + u64::from(entry.at);
-                match self.record(
-                    bytes.get(at..end.min(bytes.len())).unwrap_or(&[]),
-                    end - at,
-                    offset,
-                    *entry,
-                ) {
+                let record = bytes.get(at..end.min(bytes.len())).unwrap_or(&[]);
+                match self.record(record, end - at, offset, *entry) {
                     Ok(task) => {
                         let place = Place::of(&task);
-                        let first = nth == 0 && place != block.first;
                         if place <= before && before != Place::START {
-                            found.add(Problem::damage(
-                                self.file,
-                                offset,
-                                "a record before one that is due earlier",
-                            ));
-                        } else if first {
-                            found.add(Problem::damage(
-                                self.file,
-                                tail.footer_at,
-                                "the footer has another place for a block",
-                            ));
+                            let what = "a record before one that is due earlier";
+                            found.add(Problem::damage(self.file, offset, what));
+                        } else if nth == 0 && place != block.first {
+                            let what = "the footer has another place for a block";
+                            found.add(Problem::damage(self.file, tail.footer_at, what));
                         }
                         before = place;
                     }

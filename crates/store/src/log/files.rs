@@ -347,25 +347,19 @@ impl Files {
     /// recovery may need that.
     pub(crate) fn free_below(&mut self, generation: u64) -> Vec<Arc<str>> {
         self.floor = self.floor.max(generation);
-        let spares = &mut self.spares;
-        self.kept.retain(|file| {
-            let keep = file.generation >= generation;
-            if !keep {
-                spares.push(Spare { name: Arc::clone(&file.name), len: file.len });
-            }
-            keep
-        });
-        let mut kept = 0;
-        let mut removed = Vec::new();
-        self.spares.retain(|spare| {
-            let keep = spare.len == self.sizes.file_bytes && kept < self.sizes.spares_max;
-            kept += usize::from(keep);
-            if !keep {
-                removed.push(Arc::clone(&spare.name));
-            }
-            keep
-        });
-        removed
+        let files = std::mem::take(&mut self.kept).into_iter();
+        let (kept, freed): (VecDeque<Kept>, VecDeque<Kept>) =
+            files.partition(|file| file.generation >= generation);
+        self.kept = kept;
+        self.spares.extend(freed.into_iter().map(|Kept { name, len, .. }| Spare { name, len }));
+        let Sizes { file_bytes, spares_max } = self.sizes;
+        let mut stay = 0;
+        let goes = |spare: &mut Spare| {
+            let stays = spare.len == file_bytes && stay < spares_max;
+            stay += usize::from(stays);
+            !stays
+        };
+        self.spares.extract_if(.., goes).map(|spare| spare.name).collect()
     }
 }
 

@@ -132,11 +132,10 @@ impl Reading {
         let changes: u64 =
             old.map(|(_, frame)| frame.head.seq.0 - frame.head.prev_seq.0.min(frame.head.seq.0)).sum();
         let what = "its header does not check out; it would say where the log goes on";
-        let mut loss =
-            Loss::new(&*checkpoint_file(base.number), 0, Some(HEADER_BYTES as u64), Unit::Block, what);
-        (loss.tasks_max, loss.ended_max) = (Some(0), Some(changes));
+        let file = checkpoint_file(base.number);
+        let loss = Loss::new(&*file, 0, Some(HEADER_BYTES as u64), Unit::Block, what);
         self.found.log_is_torn = true;
-        self.found.report.losses.push(loss);
+        self.found.report.losses.push(loss.at_most(Some(0), Some(changes)));
     }
 }
 

@@ -126,9 +126,9 @@ impl Reading {
             self.found.report.losses.iter().position(|loss| matches!(loss.unit, Unit::Frame | Unit::Frames));
         let index = gap.unwrap_or_else(|| {
             let what = "payloads that later records count on are in no frame";
-            let mut loss = Loss::new(SHARD, 0, None, Unit::Frames, what);
-            loss.tasks_max = Some((bodiless.len() + doubtful.len()) as u64);
-            self.found.report.losses.push(loss);
+            let tasks_max = Some((bodiless.len() + doubtful.len()) as u64);
+            let loss = Loss::new(SHARD, 0, None, Unit::Frames, what);
+            self.found.report.losses.push(loss.at_most(tasks_max, Some(0)));
             self.found.report.losses.len() - 1
         });
         let loss = &mut self.found.report.losses[index];

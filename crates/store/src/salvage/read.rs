@@ -229,10 +229,9 @@ impl Reading {
             }
             None => {
                 let what = "the note of the newest log file is damaged; if that log file is missing, this cannot be seen";
-                let mut loss = Loss::new(&*file, 0, None, Unit::Frames, what);
-                loss.certain = false;
+                let loss = Loss::new(&*file, 0, None, Unit::Frames, what).at_most(None, None);
                 self.found.log_is_torn = true;
-                self.found.report.losses.push(Loss { ended_max: None, ..loss });
+                self.found.report.losses.push(Loss { certain: false, ..loss });
                 None
             }
         }
@@ -263,8 +262,7 @@ impl Reading {
         }
         if base.is_none() {
             let what = "no checkpoint is there; it would say which segments count and where the log goes on";
-            let mut loss = Loss::new(SHARD, 0, None, Unit::Checkpoint, what);
-            (loss.tasks_max, loss.ended_max) = (Some(0), None);
+            let loss = Loss::new(SHARD, 0, None, Unit::Checkpoint, what).at_most(Some(0), None);
             self.found.log_is_torn = true;
             self.found.report.losses.push(loss);
         }
@@ -296,10 +294,8 @@ impl Reading {
                 }
                 None if source.len(&file).is_none() => {
                     let what = format!("it is missing, and the checkpoint counts on it: {records} records");
-                    let mut loss = Loss::new(&*file, 0, Some(len), Unit::Segment, what);
-                    loss.tasks_max = Some(records);
-                    self.found.report.losses.push(loss);
-                    return;
+                    let loss = Loss::new(&*file, 0, Some(len), Unit::Segment, what);
+                    return self.found.report.losses.push(loss.at_most(Some(records), Some(0)));
                 }
                 None => {}
             }
@@ -394,9 +390,8 @@ impl Reading {
                 Err(error) => {
                     let what = format!("a record of frame {}: {error}", frame.head.number);
                     let to = offset + record.bytes as u64;
-                    let mut loss = Loss::new(&*log.name, offset, Some(to), Unit::Record, what);
-                    (loss.tasks_max, loss.ended_max) = (Some(1), Some(1));
-                    self.found.report.losses.push(loss);
+                    let loss = Loss::new(&*log.name, offset, Some(to), Unit::Record, what);
+                    self.found.report.losses.push(loss.at_most(Some(1), Some(1)));
                 }
             }
         }
@@ -412,9 +407,9 @@ impl Reading {
     fn lose_frame(&mut self, log: &LogFile, frame: &FrameAt) {
         let FrameHead { number, prev_seq, seq, .. } = frame.head;
         let what = format!("frame {number} was read once, and the disk fails to read it again");
-        let mut loss = Loss::new(&*log.name, frame.at, Some(frame.end()), Unit::Frame, what);
-        let changes = seq.0.saturating_sub(prev_seq.0);
-        (loss.tasks_max, loss.ended_max) = (Some(changes), Some(changes));
+        let changes = Some(seq.0.saturating_sub(prev_seq.0));
+        let loss = Loss::new(&*log.name, frame.at, Some(frame.end()), Unit::Frame, what);
+        let mut loss = loss.at_most(changes, changes);
         (loss.rules_may_be_older, loss.ends_may_be_forgotten) = (true, true);
         self.found.report.losses.push(loss);
         self.found.index.miss(prev_seq.0, seq.0);

@@ -312,6 +312,11 @@ impl Loss {
         }
     }
 
+    /// The loss of at most this many tasks and ends of tasks; `None`: that cannot be told.
+    pub(super) fn at_most(self, tasks_max: Option<u64>, ended_max: Option<u64>) -> Self {
+        Self { tasks_max, ended_max, ..self }
+    }
+
     /// Names settings, a schedule or a job, up to a bound.
     pub(super) fn name_rule(&mut self, rule: LostRule) {
         self.rules.retain(|known| known.name != rule.name);

@@ -165,15 +165,9 @@ impl<D: Disk> Walk<'_, '_, D> {
             Some(offsets) => self.found.dead.extend(offsets),
             None => {
                 let what = format!("{} tombstones do not check out", tail.count);
-                let mut loss = Loss::new(
-                    self.wanted.file,
-                    tail.footer_at,
-                    Some(section.tail_at),
-                    Unit::Tombstones,
-                    what,
-                );
-                (loss.tasks_max, loss.ended_max) = (Some(0), Some(tail.count));
-                self.found.losses.push(loss);
+                let (from, to) = (tail.footer_at, Some(section.tail_at));
+                let loss = Loss::new(self.wanted.file, from, to, Unit::Tombstones, what);
+                self.found.losses.push(loss.at_most(Some(0), Some(tail.count)));
             }
         }
     }
@@ -309,10 +303,9 @@ impl<D: Disk> Walk<'_, '_, D> {
         }
         if cut {
             let what = format!("the file ends here, and it had {listed_len} bytes");
-            let mut loss = Loss::new(file, there, Some(listed_len), Unit::Records, what);
-            loss.tasks_max = missing.map(|missing| records_max(&loss, missing));
-            loss.ended_max = None;
-            self.found.losses.push(loss);
+            let loss = Loss::new(file, there, Some(listed_len), Unit::Records, what);
+            let tasks_max = missing.map(|missing| records_max(&loss, missing));
+            self.found.losses.push(loss.at_most(tasks_max, None));
         }
     }
 }

@@ -107,13 +107,12 @@ impl Checkpoint {
         while calls.is_empty() {
             match &mut self.stage {
                 Stage::Flush { .. } => self.flush(context, &mut calls),
-                Stage::Move(moving) => match moving.step(context, &mut self.output, &mut calls) {
+                Stage::Move(moving) => match moving.step(context, &mut self.output, &mut calls)? {
                     Moved::Calls => {}
                     Moved::All => {
                         let kept = self.output.kept_segments(context.catalog);
                         self.stage = Stage::Tombstones(kept.map(|(slot, _)| slot).collect());
                     }
-                    Moved::Damaged(why) => return Err(why),
                 },
                 Stage::Tombstones(slots) => match slots.pop() {
                     Some(slot) => self.put_tombstones(slot, context, &mut calls),

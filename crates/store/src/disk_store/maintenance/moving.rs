@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use tickwheel_engine::{Place, Timestamp};
 
-use super::super::merge::{First, Merge};
+use super::super::merge::{First, Merge, Tools};
 use super::context::Context;
 use super::output::{Origin, Output};
 use crate::bounds::Bounds;
@@ -35,8 +35,6 @@ pub(super) enum Moved {
     Calls,
     /// Everything is copied.
     All,
-    /// The bytes that were read are no record.
-    Damaged(String),
 }
 
 impl Moving {
@@ -73,22 +71,24 @@ impl Moving {
     }
 
     /// Copies until a step is full, or something has to be read.
+    ///
+    /// # Errors
+    /// The bytes that were read are no record.
     pub(super) fn step(
         &mut self,
         context: &mut Context<'_>,
         output: &mut Output,
         calls: &mut Vec<Call>,
-    ) -> Moved {
+    ) -> Result<Moved, String> {
         let reads = std::mem::take(&mut self.reads);
-        if let Some((_, merge)) = &mut self.merge
-            && let Err(why) = merge.take(reads, context.catalog, context.seeds, &mut self.names)
-        {
-            return Moved::Damaged(why);
+        if let Some((_, merge)) = &mut self.merge {
+            let (catalog, seeds) = (&*context.catalog, context.seeds);
+            merge.take(reads, &mut Tools { catalog, seeds, names: &mut self.names })?;
         }
         let mut bytes = 0;
         loop {
             let Some((source, merge)) = &mut self.merge else {
-                let Some(source) = self.sources.pop_front() else { return Moved::All };
+                let Some(source) = self.sources.pop_front() else { return Ok(Moved::All) };
                 self.merge = Some((source, Merge::of_one(source, context.catalog, &context.options.bounds)));
                 continue;
             };
@@ -96,14 +96,14 @@ impl Moving {
                 First::Reads(reads) => {
                     output.write_part(context, calls);
                     calls.extend(reads);
-                    return Moved::Calls;
+                    return Ok(Moved::Calls);
                 }
                 First::Task(task) => {
                     merge.pass(Place::of(&task));
                     bytes += output.put(context, &task, Origin::Segment(*source), calls);
                     if bytes >= context.options.background_step_bytes {
                         output.write_part(context, calls);
-                        return Moved::Calls;
+                        return Ok(Moved::Calls);
                     }
                 }
                 First::Other(_) => unreachable!("a merge of one segment wants the tasks of all queues"),
@@ -111,7 +111,7 @@ impl Moving {
                     output.close(context, calls);
                     self.merge = None;
                     if !calls.is_empty() {
-                        return Moved::Calls;
+                        return Ok(Moved::Calls);
                     }
                 }
             }

@@ -7,12 +7,10 @@ use std::sync::Arc;
 
 use tickwheel_engine::{DueHistogram, Place, Reply, Task, Timestamp};
 
-use super::super::merge::read_blocks;
+use super::super::merge::{Tools, read_blocks};
 use super::next::Next;
 use crate::bounds::Bounds;
 use crate::catalog::Catalog;
-use crate::checksum::Seeds;
-use crate::codec::Names;
 use crate::index::Spot;
 use crate::io::Call;
 use crate::segment::{Level, Run, Skimmed};
@@ -175,24 +173,16 @@ impl Histogram {
     }
 
     /// Goes on with the bytes of the reads that the histogram asked for.
-    pub(super) fn advance(
-        &mut self,
-        reads: Vec<Vec<u8>>,
-        catalog: &Catalog,
-        seeds: &Seeds,
-        names: &mut Names,
-    ) -> Next {
+    pub(super) fn advance(&mut self, reads: Vec<Vec<u8>>, tools: &mut Tools<'_>) -> Result<Next, String> {
         for (blocks, bytes) in std::mem::take(&mut self.asked).iter().zip(reads) {
-            if let Err(why) = self.decode(blocks, &bytes, catalog, seeds, names) {
-                return Next::Damaged(why);
-            }
+            self.decode(blocks, &bytes, tools)?;
         }
-        let calls = self.calls(catalog);
+        let calls = self.calls(tools.catalog);
         if !calls.is_empty() {
-            return Next::Calls(calls);
+            return Ok(Next::Calls(calls));
         }
         let counted = self.more.then_some(self.until);
-        Next::Reply(Reply::Counts { counts: std::mem::take(&mut self.counts), counted })
+        Ok(Next::Reply(Reply::Counts { counts: std::mem::take(&mut self.counts), counted }))
     }
 
     /// Asks for some of the blocks that are left.
@@ -219,18 +209,12 @@ impl Histogram {
         calls
     }
 
-    fn decode(
-        &mut self,
-        blocks: &Blocks,
-        bytes: &[u8],
-        catalog: &Catalog,
-        seeds: &Seeds,
-        names: &mut Names,
-    ) -> Result<(), String> {
+    fn decode(&mut self, blocks: &Blocks, bytes: &[u8], tools: &mut Tools<'_>) -> Result<(), String> {
+        let catalog = tools.catalog;
         let segment = catalog.segments.get(blocks.segment);
         let place = segment.runs[blocks.run].range_of(blocks.blocks.clone());
         let wanted = self.wanted.queue.clone();
-        read_blocks(segment, place, bytes, wanted.as_ref(), seeds, names, |offset, skimmed| {
+        read_blocks(segment, place, bytes, wanted.as_ref(), tools, |offset, skimmed| {
             let Skimmed::Task(task) = skimmed else { return };
             if catalog.is_live(task.id, Spot { segment: blocks.segment, offset }) {
                 self.add(&task);

@@ -54,16 +54,14 @@ impl Lookup {
     }
 
     /// Goes on with the bytes of the reads that the look-up asked for.
-    pub(super) fn advance(&mut self, reads: Vec<Vec<u8>>, names: &mut Names) -> Next {
+    pub(super) fn advance(&mut self, reads: Vec<Vec<u8>>, names: &mut Names) -> Result<Next, String> {
         for ((want, probe), bytes) in self.asked.drain(..).zip(reads) {
             self.wants[want].probes[probe].bytes = Some(bytes);
         }
         let mut calls = Vec::new();
         for (at, want) in self.wants.iter_mut().enumerate() {
             for (nth, probe) in want.probes.iter_mut().enumerate() {
-                if let Err(why) = probe.advance(names) {
-                    return Next::Damaged(why);
-                }
+                probe.advance(names)?;
                 if probe.read.is_none() {
                     let file = Arc::clone(&probe.file);
                     calls.push(Call::Read { file, offset: probe.offset, bytes: probe.wants_bytes });
@@ -72,9 +70,9 @@ impl Lookup {
             }
         }
         if calls.is_empty() {
-            return Next::Reply(Reply::Found(self.wants.drain(..).map(Want::found).collect()));
+            return Ok(Next::Reply(Reply::Found(self.wants.drain(..).map(Want::found).collect())));
         }
-        Next::Calls(calls)
+        Ok(Next::Calls(calls))
     }
 }
 

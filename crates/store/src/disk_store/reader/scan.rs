@@ -4,12 +4,10 @@ use std::sync::Arc;
 
 use tickwheel_engine::{Filter, Page, Place, Reply, Seq, Task, Timestamp};
 
-use super::super::merge::{First, Merge};
+use super::super::merge::{First, Merge, Tools};
 use super::next::Next;
 use crate::bounds::Bounds;
 use crate::catalog::Catalog;
-use crate::checksum::Seeds;
-use crate::codec::Names;
 
 /// A page that is being read.
 #[derive(Debug)]
@@ -116,18 +114,10 @@ impl Scan {
     }
 
     /// Goes on with the bytes of the reads that the scan asked for.
-    pub(super) fn advance(
-        &mut self,
-        reads: Vec<Vec<u8>>,
-        catalog: &Catalog,
-        seeds: &Seeds,
-        names: &mut Names,
-    ) -> Next {
+    pub(super) fn advance(&mut self, reads: Vec<Vec<u8>>, tools: &mut Tools<'_>) -> Result<Next, String> {
         let merge = &mut self.cursors.merge;
-        match merge.take(reads, catalog, seeds, names) {
-            Ok(looks) => self.looks = self.looks.saturating_sub(looks),
-            Err(why) => return Next::Damaged(why),
-        }
+        self.looks = self.looks.saturating_sub(merge.take(reads, tools)?);
+        let catalog = tools.catalog;
         let mut memtable = catalog.memtable.behind(merge.at()).peekable();
         loop {
             while memtable.next_if(|(place, _)| *place <= merge.at()).is_some() {}
@@ -139,11 +129,11 @@ impl Scan {
             let rival = memory.map(|(place, _)| place);
             // `None` is a task of another queue.
             let (place, task) = match (merge.first(self.end, rival, wanted, catalog), memory) {
-                (First::Reads(calls), _) => return Next::Calls(calls),
+                (First::Reads(calls), _) => return Ok(Next::Calls(calls)),
                 (First::Task(task), _) => (Place::of(&task), Some(task)),
                 (First::Other(place), _) => (place, None),
                 (First::Nobody, Some((place, task))) => (place, Some(Arc::clone(task))),
-                (First::Nobody, None) => return self.reply(None),
+                (First::Nobody, None) => return Ok(self.reply(None)),
             };
             let passes = |task: &Arc<Task>| {
                 let filter = self.filter.as_ref();
@@ -154,7 +144,7 @@ impl Scan {
             let full = self.page.tasks.len() == self.max || self.bytes >= self.bytes_max;
             if (task.is_some() && full) || (self.looks == 0 && self.passed >= self.passes_min) {
                 let at = merge.at();
-                return self.reply(Some(at));
+                return Ok(self.reply(Some(at)));
             }
             self.looks = self.looks.saturating_sub(1);
             self.passed += 1;
