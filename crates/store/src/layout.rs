@@ -78,13 +78,10 @@ pub(crate) fn kind_of(name: &str) -> Option<Kind> {
     if name == NEWEST {
         return Some(Kind::Newest);
     }
-    if let Some(text) = name.strip_prefix("log-") {
-        return number(text).map(Kind::Log);
-    }
-    if let Some(text) = name.strip_prefix("segment-") {
-        return number(text).map(Kind::Segment);
-    }
-    number(name.strip_prefix("checkpoint-")?).map(Kind::Checkpoint)
+    let numbered = |prefix: &str| name.strip_prefix(prefix).and_then(number);
+    let log = numbered("log-").map(Kind::Log);
+    let segment = || numbered("segment-").map(Kind::Segment);
+    log.or_else(segment).or_else(|| numbered("checkpoint-").map(Kind::Checkpoint))
 }
 
 /// Bytes of the header of every kind of file: magic (8), format (4), CRC-32C of the rest (4), 48 bytes of its own.

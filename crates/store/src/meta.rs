@@ -73,11 +73,8 @@ impl Meta {
         };
         let [shards, clock, low, high, has_log, _] = own;
         if shards != SHARDS {
-            return Err(OpenError::corrupt(
-                META,
-                16,
-                format!("it has {shards} shards; this format has {SHARDS}"),
-            ));
+            let what = format!("it has {shards} shards; this format has {SHARDS}");
+            return Err(OpenError::corrupt(META, 16, what));
         }
         let clock = match clock {
             0 => ClockMode::Real,
@@ -117,25 +114,14 @@ pub(crate) fn find<D: Disk>(disk: &mut D) -> Result<Option<Meta>, OpenError> {
     if has(UNFINISHED_MARK) {
         return Err(OpenError::Unfinished);
     }
-    match (has(META), has(SHARD)) {
-        (false, false) => Ok(None),
-        (false, true) => {
-            if disk.list(SHARD)?.iter().any(|name| kind_of(name).is_some()) {
-                return Err(OpenError::no_meta());
-            }
-            Ok(None)
-        }
-        (true, has_shard) => {
-            let mut bytes = [0; HEADER_BYTES + 1];
-            let count = disk.read(META, 0, &mut bytes)?;
-            let meta = Meta::from_bytes(&bytes[..count])?;
-            if has_shard {
-                Ok(Some(meta))
-            } else {
-                Err(OpenError::corrupt(SHARD, 0, "the folder is missing"))
-            }
-        }
+    if !has(META) {
+        let has_data = has(SHARD) && disk.list(SHARD)?.iter().any(|name| kind_of(name).is_some());
+        return if has_data { Err(OpenError::no_meta()) } else { Ok(None) };
     }
+    let mut bytes = [0; HEADER_BYTES + 1];
+    let count = disk.read(META, 0, &mut bytes)?;
+    let meta = Meta::from_bytes(&bytes[..count])?;
+    if has(SHARD) { Ok(Some(meta)) } else { Err(OpenError::corrupt(SHARD, 0, "the folder is missing")) }
 }
 
 /// Whether the place may become a data directory, if it is none. A place with other files belongs to another program, or was given by

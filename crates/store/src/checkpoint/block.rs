@@ -131,18 +131,19 @@ impl Listed {
 
 /// The facts about the whole checkpoint in its last block.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(super) struct End {
+pub(crate) struct End {
     /// Segments.
-    pub(super) segments: u64,
+    pub(crate) segments: u64,
     /// Records of ended tasks.
-    pub(super) ended: u64,
+    pub(crate) ended: u64,
     /// The log had this frame when the last record was taken: a recovery that does not find it has lost it.
-    pub(super) last_frame: u64,
+    pub(crate) last_frame: u64,
     /// The latest wall instant so far.
-    pub(super) wall: Timestamp,
-    pub(super) state: EngineState,
+    pub(crate) wall: Timestamp,
+    /// The state of the engine.
+    pub(crate) state: EngineState,
     /// The checksum of the checksums of all blocks before it.
-    pub(super) sum: u32,
+    pub(crate) sum: u32,
 }
 
 impl End {

@@ -1,12 +1,12 @@
 //! The parts of a damaged checkpoint that can still be read.
 
-use tickwheel_engine::{Ended, EngineState, RuleEffect, Timestamp};
+use tickwheel_engine::{Ended, RuleEffect};
 
 use super::block::{
     BLOCK_HEAD_BYTES, BlockKind, End, Listed, Start, block_length, check_block, read_header_bytes,
 };
 use crate::checksum::{Seeds, Use};
-use crate::codec::{Names, Op, Reader, split_ops};
+use crate::codec::{DecodeError, Names, Op, Reader, read_ops};
 use crate::layout::{HEADER_BYTES, le_u32, le_u64};
 
 /// Blocks that checked out.
@@ -16,21 +16,11 @@ pub(crate) struct Pieces {
     pub(crate) segments: Option<Vec<Listed>>,
     pub(crate) rules: Vec<RuleEffect>,
     pub(crate) ended: Vec<Ended>,
-    pub(crate) end: Option<PiecesEnd>,
+    pub(crate) end: Option<End>,
     /// Records in these blocks.
     pub(crate) records: u64,
     /// The bytes that did not check out.
     pub(crate) holes: Vec<Hole>,
-}
-
-/// The facts about the whole checkpoint in its last block.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(crate) struct PiecesEnd {
-    pub(crate) last_frame: u64,
-    pub(crate) wall: Timestamp,
-    pub(crate) state: EngineState,
-    /// Ended tasks that the checkpoint had.
-    pub(crate) ended: u64,
 }
 
 /// Bytes of a checkpoint that are no block.
@@ -66,7 +56,7 @@ pub(crate) fn read_pieces(file: &[u8], number: u64, seeds: &Seeds) -> Pieces {
             pieces.holes.push(Hole { from: at as u64, to: found_at as u64, held });
         }
         let content = &file[found_at + BLOCK_HEAD_BYTES..found_at + bytes];
-        if !pieces.take(kind, content, &mut names) {
+        if pieces.take(kind, content, &mut names).is_err() {
             let held = "records of a later format";
             pieces.holes.push(Hole { from: found_at as u64, to: (found_at + bytes) as u64, held });
         }
@@ -81,39 +71,38 @@ impl Pieces {
         self.holes.is_empty() && self.segments.is_some() && self.end.is_some()
     }
 
-    /// Takes the content of a block in. `false`: not all of it could be read.
-    fn take(&mut self, kind: BlockKind, content: &[u8], names: &mut Names) -> bool {
+    /// Takes the content of a block in.
+    ///
+    /// # Errors
+    /// At the first bytes that are no record of such a block. What stands before them was taken in.
+    pub(super) fn take(
+        &mut self,
+        kind: BlockKind,
+        content: &[u8],
+        names: &mut Names,
+    ) -> Result<(), DecodeError> {
         match kind {
             BlockKind::Segments => {
                 let mut reader = Reader::new(content);
                 let list = self.segments.get_or_insert_default();
                 while !reader.is_empty() {
-                    let Ok(listed) = Listed::read(&mut reader) else { return false };
-                    list.push(listed);
+                    list.push(Listed::read(&mut reader)?);
                 }
             }
-            BlockKind::Rules | BlockKind::Ended => {
-                let mut read = 0;
-                for record in split_ops(content, names) {
-                    match record.op {
-                        Ok(Op::Ended(ended)) => self.ended.push(ended),
-                        Ok(Op::Rule(effect)) => self.rules.push(effect),
-                        Ok(Op::Stored(_) | Op::StoredBodyKnown(_) | Op::State(_)) | Err(_) => {
-                            return false;
-                        }
+            BlockKind::Rules | BlockKind::Ended => read_ops(content, names, |op| {
+                match op {
+                    Op::Ended(ended) if kind == BlockKind::Ended => self.ended.push(ended),
+                    Op::Rule(effect) if kind == BlockKind::Rules => self.rules.push(effect),
+                    Op::Ended(_) | Op::Rule(_) | Op::Stored(_) | Op::StoredBodyKnown(_) | Op::State(_) => {
+                        return Err(DecodeError { what: "a record that no checkpoint has there", at: 0 });
                     }
-                    self.records += 1;
-                    read = record.at + record.bytes;
                 }
-                return read == content.len();
-            }
-            BlockKind::End | BlockKind::EndBefore => {
-                let Ok(end) = End::read(kind, content) else { return false };
-                let End { last_frame, wall, state, ended, .. } = end;
-                self.end = Some(PiecesEnd { last_frame, wall, state, ended });
-            }
+                self.records += 1;
+                Ok(())
+            })?,
+            BlockKind::End | BlockKind::EndBefore => self.end = Some(End::read(kind, content)?),
         }
-        true
+        Ok(())
     }
 }
 

@@ -1,12 +1,13 @@
 //! Reads a checkpoint.
 
-use tickwheel_engine::{Ended, EngineState, RuleEffect, Timestamp};
+use tickwheel_engine::{Ended, RuleEffect};
 
 use super::block::{
-    BLOCK_HEAD_BYTES, BlockKind, End, FORMAT, Listed, Start, block_length, check_block, read_header_bytes,
+    BLOCK_HEAD_BYTES, End, FORMAT, Listed, Start, block_length, check_block, read_header_bytes,
 };
+use super::pieces::Pieces;
 use crate::checksum::{Seeds, Use, crc};
-use crate::codec::{DecodeError, Names, Op, Reader, read_ops};
+use crate::codec::Names;
 use crate::disk::{Disk, DiskError};
 use crate::error::OpenError;
 use crate::layout::{HEADER_BYTES, checkpoint_file, zeroes};
@@ -17,11 +18,8 @@ pub(crate) struct Loaded {
     pub(crate) segments: Vec<Listed>,
     pub(crate) ended: Vec<Ended>,
     pub(crate) rules: Vec<RuleEffect>,
-    pub(crate) state: EngineState,
     pub(crate) start: Start,
-    /// The log must reach this frame.
-    pub(crate) last_frame: u64,
-    pub(crate) wall: Timestamp,
+    pub(crate) end: End,
 }
 
 /// A checkpoint that cannot be used.
@@ -76,7 +74,7 @@ fn read<D: Disk>(disk: &mut D, file: &str, number: u64, seeds: &Seeds) -> Result
     };
     let seed = seeds.of(Use::Checkpoint(number));
     let mut names = Names::new();
-    let (mut segments, mut ended, mut rules) = (Vec::new(), Vec::new(), Vec::new());
+    let mut pieces = Pieces::default();
     let mut sum = 0;
     let mut offset = HEADER_BYTES as u64;
     for index in 0.. {
@@ -95,34 +93,16 @@ fn read<D: Disk>(disk: &mut D, file: &str, number: u64, seeds: &Seeds) -> Result
         let Some((kind, block_sum)) = check_block(&block, index, seed) else {
             return Err(damaged(offset, "a block's checksum does not match"));
         };
-        let content = &block[BLOCK_HEAD_BYTES..];
-        let decoded = |error: DecodeError| Failure::Damaged { offset, what: error.to_string() };
-        match kind {
-            BlockKind::Segments => {
-                let mut reader = Reader::new(content);
-                while !reader.is_empty() {
-                    segments.push(Listed::read(&mut reader).map_err(decoded)?);
-                }
+        pieces
+            .take(kind, &block[BLOCK_HEAD_BYTES..], &mut names)
+            .map_err(|error| damaged(offset, &error.to_string()))?;
+        if let Some(end) = pieces.end {
+            let Pieces { segments, ended, rules, .. } = pieces;
+            let segments = segments.unwrap_or_default();
+            if (end.segments, end.ended, end.sum) != (segments.len() as u64, ended.len() as u64, sum) {
+                return Err(damaged(offset, "its end does not match what is before it"));
             }
-            BlockKind::Ended | BlockKind::Rules => read_ops(content, &mut names, |op| {
-                match op {
-                    Op::Ended(record) if kind == BlockKind::Ended => ended.push(record),
-                    Op::Rule(effect) if kind == BlockKind::Rules => rules.push(effect),
-                    Op::Ended(_) | Op::Rule(_) | Op::Stored(_) | Op::StoredBodyKnown(_) | Op::State(_) => {
-                        return Err(DecodeError { what: "a record that no checkpoint has there", at: 0 });
-                    }
-                }
-                Ok(())
-            })
-            .map_err(decoded)?,
-            BlockKind::End | BlockKind::EndBefore => {
-                let end = End::read(kind, content).map_err(decoded)?;
-                if (end.segments, end.ended, end.sum) != (segments.len() as u64, ended.len() as u64, sum) {
-                    return Err(damaged(offset, "its end does not match what is before it"));
-                }
-                let End { last_frame, wall, state, .. } = end;
-                return Ok(Loaded { segments, ended, rules, state, start, last_frame, wall });
-            }
+            return Ok(Loaded { segments, ended, rules, start, end });
         }
         sum = crc(sum, &block_sum.to_le_bytes());
         offset += bytes;

@@ -47,12 +47,9 @@ pub(super) struct LogWriter {
 struct Pending {
     id: RequestId,
     kind: Kind,
-    number: u64,
-    epoch: Epoch,
-    prev_seq: Seq,
-    seq: Seq,
-    wall: Timestamp,
-    /// The time of the wall clock at the commit; `wall` never goes back.
+    /// The head of the frame. Its file and the last synced frame are known once the frame has a place.
+    head: FrameHead,
+    /// The time of the wall clock at the commit; the one in the head never goes back.
     now: Timestamp,
     /// Space for the head, then the records.
     bytes: Vec<u8>,
@@ -226,11 +223,15 @@ impl LogWriter {
         let mut pending = Pending {
             id,
             kind: Kind::Acquire,
-            number: self.end.frame + 1,
-            epoch: self.end.epoch,
-            prev_seq: self.end.seq,
-            seq: self.end.seq,
-            wall: self.end.wall,
+            head: FrameHead {
+                generation: 0,
+                epoch: self.end.epoch,
+                number: self.end.frame + 1,
+                durable: 0,
+                prev_seq: self.end.seq,
+                seq: self.end.seq,
+                wall: self.end.wall,
+            },
             now: Timestamp::EPOCH,
             bytes: vec![0; HEAD_BYTES],
         };
@@ -240,11 +241,11 @@ impl LogWriter {
                     let why = format!("take {shard}: this store has {} only", ShardId::ONLY);
                     return Err(Box::new(Reply::Failed { why }));
                 }
-                pending.epoch = Epoch(self.end.epoch.0 + 1);
-                pending.wall = self.end.wall.max(wall);
+                pending.head.epoch = Epoch(self.end.epoch.0 + 1);
+                pending.head.wall = self.end.wall.max(wall);
                 if let Some((prev_seq, ops)) = &self.end.again {
-                    pending.number = self.end.frame;
-                    pending.prev_seq = *prev_seq;
+                    pending.head.number = self.end.frame;
+                    pending.head.prev_seq = *prev_seq;
                     pending.bytes.extend_from_slice(ops);
                 }
             }
@@ -256,8 +257,8 @@ impl LogWriter {
                 assert!(seq >= last, "a commit ends at change {seq}, and {last} is committed already");
                 let beyond = batch.effects.iter().find(|effect| effect.seq() > seq);
                 assert!(beyond.is_none(), "a commit that ends at change {seq} has {:?}", beyond);
-                pending.seq = seq;
-                pending.wall = self.end.wall.max(wall);
+                pending.head.seq = seq;
+                pending.head.wall = self.end.wall.max(wall);
                 pending.now = wall;
                 pending.kind = Kind::Commit(batch);
                 pending.encode(catalog, self.body_floor);
@@ -298,7 +299,7 @@ impl LogWriter {
     pub(super) fn write_pending(&mut self, jobs: &mut Jobs, setup: &Setup) -> Sent {
         let Some(mut pending) = self.pending.take() else { return Sent::NeedsFile };
         let is_commit = matches!(pending.kind, Kind::Commit(_));
-        if is_commit && pending.bytes.len() == HEAD_BYTES && pending.seq == pending.prev_seq {
+        if is_commit && pending.bytes.len() == HEAD_BYTES && pending.head.seq == pending.head.prev_seq {
             // The empty job asks for the free space only.
             let job = jobs.add(Lane::Commit, Vec::new());
             self.active = Some(Active { job, pending, file: None, frame_bytes: 0, synced: false });
@@ -309,17 +310,10 @@ impl LogWriter {
             self.pending = Some(pending);
             return Sent::NeedsFile;
         };
-        let head = FrameHead {
-            generation: place.generation,
-            epoch: pending.epoch,
-            number: pending.number,
-            durable: self.unsynced.synced().min(pending.number - 1),
-            prev_seq: pending.prev_seq,
-            seq: pending.seq,
-            wall: pending.wall,
-        };
+        pending.head.generation = place.generation;
+        pending.head.durable = self.unsynced.synced().min(pending.head.number - 1);
         let mut bytes = std::mem::take(&mut pending.bytes);
-        stamp(&mut bytes, head, &setup.seeds);
+        stamp(&mut bytes, pending.head, &setup.seeds);
         if place.offset + frame_bytes + END_MARK_BYTES as u64 <= place.len {
             bytes.resize(bytes.len() + END_MARK_BYTES, 0);
         }
@@ -371,19 +365,19 @@ impl LogWriter {
         }
         if let Some(file) = &file {
             if synced {
-                self.unsynced.synced_through(pending.number);
+                self.unsynced.synced_through(pending.head.number);
             } else {
-                self.unsynced.written(file, pending.number);
+                self.unsynced.written(file, pending.head.number);
             }
             self.files.written(frame_bytes);
-            self.end.frame = pending.number;
-            self.end.seq = pending.seq;
+            self.end.frame = pending.head.number;
+            self.end.seq = pending.head.seq;
             self.end.again = None;
         }
-        let last_wall = std::mem::replace(&mut self.end.wall, pending.wall);
+        let last_wall = std::mem::replace(&mut self.end.wall, pending.head.wall);
         match &pending.kind {
             Kind::Acquire => {
-                self.end.epoch = pending.epoch;
+                self.end.epoch = pending.head.epoch;
                 self.owned = true;
                 Written::Acquired { id, last_wall }
             }

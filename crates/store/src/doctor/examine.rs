@@ -156,7 +156,7 @@ fn go_on<D: Disk>(disk: &mut D, depth: Depth, meta: Meta, names: &Names, found: 
         Some(recovered) => take_recovered(&recovered, &meta, found),
         None => {
             found.not_needed.extend(names.unfinished.iter().cloned());
-            found.last_written = found.last_written.max(checkpoint.loaded.map(|loaded| loaded.wall));
+            found.last_written = found.last_written.max(checkpoint.loaded.map(|loaded| loaded.end.wall));
         }
     }
 }

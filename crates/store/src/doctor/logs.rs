@@ -32,29 +32,31 @@ pub(super) fn walk<D: Disk>(
     depth: Depth,
     found: &mut Examination,
 ) -> Walk {
-    let mut file = LogFile { file: name.to_string(), spare: true, ..LogFile::default() };
+    let file = LogFile { file: name.to_string(), spare: true, ..LogFile::default() };
+    let mut walk = Walk { file, durable: 0, damage: None };
     let bytes = match read_all(disk, name) {
         Ok(bytes) => bytes,
         Err(error) => {
             found.add(error.into());
-            return Walk { file, durable: 0, damage: None };
+            return walk;
         }
     };
-    file.bytes = bytes.len() as u64;
+    walk.file.bytes = bytes.len() as u64;
     let header = match read_log_header(&bytes[..bytes.len().min(HEADER_BYTES)], seeds) {
-        Ok(header) => header,
+        Ok(Some(header)) => header,
+        Ok(None) => return walk,
         Err(format) => {
             found.add(OpenError::newer(name, format, FORMAT).into());
-            return Walk { file, durable: 0, damage: None };
+            return walk;
         }
     };
-    let Some(header) = header else { return Walk { file, durable: 0, damage: None } };
-    file.generation = Some(header.generation);
-    file.used_bytes = FRAMES_AT;
+    walk.file.generation = Some(header.generation);
+    walk.file.used_bytes = FRAMES_AT;
     let mut frames = Frames { seeds, depth, names: Names::new(), wall: None, durable: 0 };
-    let damage = frames.read(&bytes, header.generation, &mut file);
+    walk.damage = frames.read(&bytes, header.generation, &mut walk.file);
+    walk.durable = frames.durable;
     found.last_written = found.last_written.max(frames.wall);
-    Walk { file, durable: frames.durable, damage }
+    walk
 }
 
 struct Frames<'a> {
@@ -141,9 +143,10 @@ pub(super) fn check_chain(mut walks: Vec<Walk>, checkpoint: Option<&Loaded>, fou
         end = Some((file.file, file.used_bytes));
     }
     if let (Some(loaded), Some(last), Some((file, offset))) = (checkpoint, last, end)
-        && last < loaded.last_frame
+        && last < loaded.end.last_frame
     {
-        let what = format!("the log ends at frame {last}; the checkpoint saw frame {}", loaded.last_frame);
+        let what =
+            format!("the log ends at frame {last}; the checkpoint saw frame {}", loaded.end.last_frame);
         found.add(Problem::damage(file, offset, what));
     }
 }

@@ -44,13 +44,13 @@ pub(super) fn read_base<D: Disk>(
                 // The rules say how many ended tasks are remembered.
                 loaded.rules.into_iter().for_each(|effect| catalog.apply_rule(effect));
                 loaded.ended.iter().for_each(|ended| catalog.end(ended));
-                catalog.join_state(loaded.state);
+                catalog.join_state(loaded.end.state);
                 return Ok(Base {
-                    replay: Replay::new(catalog, start, loaded.wall),
+                    replay: Replay::new(catalog, start, loaded.end.wall),
                     name: Some(checkpoint_file(*number)),
                     start,
                     unlisted,
-                    last_frame: loaded.last_frame,
+                    last_frame: loaded.end.last_frame,
                     damage,
                 });
             }

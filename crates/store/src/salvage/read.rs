@@ -101,11 +101,7 @@ fn read_meta<D: Disk>(source: &mut Source<'_, D>) -> Result<Read, OpenError> {
         return Err(OpenError::corrupt(SHARD, 0, "the folder is missing, and all tasks were in it"));
     }
     if !has(META) {
-        return Err(OpenError::corrupt(
-            META,
-            0,
-            format!("it is missing, and no file can be read without the secret in it; {META_ELSEWHERE}"),
-        ));
+        return Err(no_secret("it is missing"));
     }
     let bytes = source.read(META, 0, HEADER_BYTES as u64);
     source.check_refusal()?;
@@ -115,13 +111,7 @@ fn read_meta<D: Disk>(source: &mut Source<'_, D>) -> Result<Read, OpenError> {
     }
     match read_mended(&bytes, |bytes| Meta::from_bytes(bytes).ok()) {
         Some(Mended { value: meta, at }) => Ok(Read { meta, mended: at, note: None }),
-        None => rebuilt(source, &bytes)?.ok_or_else(|| OpenError::corrupt(
-            META,
-            0,
-            format!(
-                "more than one byte of it is damaged, and no file can be read without the secret in it; {META_ELSEWHERE}"
-            ),
-        )),
+        None => rebuilt(source, &bytes)?.ok_or_else(|| no_secret("more than one byte of it is damaged")),
     }
 }
 
@@ -151,8 +141,14 @@ fn rebuilt<D: Disk>(source: &mut Source<'_, D>, bytes: &[u8]) -> Result<Option<R
     Ok(Some(Read { meta, mended: None, note: Some(note) }))
 }
 
-/// The advice where another `meta` with the same secret exists.
-const META_ELSEWHERE: &str = "it is the same in each backup of this directory: copy the directory, put the `meta` of a backup into the copy, and salvage that";
+/// The error where `meta` cannot be read, with the advice where another `meta` with the same secret exists.
+fn no_secret(why: &str) -> OpenError {
+    let what = format!(
+        "{why}, and no file can be read without the secret in it; it is the same in each backup of this directory: copy the directory, put \
+         the `meta` of a backup into the copy, and salvage that"
+    );
+    OpenError::corrupt(META, 0, what)
+}
 
 fn list<D: Disk>(source: &mut Source<'_, D>) -> Result<Listing, OpenError> {
     let mut listing = Listing::default();

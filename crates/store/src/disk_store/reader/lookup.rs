@@ -113,23 +113,22 @@ impl Probe {
     /// Makes a record of the bytes that were read, or asks for more.
     fn advance(&mut self, names: &mut Names) -> Result<(), String> {
         let Some(bytes) = self.bytes.take() else { return Ok(()) };
-        match read_record(&bytes, self.offset, self.seed, names) {
-            Ok((task, _)) if task.id == self.id => self.read = Some(Arc::new(task)),
-            Ok((task, _)) => {
-                let what = format!("task {} stands where task {} should", task.id, self.id);
-                return Err(damage(&self.file, self.offset, &what));
+        let what = match read_record(&bytes, self.offset, self.seed, names) {
+            Ok((task, _)) if task.id == self.id => {
+                self.read = Some(Arc::new(task));
+                return Ok(());
             }
+            Ok((task, _)) => format!("task {} stands where task {} should", task.id, self.id),
             Err(BadRecord::Short(length))
                 if bytes.len() == self.wants_bytes && self.offset.saturating_add(length) <= self.end =>
             {
                 self.wants_bytes =
                     usize::try_from(length).expect("a file that was written by memory's addresses");
+                return Ok(());
             }
-            Err(BadRecord::Short(_)) => {
-                return Err(damage(&self.file, self.offset, "the file ends in a record"));
-            }
-            Err(BadRecord::Damaged(what)) => return Err(damage(&self.file, self.offset, &what)),
-        }
-        Ok(())
+            Err(BadRecord::Short(_)) => "the file ends in a record".to_owned(),
+            Err(BadRecord::Damaged(what)) => what,
+        };
+        Err(damage(&self.file, self.offset, &what))
     }
 }
