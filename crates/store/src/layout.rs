@@ -84,6 +84,37 @@ pub(crate) fn kind_of(name: &str) -> Option<Kind> {
     log.or_else(segment).or_else(|| numbered("checkpoint-").map(Kind::Checkpoint))
 }
 
+/// The files of the store in the shard's folder.
+#[derive(Debug, Default)]
+pub(crate) struct Listing {
+    /// The log files.
+    pub(crate) logs: Vec<Arc<str>>,
+    /// The numbers of the checkpoints, rising.
+    pub(crate) checkpoints: Vec<u64>,
+    /// The generations of the segments.
+    pub(crate) segments: Vec<u64>,
+    /// The files that were never finished.
+    pub(crate) unfinished: Vec<Arc<str>>,
+}
+
+impl Listing {
+    /// The files with these names, without those that are not the store's.
+    pub(crate) fn of(names: &[String]) -> Self {
+        let mut listing = Self::default();
+        for name in names {
+            match kind_of(name) {
+                Some(Kind::Log(number)) => listing.logs.push(log_file(number)),
+                Some(Kind::Checkpoint(number)) => listing.checkpoints.push(number),
+                Some(Kind::Segment(generation)) => listing.segments.push(generation),
+                Some(Kind::Unfinished) => listing.unfinished.push(format!("{SHARD}/{name}").into()),
+                Some(Kind::Newest) | None => {}
+            }
+        }
+        listing.checkpoints.sort_unstable();
+        listing
+    }
+}
+
 /// Bytes of the header of every kind of file: magic (8), format (4), CRC-32C of the rest (4), 48 bytes of its own.
 ///
 /// The size and the order of these parts stay as they are in all later formats, so that a newer file can be told from a damaged one.

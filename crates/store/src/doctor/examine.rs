@@ -1,7 +1,6 @@
 //! The examination of a directory, file by file.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use super::checkpoints::{Found as Checkpoint, find_checkpoint};
 use super::directory::Directory;
@@ -15,7 +14,7 @@ use crate::error::OpenError;
 use crate::fs_disk::FsDisk;
 use crate::history::HistoryLimits;
 use crate::index::Naming;
-use crate::layout::{Kind, META, SHARD, UNFINISHED_MARK, kind_of, log_file, newest_file, unfinished};
+use crate::layout::{Listing, META, SHARD, UNFINISHED_MARK, kind_of, newest_file, unfinished};
 use crate::meta::{self, Meta};
 use crate::recovery::{Recovered, recover};
 
@@ -59,15 +58,6 @@ pub fn examine<D: Disk>(disk: &mut D, depth: Depth) -> Examination {
     found
 }
 
-/// The files in the shard's folder, by name.
-#[derive(Default)]
-struct Names {
-    logs: Vec<Arc<str>>,
-    checkpoints: Vec<u64>,
-    segments: Vec<u64>,
-    unfinished: Vec<String>,
-}
-
 fn begin<D: Disk>(disk: &mut D, depth: Depth, found: &mut Examination) -> Result<(), OpenError> {
     let names = disk.list("")?;
     let has = |wanted: &str| names.iter().any(|name| name == wanted);
@@ -88,7 +78,7 @@ fn begin<D: Disk>(disk: &mut D, depth: Depth, found: &mut Examination) -> Result
     if has(&unfinished(META)) {
         found.not_needed.push(unfinished(META).to_string());
     }
-    let shard = if has(SHARD) { list_shard(disk, found)? } else { Names::default() };
+    let shard = if has(SHARD) { list_shard(disk, found)? } else { Listing::default() };
     if has(META) {
         found.bytes += disk.len(META)?;
     }
@@ -100,20 +90,13 @@ fn begin<D: Disk>(disk: &mut D, depth: Depth, found: &mut Examination) -> Result
     Ok(())
 }
 
-fn list_shard<D: Disk>(disk: &mut D, found: &mut Examination) -> Result<Names, OpenError> {
-    let mut names = Names::default();
-    for name in disk.list(SHARD)? {
+fn list_shard<D: Disk>(disk: &mut D, found: &mut Examination) -> Result<Listing, OpenError> {
+    let names = disk.list(SHARD)?;
+    for name in &names {
         let path = format!("{SHARD}/{name}");
-        match kind_of(&name) {
-            None => {
-                found.not_ours.push(path);
-                continue;
-            }
-            Some(Kind::Log(number)) => names.logs.push(log_file(number)),
-            Some(Kind::Checkpoint(number)) => names.checkpoints.push(number),
-            Some(Kind::Segment(generation)) => names.segments.push(generation),
-            Some(Kind::Newest) => {}
-            Some(Kind::Unfinished) => names.unfinished.push(path.clone()),
+        if kind_of(name).is_none() {
+            found.not_ours.push(path);
+            continue;
         }
         match disk.len(&path) {
             Ok(bytes) => found.bytes += bytes,
@@ -121,11 +104,10 @@ fn list_shard<D: Disk>(disk: &mut D, found: &mut Examination) -> Result<Names, O
         }
         disk.close(&path);
     }
-    names.checkpoints.sort_unstable();
-    Ok(names)
+    Ok(Listing::of(&names))
 }
 
-fn go_on<D: Disk>(disk: &mut D, depth: Depth, meta: Meta, names: &Names, found: &mut Examination) {
+fn go_on<D: Disk>(disk: &mut D, depth: Depth, meta: Meta, names: &Listing, found: &mut Examination) {
     let seeds = Seeds::new(meta.secret);
     let recovered = match recover(disk, &meta, HistoryLimits::default(), &Bounds::default()) {
         Ok(recovered) => Some(recovered),
@@ -155,7 +137,7 @@ fn go_on<D: Disk>(disk: &mut D, depth: Depth, meta: Meta, names: &Names, found: 
     match recovered {
         Some(recovered) => take_recovered(&recovered, &meta, found),
         None => {
-            found.not_needed.extend(names.unfinished.iter().cloned());
+            found.not_needed.extend(names.unfinished.iter().map(|name| name.to_string()));
             found.last_written = found.last_written.max(checkpoint.loaded.map(|loaded| loaded.end.wall));
         }
     }
@@ -165,7 +147,7 @@ fn examine_segments<D: Disk>(
     disk: &mut D,
     depth: Depth,
     meta: Meta,
-    names: &Names,
+    names: &Listing,
     checkpoint: &Checkpoint,
     recovered: Option<&Recovered>,
     found: &mut Examination,

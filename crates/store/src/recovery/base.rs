@@ -35,12 +35,12 @@ pub(super) fn read_base<D: Disk>(
     mut catalog: Catalog,
 ) -> Result<Base, OpenError> {
     let mut damage = None;
-    for number in found.checkpoints.iter().rev() {
+    for number in found.listing.checkpoints.iter().rev() {
         match load(disk, *number, seeds)? {
             Err(found) => damage = damage.or(Some(found)),
             Ok(loaded) => {
                 let start = loaded.start;
-                let unlisted = load_segments(disk, &mut catalog, &found.segments, &loaded, seeds)?;
+                let unlisted = load_segments(disk, &mut catalog, &found.listing.segments, &loaded, seeds)?;
                 // The rules say how many ended tasks are remembered.
                 loaded.rules.into_iter().for_each(|effect| catalog.apply_rule(effect));
                 loaded.ended.iter().for_each(|ended| catalog.end(ended));
@@ -56,7 +56,7 @@ pub(super) fn read_base<D: Disk>(
             }
         }
     }
-    let unlisted = found.segments.iter().map(|generation| segment_file(*generation)).collect();
+    let unlisted = found.listing.segments.iter().map(|generation| segment_file(*generation)).collect();
     Ok(Base {
         replay: Replay::new(catalog, Start::default(), Timestamp::EPOCH),
         name: None,

@@ -6,7 +6,7 @@ use crate::bounds::Bounds;
 use crate::checksum::Seeds;
 use crate::disk::Disk;
 use crate::error::OpenError;
-use crate::layout::{HEADER_BYTES, Kind, SHARD, checkpoint_file, kind_of, log_file, zeroes};
+use crate::layout::{HEADER_BYTES, Listing, SHARD, checkpoint_file, zeroes};
 use crate::log::{Bad, FRAMES_AT, LogHeader, read_frame, read_log_header};
 
 /// A log file as it was found.
@@ -31,45 +31,22 @@ impl LogFile {
 }
 
 /// All files of the store in the folder. Reading them changes nothing.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Found {
-    /// Numbers, rising.
-    pub(super) checkpoints: Vec<u64>,
+    pub(super) listing: Listing,
     pub(super) logs: Vec<LogFile>,
-    /// Generations of segments.
-    pub(super) segments: Vec<u64>,
-    /// Names of files that were never finished.
-    pub(super) unfinished: Vec<Arc<str>>,
-    /// The highest number of a log file; 0 if there is none.
-    pub(super) log_number: u64,
 }
 
 impl Found {
     pub(super) fn read<D: Disk>(disk: &mut D, seeds: &Seeds, bounds: &Bounds) -> Result<Self, OpenError> {
-        let mut found = Self::default();
-        for name in disk.list(SHARD)? {
-            match kind_of(&name) {
-                None => {}
-                Some(Kind::Unfinished) => found.unfinished.push(format!("{SHARD}/{name}").into()),
-                Some(Kind::Checkpoint(number)) => {
-                    debug_assert_eq!(
-                        *checkpoint_file(number),
-                        *format!("{SHARD}/{name}"),
-                        "a name made elsewhere"
-                    );
-                    found.checkpoints.push(number);
-                }
-                Some(Kind::Segment(generation)) => found.segments.push(generation),
-                // The note was read before the folder was listed.
-                Some(Kind::Newest) => {}
-                Some(Kind::Log(number)) => {
-                    found.log_number = found.log_number.max(number);
-                    found.logs.push(read_log(disk, log_file(number), seeds, bounds.log_read_bytes as u64)?);
-                }
-            }
-        }
-        found.checkpoints.sort_unstable();
-        Ok(found)
+        let names = disk.list(SHARD)?;
+        let listing = Listing::of(&names);
+        let is_ours = |number: &u64| names.iter().any(|name| checkpoint_file(*number).ends_with(&**name));
+        debug_assert!(listing.checkpoints.iter().all(is_ours), "a name made elsewhere");
+        let first_read = bounds.log_read_bytes as u64;
+        let logs = listing.logs.iter().map(|name| read_log(disk, Arc::clone(name), seeds, first_read));
+        let logs = logs.collect::<Result<_, _>>()?;
+        Ok(Self { listing, logs })
     }
 }
 

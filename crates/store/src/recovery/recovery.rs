@@ -92,7 +92,7 @@ pub(crate) fn recover<D: Disk>(
     let found = Found::read(disk, seeds, bounds)?;
     let empty = Catalog::new(secret, history, bounds);
     let base = read_base(disk, &found, seeds, empty)?;
-    let without_checkpoint = found.checkpoints.is_empty();
+    let without_checkpoint = found.listing.checkpoints.is_empty();
     let chain = Chain::new(&found.logs, base.start.generation, without_checkpoint);
     chain.check(newest, base.damage.as_ref())?;
     let mut log = Log { seeds, replay: base.replay, start: base.start, end: None, torn: None };
@@ -166,8 +166,8 @@ pub(crate) fn recover<D: Disk>(
             None => spares.push(Spare { name, len }),
         }
     }
-    let others = found.checkpoints.iter().map(|number| checkpoint_file(*number));
-    let removable = found.unfinished.iter().cloned().chain(base.unlisted);
+    let others = found.listing.checkpoints.iter().map(|number| checkpoint_file(*number));
+    let removable = found.listing.unfinished.iter().cloned().chain(base.unlisted);
     let removable = removable.chain(others.filter(|name| base.name.as_ref() != Some(name))).collect();
     let Log { replay, torn, .. } = log;
     let report = RecoveryReport {
@@ -182,7 +182,7 @@ pub(crate) fn recover<D: Disk>(
     Ok(Recovered {
         last: replay.end,
         catalog: replay.catalog,
-        segment_generation: found.segments.iter().copied().max().unwrap_or(0),
+        segment_generation: found.listing.segments.iter().copied().max().unwrap_or(0),
         body_floor: base.start.seq,
         kept,
         last_file,
@@ -190,8 +190,8 @@ pub(crate) fn recover<D: Disk>(
         spares,
         removable,
         generation,
-        log_number: found.log_number,
-        checkpoint_number: found.checkpoints.last().copied().unwrap_or(0),
+        log_number: found.listing.logs.iter().map(|name| log_number(name)).max().unwrap_or(0),
+        checkpoint_number: found.listing.checkpoints.last().copied().unwrap_or(0),
         checkpoint: base.name,
         report,
     })

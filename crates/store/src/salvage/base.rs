@@ -1,13 +1,13 @@
 //! The checkpoint that the log is read on top of, or the parts of it that can be read.
 
-use super::found::{Listing, Reading};
+use super::found::Reading;
 use super::logs::{Floor, LogFile, Ordered, order};
 use super::mend::read_mended;
 use super::report::{Loss, Unit};
 use super::source::Source;
 use crate::checkpoint::{ALL_BLOCKS, ENDED_TASKS, Hole, Pieces, Start, read_pieces, read_start};
 use crate::disk::Disk;
-use crate::layout::{HEADER_BYTES, checkpoint_file};
+use crate::layout::{HEADER_BYTES, Listing, checkpoint_file};
 use crate::newest::Newest;
 
 /// The checkpoint that is used.

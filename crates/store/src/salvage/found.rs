@@ -51,16 +51,6 @@ pub(super) struct RecordFile {
     pub(super) seed: Option<u32>,
 }
 
-/// The files in the shard's folder, by their names.
-#[derive(Default)]
-pub(super) struct Listing {
-    pub(super) logs: Vec<Arc<str>>,
-    pub(super) segments: Vec<u64>,
-    pub(super) checkpoints: Vec<u64>,
-    pub(super) bytes: u64,
-    pub(super) files: u64,
-}
-
 /// The first pass under way.
 pub(super) struct Reading {
     /// The findings so far.

@@ -6,7 +6,7 @@ use tickwheel_engine::{EngineState, Epoch, Seq, Task, Timestamp};
 
 use super::base::{Base, floor_of};
 use super::fetch::op_sum;
-use super::found::{Found, Listing, Progress, Reading, Said};
+use super::found::{Found, Progress, Reading, Said};
 use super::index::{Index, Spot};
 use super::logs::{FrameAt, LogFile, Ordered, order};
 use super::mend::{Mended, read_mended};
@@ -22,7 +22,7 @@ use crate::error::OpenError;
 use crate::history::{Histories, HistoryLimits};
 use crate::index::Naming;
 use crate::layout::{
-    HEADER_BYTES, Kind, META, SHARD, UNFINISHED_MARK, kind_of, le_u64, log_file, newest_file, segment_file,
+    HEADER_BYTES, Kind, Listing, META, SHARD, UNFINISHED_MARK, kind_of, le_u64, newest_file, segment_file,
 };
 use crate::log::{FrameHead, HEAD_BYTES, read_frame, read_log_header};
 use crate::meta::{CLOCK_AT, FORMAT, FORMAT_OLDEST, Meta, SECRET_AT};
@@ -40,7 +40,7 @@ pub fn read<D: Disk>(disk: &mut D, progress: &mut dyn FnMut(Progress)) -> Result
     let meta = read_meta(&mut source);
     source.check_refusal()?;
     let Read { meta, mended, note } = meta?;
-    let listing = list(&mut source)?;
+    let (listing, report) = list(&mut source)?;
     source.check_refusal()?;
     let found = Found {
         files: Vec::new(),
@@ -63,18 +63,17 @@ pub fn read<D: Disk>(disk: &mut D, progress: &mut dyn FnMut(Progress)) -> Result
         said: Vec::new(),
         traces: RuleTraces::default(),
         done: 0,
-        total: listing.bytes,
+        total: report.bytes,
         fits: false,
         found,
     };
-    reading.found.report.read =
-        ReadReport { files: listing.files, bytes: listing.bytes, ..ReadReport::default() };
+    reading.found.report.read = report;
     reading.found.report.read.mended.extend(mended.map(|at| (META.to_owned(), at)));
     reading.read(&mut source, &listing, progress);
     source.check_refusal()?;
     let first_failure = source.first_failure();
     let fits = reading.fits || reading.found.report.read.records > 0 || source.has_failed();
-    if reading.found.meta.has_log && listing.files > 0 && !fits {
+    if reading.found.meta.has_log && reading.found.report.read.files > 0 && !fits {
         return Err(OpenError::OtherMeta);
     }
     let mut found = reading.found;
@@ -123,7 +122,7 @@ fn rebuilt<D: Disk>(source: &mut Source<'_, D>, bytes: &[u8]) -> Result<Option<R
     let seeds = Seeds::new(*secret);
     let newest = source.read(&newest_file(), 0, HEADER_BYTES as u64);
     let has_newest = matches!(newest::of_bytes(&newest, &seeds), Ok(Some(_)));
-    let listing = list(source)?;
+    let (listing, _) = list(source)?;
     let is_log = |file: &Arc<str>| {
         let header = source.read(file, 0, HEADER_BYTES as u64);
         source.close(file);
@@ -150,23 +149,17 @@ fn no_secret(why: &str) -> OpenError {
     OpenError::corrupt(META, 0, what)
 }
 
-fn list<D: Disk>(source: &mut Source<'_, D>) -> Result<Listing, OpenError> {
-    let mut listing = Listing::default();
-    for name in source.list(SHARD)? {
+/// The files in the shard's folder, and the report so far: how many they are, and their bytes.
+fn list<D: Disk>(source: &mut Source<'_, D>) -> Result<(Listing, ReadReport), OpenError> {
+    let mut report = ReadReport::default();
+    let names = source.list(SHARD)?;
+    for name in names.iter().filter(|name| kind_of(name).is_some_and(|kind| kind != Kind::Unfinished)) {
         let path = format!("{SHARD}/{name}");
-        match kind_of(&name) {
-            Some(Kind::Log(number)) => listing.logs.push(log_file(number)),
-            Some(Kind::Segment(generation)) => listing.segments.push(generation),
-            Some(Kind::Checkpoint(number)) => listing.checkpoints.push(number),
-            Some(Kind::Newest) => {}
-            Some(Kind::Unfinished) | None => continue,
-        }
-        listing.files += 1;
-        listing.bytes += source.len(&path).unwrap_or(0);
+        report.files += 1;
+        report.bytes += source.len(&path).unwrap_or(0);
         source.close(&path);
     }
-    listing.checkpoints.sort_unstable();
-    Ok(listing)
+    Ok((Listing::of(&names), report))
 }
 
 impl Reading {
