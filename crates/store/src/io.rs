@@ -348,15 +348,13 @@ impl<D: Disk> Worker<D> {
         while let Ok(job) = self.jobs.recv() {
             let completion = match &broken {
                 Some(why) => failed(job.id, why),
-                None => match catch_unwind(AssertUnwindSafe(|| complete(&mut self.disk, &job))) {
-                    Ok(completion) => completion,
-                    Err(panic) => {
+                None => {
+                    let done = catch_unwind(AssertUnwindSafe(|| complete(&mut self.disk, &job)));
+                    done.unwrap_or_else(|panic| {
                         let why = format!("the I/O thread panicked: {}", panic_text(panic.as_ref()));
-                        let completion = failed(job.id, &why);
-                        broken = Some(why);
-                        completion
-                    }
-                },
+                        failed(job.id, broken.insert(why))
+                    })
+                }
             };
             if self.completions.send(completion).is_err() {
                 return;

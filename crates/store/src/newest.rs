@@ -34,9 +34,9 @@
 use std::sync::Arc;
 
 use crate::checksum::{Seeds, Use};
-use crate::disk::{Disk, DiskError};
+use crate::disk::Disk;
 use crate::error::OpenError;
-use crate::io::{Call, run_calls};
+use crate::io::Call;
 use crate::layout::{HEADER_BYTES, SHARD, can_rise, header, newest_file, newest_file_unfinished, read_own};
 use crate::log::LogUse;
 use crate::meta::Meta;
@@ -91,11 +91,6 @@ impl Newest {
     /// The generation and the number of the file, zeroes if there is none.
     fn numbers(self) -> (u64, u64) {
         self.file.map_or((0, 0), |file| (file.generation, file.number))
-    }
-
-    /// Replaces the note. It is durable when this returns.
-    pub(crate) fn write<D: Disk>(self, disk: &mut D, seeds: &Seeds) -> Result<(), DiskError> {
-        run_calls(disk, &self.calls(seeds), &mut Vec::new())
     }
 }
 

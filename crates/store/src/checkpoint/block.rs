@@ -52,8 +52,8 @@ pub(super) fn header_bytes(start: Start, number: u64, seeds: &Seeds) -> [u8; HEA
     header(MAGIC, FORMAT, seeds.of(Use::Checkpoint(number)), own)
 }
 
-/// `Ok(None)` if it is damaged, or the header of another checkpoint; `Err` has the format if a later version wrote it.
-pub(super) fn read_header_bytes(bytes: &[u8], number: u64, seeds: &Seeds) -> Result<Option<Start>, u32> {
+/// Reads where a checkpoint stands from its header; `Ok(None)` if the header is damaged, or the header of another checkpoint; `Err` has the format if a later version wrote it.
+pub(crate) fn read_start(bytes: &[u8], number: u64, seeds: &Seeds) -> Result<Option<Start>, u32> {
     let own = read_own(bytes, MAGIC, FORMAT, seeds.of(Use::Checkpoint(number)))?;
     Ok(own.and_then(|[found, seq, frame, generation, epoch, _]| {
         let epoch = u32::try_from(epoch).ok().filter(|epoch| *epoch < u32::MAX)?;

@@ -5,7 +5,7 @@ mod pieces;
 mod reader;
 mod writer;
 
-pub(crate) use block::{Listed, Start};
-pub(crate) use pieces::{ALL_BLOCKS, ENDED_TASKS, Hole, Pieces, read_pieces, read_start};
+pub(crate) use block::{Listed, Start, read_start};
+pub(crate) use pieces::{ALL_BLOCKS, ENDED_TASKS, Hole, Pieces, read_pieces};
 pub(crate) use reader::{Damage, Loaded, load};
 pub(crate) use writer::{LogEnd, Source, Writer};

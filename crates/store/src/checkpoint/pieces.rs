@@ -2,9 +2,7 @@
 
 use tickwheel_engine::{Ended, RuleEffect};
 
-use super::block::{
-    BLOCK_HEAD_BYTES, BlockKind, End, Listed, Start, block_length, check_block, read_header_bytes,
-};
+use super::block::{BLOCK_HEAD_BYTES, BlockKind, End, Listed, block_length, check_block};
 use crate::checksum::{Seeds, Use};
 use crate::codec::{DecodeError, Names, Op, Reader, read_ops};
 use crate::layout::{HEADER_BYTES, le_u32, le_u64};
@@ -30,11 +28,6 @@ pub(crate) struct Hole {
     pub(crate) to: u64,
     /// The content that may have been in the hole, as a sentence fragment.
     pub(crate) held: &'static str,
-}
-
-/// The header of a checkpoint with this number.
-pub(crate) fn read_start(bytes: &[u8; HEADER_BYTES], number: u64, seeds: &Seeds) -> Option<Start> {
-    read_header_bytes(bytes, number, seeds).ok().flatten()
 }
 
 /// Reads every block that checks out. Behind a damaged block, the next good one is looked for byte by byte.

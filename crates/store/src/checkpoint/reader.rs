@@ -2,9 +2,7 @@
 
 use tickwheel_engine::{Ended, RuleEffect};
 
-use super::block::{
-    BLOCK_HEAD_BYTES, End, FORMAT, Listed, Start, block_length, check_block, read_header_bytes,
-};
+use super::block::{BLOCK_HEAD_BYTES, End, FORMAT, Listed, Start, block_length, check_block, read_start};
 use super::pieces::Pieces;
 use crate::checksum::{Seeds, Use, crc};
 use crate::codec::Names;
@@ -67,7 +65,7 @@ fn read<D: Disk>(disk: &mut D, file: &str, number: u64, seeds: &Seeds) -> Result
     let damaged = |offset: u64, what: &str| Failure::Damaged { offset, what: what.to_owned() };
     let mut header = [0; HEADER_BYTES];
     disk.read(file, 0, &mut header)?;
-    let start = match read_header_bytes(&header, number, seeds) {
+    let start = match read_start(&header, number, seeds) {
         Ok(Some(start)) => start,
         Ok(None) => return Err(damaged(0, "the header's checksum does not match")),
         Err(found) => return Err(Failure::Open(OpenError::newer(file, found, FORMAT))),

@@ -129,7 +129,7 @@ fn make_ready<D: Disk>(
     // another file first.
     let kept = recovered.newest_kept();
     if recovered.newest.is_some_and(|newest| newest.file != kept.file) {
-        kept.write(disk, &seeds)?;
+        run_calls(disk, &kept.calls(&seeds), &mut Vec::new())?;
     }
     for spare in &short {
         disk.remove(&spare.name)?;

@@ -12,7 +12,7 @@ use crate::error::OpenError;
 use crate::index::Naming;
 use crate::layout::{HEADER_BYTES, segment_file};
 use crate::recovery::{of_kind, read_dead, read_footer, read_listed, read_sections};
-use crate::segment::{Bucket, Footer, Level, Section, SectionKind, SegmentHeader, read_segment_header};
+use crate::segment::{Level, Section, SectionKind, SegmentHeader, read_segment_header};
 
 /// The tools and the results that the looks at all segments share.
 pub(super) struct Inspection<'a, D> {
@@ -98,7 +98,13 @@ impl<D: Disk> Inspection<'_, D> {
                 Ok(footer) => {
                     let start = section.tail.start;
                     starts.extend(footer.entries.iter().map(|entry| start + u64::from(entry.at)));
-                    self.check_records(file, bucket, section, &footer, seed, &mut names);
+                    if self.depth == Depth::Records {
+                        let (tail, naming) = (section.tail, self.naming);
+                        let mut records =
+                            Records { file, bucket, tail, footer: &footer, seed, naming, names: &mut names };
+                        let checked = records.check(self.disk, self.found);
+                        self.found.checked_bytes = self.found.checked_bytes.map(|bytes| bytes + checked);
+                    }
                 }
                 Err(error) => {
                     self.found.add(error.into());
@@ -129,25 +135,5 @@ impl<D: Disk> Inspection<'_, D> {
             }
         }
         dead
-    }
-
-    fn check_records(
-        &mut self,
-        file: &str,
-        bucket: Bucket,
-        section: &Section,
-        footer: &Footer,
-        seed: u32,
-        names: &mut Names,
-    ) {
-        if self.depth == Depth::Opening {
-            return;
-        }
-        let mut records =
-            Records { file, bucket, tail: section.tail, footer, seed, naming: self.naming, names };
-        let checked = records.check(self.disk, self.found);
-        if let Some(bytes) = &mut self.found.checked_bytes {
-            *bytes += checked;
-        }
     }
 }

@@ -213,14 +213,10 @@ impl Used {
 }
 
 impl Recovered {
-    /// The last frame that was synced for certain.
-    pub(crate) fn synced(&self) -> u64 {
-        self.newest.map_or(0, |newest| newest.frame).max(self.last.durable)
-    }
-
-    /// The newest log file with frames that are needed.
+    /// The newest log file with frames that are needed, and the last frame that was synced for certain.
     pub(crate) fn newest_kept(&self) -> Newest {
-        Newest { file: self.last_file, frame: self.synced() }
+        let synced = self.newest.map_or(0, |newest| newest.frame).max(self.last.durable);
+        Newest { file: self.last_file, frame: synced }
     }
 }
 

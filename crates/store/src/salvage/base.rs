@@ -68,7 +68,7 @@ impl Reading {
         let len = source.len(&file).unwrap_or(0);
         let bytes = source.read(&file, 0, len);
         source.close(&file);
-        let start = read_mended(&bytes, |bytes| read_start(bytes, number, &self.seeds));
+        let start = read_mended(&bytes, |bytes| read_start(bytes, number, &self.seeds).ok().flatten());
         let mended = start.and_then(|start| start.at);
         self.found.report.read.mended.extend(mended.map(|at| (file.to_string(), at)));
         let pieces = read_pieces(&bytes, number, &self.seeds);

@@ -109,11 +109,17 @@ impl LogFile {
     }
 }
 
+/// A frame, and the place of its file in the list.
+type InFile = (usize, FrameAt);
+
+/// The place of a file in the list, and some bytes of it: from, and to if that is known.
+type Place = (usize, u64, Option<u64>);
+
 /// Frames that are missing.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Gap {
     /// The place where the frames should be: the index of the file in the list, and the bytes; `None`: in a file that is missing.
-    pub(super) place: Option<(usize, u64, Option<u64>)>,
+    pub(super) place: Option<Place>,
     /// The last change before the frames, and the last change in them, if that can be told.
     pub(super) changes: (u64, Option<u64>),
     /// The numbers of the frames, if they can be told.
@@ -152,7 +158,7 @@ pub(super) struct Floor {
 /// The frames that count, in their order, and the gaps.
 pub(super) struct Ordered {
     /// The place of the file in the list, and the frame.
-    pub(super) frames: Vec<(usize, FrameAt)>,
+    pub(super) frames: Vec<InFile>,
     pub(super) gaps: Vec<Gap>,
 }
 
@@ -161,12 +167,13 @@ pub(super) fn order(files: &[LogFile], floor: Floor, newest: Option<Newest>) -> 
     let mut used: Vec<usize> =
         (0..files.len()).filter(|index| files[*index].generation >= floor.generation.max(1)).collect();
     used.sort_by_key(|index| files[*index].generation);
-    let frames = counted(files, &used, floor.frame);
+    let log = Log { files, used, floor, newest };
+    let frames = log.counted();
     let reach = floor.reach.max(newest.map_or(0, |newest| newest.frame));
     let proven = frames.iter().map(|(_, frame)| frame.head.durable).max().unwrap_or(0).max(reach);
     let mut gaps = Vec::new();
     let mut last = (floor.frame, floor.seq);
-    let mut before: Option<(usize, FrameAt)> = None;
+    let mut before: Option<InFile> = None;
     for (index, frame) in &frames {
         let head = &frame.head;
         // The rule is that of a recovery. Frames that a later owner took back come first if its own first frames are damaged. Then the
@@ -174,7 +181,7 @@ pub(super) fn order(files: &[LogFile], floor: Floor, newest: Option<Newest>) -> 
         let follows = head.number == last.0 + 1 && head.prev_seq.0 == last.1;
         let follows = follows || (before.is_none() && floor.unknown);
         if !follows {
-            let place = gap_place(files, &used, before, Some((*index, *frame)));
+            let place = log.gap_place(before, (*index, *frame));
             let numbers = (last.0 + 1, Some(head.number - 1));
             let what = if head.number == last.0 + 1 {
                 format!(
@@ -182,7 +189,7 @@ pub(super) fn order(files: &[LogFile], floor: Floor, newest: Option<Newest>) -> 
                     head.number
                 )
             } else {
-                missing(files, floor, newest, place, &frames_text(numbers))
+                log.missing(place, &frames_text(numbers))
             };
             gaps.push(Gap {
                 what,
@@ -195,68 +202,18 @@ pub(super) fn order(files: &[LogFile], floor: Floor, newest: Option<Newest>) -> 
         last = (head.number, head.seq.0);
         before = Some((*index, *frame));
     }
-    end_of(files, &used, floor, newest, before, last, reach, &mut gaps);
+    gaps.extend(log.end_of(before, last, reach));
     Ordered { frames, gaps }
 }
 
 /// The change after which changes may be missing before `behind`.
-fn changes_from(
-    frames: &[(usize, FrameAt)],
-    before: Option<(usize, FrameAt)>,
-    behind: &FrameHead,
-    last: u64,
-) -> u64 {
+fn changes_from(frames: &[InFile], before: Option<InFile>, behind: &FrameHead, last: u64) -> u64 {
     let Some((_, before)) = before.filter(|(_, before)| before.head.epoch != behind.epoch) else {
         return last;
     };
     // The first frame of the next owner is missing, and it may have taken back frames that were not known to be synced.
     let synced = frames.iter().find(|(_, frame)| frame.head.number == before.head.durable);
     synced.map_or(before.head.prev_seq.0, |(_, frame)| frame.head.seq.0).min(last)
-}
-
-/// The frames behind `floor` that no later owner took back.
-fn counted(files: &[LogFile], used: &[usize], floor: u64) -> Vec<(usize, FrameAt)> {
-    let mut void_from = u64::MAX;
-    let mut frames = Vec::new();
-    for index in used.iter().rev() {
-        let file = &files[*index];
-        let counts = |frame: &&FrameAt| frame.head.number > floor && frame.head.number < void_from;
-        frames.extend(file.frames.iter().filter(counts).rev().map(|frame| (*index, *frame)));
-        void_from = file.frames.iter().map(|frame| frame.head.number).fold(void_from, u64::min);
-    }
-    frames.reverse();
-    frames
-}
-
-/// The place where frames between these two should be.
-fn gap_place(
-    files: &[LogFile],
-    used: &[usize],
-    before: Option<(usize, FrameAt)>,
-    behind: Option<(usize, FrameAt)>,
-) -> Option<(usize, u64, Option<u64>)> {
-    // The next frame of the file may be one that a later owner took back.
-    let next_of = |file: usize, from: FrameAt| files[file].frames.iter().find(|frame| frame.at > from.at);
-    if let Some((file, from)) = before
-        && let Some(next) = next_of(file, from).filter(|next| next.at > from.end())
-    {
-        return Some((file, from.end(), Some(next.at)));
-    }
-    // The first frame of a file is the first one of the owner, or follows the last frame of the file before.
-    if let Some((file, frame)) = behind.filter(|(_, frame)| frame.at > FRAMES_AT) {
-        return Some((file, FRAMES_AT, Some(frame.at)));
-    }
-    if let Some((file, from)) = before
-        && let Some((_, to)) = files[file].rest
-    {
-        return Some((file, from.end(), Some(to)));
-    }
-    // Finds a file between the two that has no frame left.
-    let from = before.map_or(0, |(file, _)| files[file].generation);
-    let to = behind.map_or(u64::MAX, |(file, _)| files[file].generation);
-    let between = |index: &&usize| from < files[**index].generation && files[**index].generation < to;
-    let silent = used.iter().filter(between).find(|index| files[**index].frames.is_empty());
-    silent.map(|index| (*index, FRAMES_AT, files[*index].rest.map(|(_, to)| to)))
 }
 
 fn frames_text((from, to): (u64, Option<u64>)) -> String {
@@ -267,85 +224,127 @@ fn frames_text((from, to): (u64, Option<u64>)) -> String {
     }
 }
 
-/// The damage in words, with the names of files that are missing.
-fn missing(
-    files: &[LogFile],
+/// The log as its files were found.
+struct Log<'a> {
+    files: &'a [LogFile],
+    /// The places of the files in use, in the order of their generations.
+    used: Vec<usize>,
     floor: Floor,
+    /// The note of the newest file.
     newest: Option<Newest>,
-    place: Option<(usize, u64, Option<u64>)>,
-    what: &str,
-) -> String {
-    match (place, absent(files, floor, newest).as_slice()) {
-        (Some(_), _) | (None, []) => what.to_owned(),
-        (None, [file]) => format!("{what}: {} is missing", log_file(file.number)),
-        (None, several) => {
-            let names: Vec<String> = several.iter().map(|file| log_file(file.number).to_string()).collect();
-            format!("{what}: {} are missing", names.join(", "))
-        }
-    }
 }
 
-/// Files that the note or a header names and that are not there.
-fn absent(files: &[LogFile], floor: Floor, newest: Option<Newest>) -> Vec<LogUse> {
-    let is_there = |wanted: &LogUse| files.iter().any(|file| file.generation == wanted.generation);
-    // Without a checkpoint it is unknown how far back files are needed.
-    let named = files.iter().filter(|file| !floor.unknown && file.generation >= floor.generation.max(1));
-    let named = named.filter_map(|file| file.header.and_then(|header| header.before));
-    let mut named: Vec<LogUse> = named.chain(newest.and_then(|newest| newest.file)).collect();
-    named.retain(|wanted| wanted.generation >= floor.generation && !is_there(wanted));
-    named.sort_by_key(|file| file.generation);
-    named.dedup();
-    named
-}
-
-/// Whether the log ends here, or there was more of it.
-#[expect(clippy::too_many_arguments, reason = "all of it is what the walk over the frames knows at its end")]
-fn end_of(
-    files: &[LogFile],
-    used: &[usize],
-    floor: Floor,
-    newest: Option<Newest>,
-    before: Option<(usize, FrameAt)>,
-    last: (u64, u64),
-    reach: u64,
-    gaps: &mut Vec<Gap>,
-) {
-    // A file that took frames after the last known frame: the note names it, or the header of a file that was made ready after it does.
-    let last_generation = before.map_or(0, |(file, _)| files[file].generation);
-    let absent = absent(files, floor, newest).into_iter().rfind(|file| file.generation > last_generation);
-    // Files behind the last frame: files that were made ready, and files that lost all their frames. The note names a file before its first
-    // frame, so a file of a later use has no frames.
-    let noted = newest.and_then(|newest| newest.file).map_or(u64::MAX, |file| file.generation);
-    let later = used
-        .iter()
-        .copied()
-        .filter(|index| files[*index].generation <= noted)
-        .filter(|index| before.is_none_or(|(file, _)| files[*index].generation > files[file].generation));
-    // All bytes of a file were durable when the note named it. So a file that is shorter has lost its end.
-    let header = |generation| files.iter().find(|file| file.generation == generation)?.header;
-    let chain = newest::back_from(newest.and_then(|newest| newest.file), |file| Some(header(file)?.before));
-    let chain: Vec<u64> = chain.collect();
-    let is_noted = |file: &LogFile| chain.contains(&file.generation);
-    let lost = |file: &LogFile| file.rest.or_else(|| file.lost_end().filter(|_| is_noted(file)));
-    let mut last_files = before.map(|(file, _)| file).into_iter().chain(later);
-    let place = last_files.find_map(|index| lost(&files[index]).map(|(from, to)| (index, from, Some(to))));
-    let certain = last.0 < reach;
-    if !certain && place.is_none() && absent.is_none() {
-        return;
-    }
-    let place =
-        place.or_else(|| absent.is_none().then(|| before.map(|(file, frame)| (file, frame.end(), None)))?);
-    let what = match (absent, certain) {
-        (Some(file), _) => {
-            format!("{} is missing, and it may have frames from {} on", log_file(file.number), last.0 + 1)
+impl Log<'_> {
+    /// The frames behind `floor` that no later owner took back.
+    fn counted(&self) -> Vec<InFile> {
+        let floor = self.floor.frame;
+        let mut void_from = u64::MAX;
+        let mut frames = Vec::new();
+        for index in self.used.iter().rev() {
+            let file = &self.files[*index];
+            let counts = |frame: &&FrameAt| frame.head.number > floor && frame.head.number < void_from;
+            frames.extend(file.frames.iter().filter(counts).rev().map(|frame| (*index, *frame)));
+            void_from = file.frames.iter().map(|frame| frame.head.number).fold(void_from, u64::min);
         }
-        (None, true) => format!("the log ends at frame {}, and frame {reach} was synced", last.0),
-        (None, false) => format!(
-            "what follows frame {} is no frame: a write that a crash cut short, or one that was damaged later",
-            last.0
-        ),
-    };
-    gaps.push(Gap { place, changes: (last.1, None), numbers: (last.0 + 1, None), certain, what });
+        frames.reverse();
+        frames
+    }
+
+    /// The place where frames between these two should be.
+    fn gap_place(&self, before: Option<InFile>, (behind, frame): InFile) -> Option<Place> {
+        let files = self.files;
+        // The next frame of the file may be one that a later owner took back.
+        let next_of = |file: usize, from: FrameAt| files[file].frames.iter().find(|frame| frame.at > from.at);
+        if let Some((file, from)) = before
+            && let Some(next) = next_of(file, from).filter(|next| next.at > from.end())
+        {
+            return Some((file, from.end(), Some(next.at)));
+        }
+        // The first frame of a file is the first one of the owner, or follows the last frame of the file before.
+        if frame.at > FRAMES_AT {
+            return Some((behind, FRAMES_AT, Some(frame.at)));
+        }
+        if let Some((file, from)) = before
+            && let Some((_, to)) = files[file].rest
+        {
+            return Some((file, from.end(), Some(to)));
+        }
+        // Finds a file between the two that has no frame left.
+        let from = before.map_or(0, |(file, _)| files[file].generation);
+        let to = files[behind].generation;
+        let between = |index: &&usize| from < files[**index].generation && files[**index].generation < to;
+        let silent = self.used.iter().filter(between).find(|index| files[**index].frames.is_empty());
+        silent.map(|index| (*index, FRAMES_AT, files[*index].rest.map(|(_, to)| to)))
+    }
+
+    /// The damage in words, with the names of files that are missing.
+    fn missing(&self, place: Option<Place>, what: &str) -> String {
+        match (place, self.absent().as_slice()) {
+            (Some(_), _) | (None, []) => what.to_owned(),
+            (None, [file]) => format!("{what}: {} is missing", log_file(file.number)),
+            (None, several) => {
+                let names: Vec<String> =
+                    several.iter().map(|file| log_file(file.number).to_string()).collect();
+                format!("{what}: {} are missing", names.join(", "))
+            }
+        }
+    }
+
+    /// Files that the note or a header names and that are not there.
+    fn absent(&self) -> Vec<LogUse> {
+        let Self { files, floor, newest, .. } = *self;
+        let is_there = |wanted: &LogUse| files.iter().any(|file| file.generation == wanted.generation);
+        // Without a checkpoint it is unknown how far back files are needed.
+        let named = files.iter().filter(|file| !floor.unknown && file.generation >= floor.generation.max(1));
+        let named = named.filter_map(|file| file.header.and_then(|header| header.before));
+        let mut named: Vec<LogUse> = named.chain(newest.and_then(|newest| newest.file)).collect();
+        named.retain(|wanted| wanted.generation >= floor.generation && !is_there(wanted));
+        named.sort_by_key(|file| file.generation);
+        named.dedup();
+        named
+    }
+
+    /// Whether the log ends here, or there was more of it.
+    fn end_of(&self, before: Option<InFile>, last: (u64, u64), reach: u64) -> Option<Gap> {
+        let Self { files, newest, .. } = *self;
+        // A file that took frames after the last known frame: the note names it, or the header of a file that was made ready after it does.
+        let last_generation = before.map_or(0, |(file, _)| files[file].generation);
+        let absent = self.absent().into_iter().rfind(|file| file.generation > last_generation);
+        // Files behind the last frame: files that were made ready, and files that lost all their frames. The note names a file before its first
+        // frame, so a file of a later use has no frames.
+        let noted = newest.and_then(|newest| newest.file).map_or(u64::MAX, |file| file.generation);
+        let later =
+            self.used.iter().copied().filter(|index| files[*index].generation <= noted).filter(|index| {
+                before.is_none_or(|(file, _)| files[*index].generation > files[file].generation)
+            });
+        // All bytes of a file were durable when the note named it. So a file that is shorter has lost its end.
+        let header = |generation| files.iter().find(|file| file.generation == generation)?.header;
+        let chain =
+            newest::back_from(newest.and_then(|newest| newest.file), |file| Some(header(file)?.before));
+        let chain: Vec<u64> = chain.collect();
+        let is_noted = |file: &LogFile| chain.contains(&file.generation);
+        let lost = |file: &LogFile| file.rest.or_else(|| file.lost_end().filter(|_| is_noted(file)));
+        let mut last_files = before.map(|(file, _)| file).into_iter().chain(later);
+        let place =
+            last_files.find_map(|index| lost(&files[index]).map(|(from, to)| (index, from, Some(to))));
+        let certain = last.0 < reach;
+        if !certain && place.is_none() && absent.is_none() {
+            return None;
+        }
+        let place = place
+            .or_else(|| absent.is_none().then(|| before.map(|(file, frame)| (file, frame.end(), None)))?);
+        let what = match (absent, certain) {
+            (Some(file), _) => {
+                format!("{} is missing, and it may have frames from {} on", log_file(file.number), last.0 + 1)
+            }
+            (None, true) => format!("the log ends at frame {}, and frame {reach} was synced", last.0),
+            (None, false) => format!(
+                "what follows frame {} is no frame: a write that a crash cut short, or one that was damaged later",
+                last.0
+            ),
+        };
+        Some(Gap { place, changes: (last.1, None), numbers: (last.0 + 1, None), certain, what })
+    }
 }
 
 #[cfg(test)]

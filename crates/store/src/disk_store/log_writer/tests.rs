@@ -3,6 +3,7 @@ use std::io;
 use super::super::fixtures::{acquire, catalog, commit, only_job, setup, writer};
 use super::*;
 use crate::disk::DiskOp;
+use crate::io::Job;
 use crate::kit::conformance::sample_task;
 
 fn sync_error() -> DiskError {
@@ -11,6 +12,13 @@ fn sync_error() -> DiskError {
 
 fn syncs(calls: &[Call]) -> bool {
     calls.iter().any(|call| matches!(call, Call::Sync(_)))
+}
+
+/// Makes the commit pending and writes it. Returns what the writer sent, and its job.
+fn send(writer: &mut LogWriter, jobs: &mut Jobs, setup: &Setup, id: u64, commit: Request) -> (Sent, Job) {
+    writer.prepare(RequestId(id), commit, &catalog()).expect("it is the owner's");
+    let sent = writer.write_pending(jobs, setup);
+    (sent, only_job(jobs))
 }
 
 #[test]
@@ -33,11 +41,9 @@ fn a_commit_counts_when_its_job_with_the_sync_is_over() {
     let (setup, mut jobs) = (setup(AckLevel::Fsync), Jobs::default());
     let mut writer = writer(&setup);
     let ownership = acquire(&mut writer, &mut jobs, &setup);
-    writer
-        .prepare(RequestId(2), commit(ownership, 1, vec![1], false), &catalog())
-        .expect("it is the owner's");
-    assert!(matches!(writer.write_pending(&mut jobs, &setup), Sent::Frame));
-    let job = only_job(&mut jobs);
+    let commit = commit(ownership, 1, vec![1], false);
+    let (sent, job) = send(&mut writer, &mut jobs, &setup, 2, commit);
+    assert!(matches!(sent, Sent::Frame));
     assert!(matches!(job.calls[..], [Call::Write { .. }, Call::Sync(_)]), "{job:?}");
     assert!(writer.has(job.id) && writer.is_writing());
     assert!(matches!(
@@ -52,11 +58,8 @@ fn a_commit_that_counts_when_it_is_written_is_synced_by_the_next_job() {
     let (setup, mut jobs) = (setup(AckLevel::Os), Jobs::default());
     let mut writer = writer(&setup);
     let ownership = acquire(&mut writer, &mut jobs, &setup);
-    writer
-        .prepare(RequestId(2), commit(ownership, 1, vec![1], false), &catalog())
-        .expect("it is the owner's");
-    writer.write_pending(&mut jobs, &setup);
-    let job = only_job(&mut jobs);
+    let commit = commit(ownership, 1, vec![1], false);
+    let (_, job) = send(&mut writer, &mut jobs, &setup, 2, commit);
     assert!(!syncs(&job.calls), "{job:?}");
     assert!(matches!(writer.completed(job.id, Ok(())), Written::Committed(_)));
     assert_eq!(writer.synced_end().frame, 1, "the frame of the commit is not synced yet");
@@ -73,12 +76,9 @@ fn a_commit_that_counts_at_once_is_not_answered_a_second_time() {
     let mut writer = writer(&setup);
     let ownership = acquire(&mut writer, &mut jobs, &setup);
     for (seq, result) in [(1, Ok(())), (2, Err(sync_error()))] {
-        writer
-            .prepare(RequestId(seq), commit(ownership, seq, vec![1], false), &catalog())
-            .expect("the owner's");
-        let early = writer.write_pending(&mut jobs, &setup);
+        let commit = commit(ownership, seq, vec![1], false);
+        let (early, job) = send(&mut writer, &mut jobs, &setup, seq, commit);
         assert!(matches!(early, Sent::Early(Committed { id, .. }) if id == RequestId(seq)), "{early:?}");
-        let job = only_job(&mut jobs);
         match writer.completed(job.id, result) {
             Written::Nothing => assert_eq!(seq, 1),
             Written::Failed { id: None, .. } => assert_eq!(seq, 2),
@@ -92,11 +92,8 @@ fn a_write_that_failed_is_told_to_the_request_that_has_no_answer() {
     let (setup, mut jobs) = (setup(AckLevel::Fsync), Jobs::default());
     let mut writer = writer(&setup);
     let ownership = acquire(&mut writer, &mut jobs, &setup);
-    writer
-        .prepare(RequestId(2), commit(ownership, 1, vec![1], false), &catalog())
-        .expect("it is the owner's");
-    writer.write_pending(&mut jobs, &setup);
-    let job = only_job(&mut jobs);
+    let commit = commit(ownership, 1, vec![1], false);
+    let (_, job) = send(&mut writer, &mut jobs, &setup, 2, commit);
     let failed = writer.completed(job.id, Err(sync_error()));
     assert!(matches!(failed, Written::Failed { id: Some(RequestId(2)), .. }), "{failed:?}");
     assert_eq!(writer.ownership().last_seq, Seq::ZERO, "the change is not in the log");
