@@ -16,7 +16,9 @@ pub(crate) struct Loaded {
     pub(crate) segments: Vec<Listed>,
     pub(crate) ended: Vec<Ended>,
     pub(crate) rules: Vec<RuleEffect>,
+    /// Where the checkpoint stands in the log.
     pub(crate) start: Start,
+    /// The facts about the whole checkpoint.
     pub(crate) end: End,
 }
 

@@ -33,7 +33,9 @@ impl LogFile {
 /// All files of the store in the folder. Reading them changes nothing.
 #[derive(Debug)]
 pub(super) struct Found {
+    /// The names in the folder, by kind.
     pub(super) listing: Listing,
+    /// The log files, each read as far as its first frame.
     pub(super) logs: Vec<LogFile>,
 }
 
@@ -41,7 +43,10 @@ impl Found {
     pub(super) fn read<D: Disk>(disk: &mut D, seeds: &Seeds, bounds: &Bounds) -> Result<Self, OpenError> {
         let names = disk.list(SHARD)?;
         let listing = Listing::of(&names);
-        let is_ours = |number: &u64| names.iter().any(|name| checkpoint_file(*number).ends_with(&**name));
+        let is_ours = |number: &u64| {
+            let file = checkpoint_file(*number);
+            names.iter().any(|name| *file == *format!("{SHARD}/{name}"))
+        };
         debug_assert!(listing.checkpoints.iter().all(is_ours), "a name made elsewhere");
         let first_read = bounds.log_read_bytes as u64;
         let logs = listing.logs.iter().map(|name| read_log(disk, Arc::clone(name), seeds, first_read));
