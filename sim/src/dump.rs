@@ -1,6 +1,6 @@
 //! The content of a store on a disk, read by the requests that an engine makes.
 
-use tickwheel_engine::{Place, Reply, Request, RequestId, ShardId, ShardStore, Timestamp, Wanted};
+use tickwheel_engine::{DueKey, Reply, Request, RequestId, ShardId, ShardStore, Timestamp, Wanted};
 use tickwheel_store::{DiskStore, InlineIo, StoreOptions};
 
 use crate::disk::SimDisk;
@@ -31,7 +31,7 @@ pub(crate) fn dump(disk: &SimDisk, options: StoreOptions) -> Result<Dump, String
     };
     let mut state =
         format!("{:?} {:?} {:?}", acquired.page.queues, acquired.page.leased, acquired.ownership.last_seq);
-    let mut after = Place::START;
+    let mut after = DueKey::START;
     let mut last_id = 0;
     loop {
         let reply = ask(&mut store, Request::ScanDue { after, until: Timestamp::MAX, max: 7 })?;

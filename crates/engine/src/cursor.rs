@@ -3,7 +3,7 @@
 use core::cmp::Ordering;
 use core::ops::Bound;
 
-use crate::seam::Place;
+use crate::seam::DueKey;
 use crate::task::LeaseNo;
 use crate::time::{Seq, Timestamp};
 
@@ -39,16 +39,16 @@ impl TaskCursor {
         Self { shard, due_at, put_seq: Seq::ZERO }
     }
 
-    pub(crate) fn behind(shard: u32, Place { due_at, put_seq }: Place) -> Self {
+    pub(crate) fn behind(shard: u32, DueKey { due_at, put_seq }: DueKey) -> Self {
         Self { shard, due_at, put_seq }
     }
 
     /// The place in this shard behind which the next page begins; `None`: the list is past the shard.
-    pub(crate) fn place_in(self, shard: u32) -> Option<Place> {
+    pub(crate) fn place_in(self, shard: u32) -> Option<DueKey> {
         let Self { due_at, put_seq, .. } = self;
         match self.shard.cmp(&shard) {
-            Ordering::Less => Some(Place::START),
-            Ordering::Equal => Some(Place { due_at, put_seq }),
+            Ordering::Less => Some(DueKey::START),
+            Ordering::Equal => Some(DueKey { due_at, put_seq }),
             Ordering::Greater => None,
         }
     }
@@ -80,8 +80,8 @@ mod tests {
 
     #[test]
     fn a_list_begins_at_the_start_of_later_shards_and_is_past_earlier_ones() {
-        let place = Place { due_at: Timestamp::MAX, put_seq: Seq(3) };
+        let place = DueKey { due_at: Timestamp::MAX, put_seq: Seq(3) };
         let cursor = TaskCursor::behind(4, place);
-        assert_eq!([3, 4, 5].map(|shard| cursor.place_in(shard)), [None, Some(place), Some(Place::START)]);
+        assert_eq!([3, 4, 5].map(|shard| cursor.place_in(shard)), [None, Some(place), Some(DueKey::START)]);
     }
 }

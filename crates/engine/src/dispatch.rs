@@ -17,8 +17,7 @@ mod wake_ups;
 use std::collections::BTreeSet;
 
 pub(crate) use self::deliver::{Delivery, Taking};
-use self::leases::Leases;
-pub(crate) use self::leases::{BegunLease, Holder};
+pub(crate) use self::leases::{BegunLease, Holder, Leases};
 pub(crate) use self::prefetch::Fetch;
 pub(crate) use self::queues::Queues;
 pub(crate) use self::ready::ReadyStub;
@@ -47,7 +46,9 @@ pub(crate) struct Dispatch {
     queues: Queues,
     /// Queues with waiting calls that may get something now.
     to_serve: BTreeSet<QueueName>,
+    /// When the rate of a queue admits the next delivery (monotonic ms), for queues with waiting calls. An entry may be stale.
     rate_wake_ups: WakeUps<u64>,
+    /// When the pause of a queue ends, unless its owner has to end it.
     pause_ends: WakeUps<Timestamp>,
     /// Queues where the records at the head of the line have to be fetched.
     to_prefetch: BTreeSet<QueueName>,
@@ -103,7 +104,7 @@ impl Dispatch {
         self.queues.tidy(name);
     }
 
-    /// A client of beanstalkd uses the queue.
+    /// A client of beanstalkd uses the queue. This use alone does not put the queue into lists.
     pub(crate) fn begin_use(&mut self, name: &QueueName) {
         self.queues.open(name).users += 1;
     }
@@ -134,19 +135,14 @@ impl Dispatch {
         self.queues.open(&task.queue).lease_begins(task.group());
     }
 
+    /// The leases that run.
+    pub(crate) fn leases(&self) -> &Leases {
+        &self.leases
+    }
+
     /// Takes the tasks whose leases have run out by now. The entries of these tasks still say that they are leased.
     pub(crate) fn pop_ended(&mut self, now: Now) -> Vec<Slot> {
         self.leases.pop_ended(now)
-    }
-
-    /// The tasks that workers have.
-    pub(crate) fn leased(&self) -> impl Iterator<Item = Slot> {
-        self.leases.slots()
-    }
-
-    /// The worker that has this lease, and since when.
-    pub(crate) fn holder(&self, no: LeaseNo) -> Holder {
-        self.leases.holder(no)
     }
 
     /// The number of the next lease. If a task has this number as its fence, tokens of earlier leases are void for the task.

@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_bounds_of_a_queue_are_bounds_of_the_machine() {
+    fn the_bounds_of_a_queue_are_bounds_of_the_engine() {
         assert!(QUEUE_LATENESS_BOUNDS_MS.iter().all(|bound| LATENESS_BOUNDS_MS.contains(bound)));
         assert!(QUEUE_LATENESS_BOUNDS_MS.is_sorted());
     }

@@ -246,8 +246,8 @@ impl Ledger {
 
     /// Whether nothing waits: all applied changes are durable or never will be, and all answers have left.
     pub(crate) fn is_idle(&self) -> bool {
-        let is_settled = self.in_flight.is_none() && !self.batch.has_work();
-        (is_settled || self.failed.is_some()) && self.barrier.is_empty()
+        let is_durable = self.in_flight.is_none() && !self.batch.has_work();
+        (is_durable || self.failed.is_some()) && self.barrier.is_empty()
     }
 }
 

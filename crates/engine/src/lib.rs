@@ -63,8 +63,8 @@ pub use schedule::{
     Which, occurrence_key,
 };
 pub use seam::{
-    Batch, DueHistogram, Filter, Found, Grid, Page, Place, Reply, Request, RequestId, ShardStore, TaskEffect,
-    Validity, Wanted,
+    Batch, DueHistogram, DueKey, Filter, Found, Grid, Page, Reply, Request, RequestId, ShardStore,
+    TaskEffect, Validity, Wanted,
 };
 pub use settings::{QueueRecord, QueueSettings, Rate, Retention, Rule, RuleEffect, RuleName};
 pub use shard::{SHARDS_MAX, ShardId};

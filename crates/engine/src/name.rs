@@ -11,7 +11,7 @@ macro_rules! names {
         pub struct $name(Arc<str>);
 
         impl $name {
-            /// The longest one (bytes).
+            #[doc = concat!("The longest ", $what, " (bytes).")]
             pub const BYTES_MAX: usize = $max;
 
             /// Checks the text and takes a copy of it.

@@ -1,19 +1,19 @@
 //! [`Reads`]: questions to the store, and the calls that wait for their answers.
 
 mod forecasts;
+mod identified;
 mod keyed;
 mod lists;
 mod lookups;
-mod on_id;
 mod token_calls;
 
 use self::forecasts::Forecasts;
+pub(crate) use self::identified::Identified;
 pub(crate) use self::keyed::Keyed;
 pub(crate) use self::lists::Listing;
 use self::lists::Lists;
 use self::lookups::Lookups;
 pub(crate) use self::lookups::Purpose;
-pub(crate) use self::on_id::OnId;
 pub(crate) use self::token_calls::{TokenCall, Verb};
 use crate::bounds::Bounds;
 use crate::calls::Command;

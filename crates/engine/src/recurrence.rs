@@ -19,7 +19,7 @@ use crate::time::{Seq, Timestamp};
 /// # Invariants
 /// - At most one task is made for one instant of a schedule.
 /// - The progress of a schedule is written down in the batch that has its task, or in the batch that says that the instant is left out.
-/// - A schedule that waits and has a next instant is in `due` with it, unless it is in `changed`, `stalled` or `unsettled`.
+/// - A schedule that waits and has a next instant is in `due` with it, unless it is in `changed`, `stalled` or `not_durable`.
 #[derive(Debug, Default)]
 pub(crate) struct Recurrence {
     secret: [u8; 16],
@@ -37,7 +37,7 @@ pub(crate) struct Recurrence {
     stalled: BTreeSet<ScheduleId>,
     /// Schedules that wait for a commit: an instant has come, and their last change is not durable yet. So there is a commit between one
     /// instant and the next, however many there are to make up for, and other calls are served in that time.
-    unsettled: BTreeSet<ScheduleId>,
+    not_durable: BTreeSet<ScheduleId>,
     /// Instants that wait for their turn, of all schedules.
     waiting: usize,
     /// Tasks that have to end before another is made.

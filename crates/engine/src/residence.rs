@@ -24,11 +24,10 @@ use crate::config::EngineConfig;
 use crate::ledger::Ledger;
 use crate::name::{Key, QueueName};
 use crate::runs::{Ordered, Runs};
-use crate::seam::{Place, TaskEffect};
+use crate::seam::{DueKey, TaskEffect};
 use crate::slot::Slot;
 use crate::task::{BURIED_FROM, Ended, Task};
 use crate::time::{Now, Timestamp};
-use crate::wheel::WheelView;
 
 /// The tasks in memory: entries, which hold the whole record, and stubs, which know when a task is due and where it stands.
 ///
@@ -39,6 +38,7 @@ use crate::wheel::WheelView;
 /// - Every durable task that is due inside the window is in memory.
 #[derive(Debug)]
 pub(crate) struct Residence {
+    /// The horizon, the memory budget and the bounds of one step.
     config: EngineConfig,
     entries: Entries,
     timers: Timers,
@@ -186,11 +186,6 @@ impl Residence {
         !may_stay || entry.bulky || self.is_full()
     }
 
-    /// A picture of the wheel.
-    pub(crate) fn view_of_wheel(&self, now: Now) -> WheelView {
-        self.timers.view(now)
-    }
-
     /// How many tasks are in memory, whole. Those that have ended and are not durable yet count, too.
     pub(crate) fn len(&self) -> usize {
         self.entries.len()
@@ -243,11 +238,6 @@ impl Residence {
         self.bytes() > max - max / 4
     }
 
-    /// Whether half of the budget is free. Then more may be loaded ahead.
-    fn has_spare(&self) -> bool {
-        self.bytes() <= self.config.near_bytes_max / 2
-    }
-
     /// Whether too many tasks are held whole that need not be. An eighth of the budget is for the heads of the lines, however much the
     /// stubs take.
     pub(crate) fn sheds(&self) -> bool {
@@ -284,12 +274,12 @@ impl Residence {
     }
 
     /// Whether there is a stub of a task at this place that is not due yet.
-    pub(crate) fn has_stub(&self, place: Place) -> bool {
+    pub(crate) fn has_stub(&self, place: DueKey) -> bool {
         self.stubs.get(place).is_some()
     }
 
     /// Takes the stub of a task that is not due yet out of memory. Returns whether there was one.
-    pub(crate) fn take_stub(&mut self, place: Place) -> bool {
+    pub(crate) fn take_stub(&mut self, place: DueKey) -> bool {
         self.stubs.remove(place).is_some()
     }
 
@@ -354,7 +344,8 @@ mod tests {
     use crate::seam::RequestId;
 
     fn residence(near_bytes_max: u64) -> Residence {
-        let config = EngineConfig { horizon_ms: 10_000, near_bytes_max, ..EngineConfig::default() };
+        let config =
+            EngineConfig { horizon_ms: 10_000, near_bytes_max, scan_max: 10, ..EngineConfig::default() };
         Residence::new(&Acquired::of_new_shard(), config, Now::at_ms(0))
     }
 
@@ -429,8 +420,8 @@ mod tests {
         }
         residence.drop_last_stubs(Now::at_ms(0));
         assert!(
-            !residence.has_stub(Place::of(&task(99, 5_099)))
-                && residence.has_stub(Place::of(&task(1, 5_001)))
+            !residence.has_stub(DueKey::of(&task(99, 5_099)))
+                && residence.has_stub(DueKey::of(&task(1, 5_001)))
         );
         assert!(
             residence.stubs() >= 75,

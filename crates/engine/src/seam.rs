@@ -91,7 +91,7 @@ pub enum Request {
     /// may hold fewer and say where to go on.
     ScanDue {
         /// Start behind this place.
-        after: Place,
+        after: DueKey,
         /// The last instant wanted.
         until: Timestamp,
         /// The largest number of tasks, at least 1.
@@ -102,7 +102,7 @@ pub enum Request {
         /// The tasks that are wanted.
         filter: Filter,
         /// Start behind this place.
-        after: Place,
+        after: DueKey,
         /// The largest number of tasks that are looked at, at least 1.
         max: usize,
     },
@@ -218,20 +218,20 @@ pub enum Found {
     Absent,
 }
 
-/// A place in the order of (`due_at`, `put_seq`). Scans go on behind it.
+/// A task's position in the order of time: (`due_at`, `put_seq`). A scan goes on behind it.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct Place {
+pub struct DueKey {
     /// The task's `due_at`.
     pub due_at: Timestamp,
     /// The task's `put_seq`.
     pub put_seq: Seq,
 }
 
-impl Place {
+impl DueKey {
     /// Before every task: no task has `put_seq` 0.
     pub const START: Self = Self { due_at: Timestamp::EPOCH, put_seq: Seq::ZERO };
 
-    /// The place of `task`.
+    /// The position of `task`.
     #[must_use]
     pub fn of(task: &Task) -> Self {
         Self { due_at: task.due_at, put_seq: task.put_seq }
@@ -332,10 +332,10 @@ impl DueHistogram {
 
     /// The place behind which all counted tasks are.
     #[must_use]
-    pub fn start(&self) -> Place {
+    pub fn start(&self) -> DueKey {
         // Tasks that are due at `after` itself do not count: any number of tasks may be due at one instant.
-        let after = Place { due_at: self.after, put_seq: Seq(u64::MAX) };
-        after.max(Place { due_at: self.from, put_seq: Seq::ZERO })
+        let after = DueKey { due_at: self.after, put_seq: Seq(u64::MAX) };
+        after.max(DueKey { due_at: self.from, put_seq: Seq::ZERO })
     }
 
     /// The last instant of the last bucket.
@@ -351,5 +351,5 @@ pub struct Page {
     /// The tasks, in order.
     pub tasks: Vec<Arc<Task>>,
     /// Where to go on; `None` if there is nothing behind.
-    pub next: Option<Place>,
+    pub next: Option<DueKey>,
 }

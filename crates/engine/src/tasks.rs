@@ -27,7 +27,7 @@ pub(crate) struct Tasks<'a> {
     pub(crate) residence: &'a mut Residence,
     pub(crate) dispatch: &'a mut Dispatch,
     pub(crate) recurrence: &'a mut Recurrence,
-    /// The moment of the input.
+    /// The moment of this step or flush.
     pub(crate) now: Now,
 }
 

@@ -102,7 +102,7 @@ impl Advance {
 
     /// Tells the mover where the clock has arrived, or why it was not moved.
     pub(crate) fn answer(self, arrived: Result<Timestamp, AdvanceError>) {
-        // The caller may have gone; the clock has moved nevertheless.
+        // The caller may have gone.
         let _ = self.reply.send(arrived);
     }
 

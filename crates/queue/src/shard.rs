@@ -104,8 +104,15 @@ impl<S: ShardStore> Shard<S> {
     /// Whether the driver has to ask for the shard again: another owner has it, the store refused it, or the near tasks cannot be read.
     #[must_use]
     pub fn is_to_be_acquired(&self) -> bool {
-        let cannot_load = |engine: &Engine| !self.serving && engine.failure().is_some();
-        matches!(self.phase, Phase::Unowned | Phase::Refused(_)) || self.running().is_some_and(cannot_load)
+        match &self.phase {
+            Phase::Unowned | Phase::Refused(_) => true,
+            Phase::Running(engine) => !self.serving && engine.failure().is_some(),
+            Phase::Acquiring
+            | Phase::Restoring(_)
+            | Phase::Stopped(_)
+            | Phase::Releasing(_)
+            | Phase::Released(_) => false,
+        }
     }
 
     /// Makes a request of the shard itself. No engine runs meanwhile.
@@ -330,10 +337,7 @@ impl<S: ShardStore> Shard<S> {
     /// Why the store did not hand the shard over; `None` if it did not refuse.
     #[must_use]
     pub fn refusal(&self) -> Option<&str> {
-        match &self.phase {
-            Phase::Refused(why) => Some(why),
-            _ => None,
-        }
+        if let Phase::Refused(why) = &self.phase { Some(why) } else { None }
     }
 
     /// Whether the shard has been given up, so that a stop is over.
@@ -375,7 +379,13 @@ impl<S: ShardStore> Shard<S> {
     pub(crate) fn running(&self) -> Option<&Engine> {
         match &self.phase {
             Phase::Running(engine) => Some(engine),
-            _ => None,
+            Phase::Acquiring
+            | Phase::Refused(_)
+            | Phase::Unowned
+            | Phase::Restoring(_)
+            | Phase::Stopped(_)
+            | Phase::Releasing(_)
+            | Phase::Released(_) => None,
         }
     }
 

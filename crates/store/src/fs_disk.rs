@@ -420,7 +420,7 @@ mod tests {
 
     /// The story: the lock file was removed under a running server, a second one started, and work that the first had acknowledged was lost.
     #[test]
-    fn a_lock_file_that_is_removed_or_replaced_lets_nobody_in_and_is_noticed() {
+    fn a_lock_file_that_is_removed_or_replaced_lets_no_process_in_and_is_noticed() {
         let dir = tempfile::tempdir().expect("a directory");
         let mut first = FsDisk::new(dir.path()).expect("made");
         first.lock().expect("locked");

@@ -78,10 +78,13 @@ pub(crate) fn kind_of(name: &str) -> Option<Kind> {
     if name == NEWEST {
         return Some(Kind::Newest);
     }
-    let numbered = |prefix: &str| name.strip_prefix(prefix).and_then(number);
-    let log = numbered("log-").map(Kind::Log);
-    let segment = || numbered("segment-").map(Kind::Segment);
-    log.or_else(segment).or_else(|| numbered("checkpoint-").map(Kind::Checkpoint))
+    if let Some(text) = name.strip_prefix("log-") {
+        return number(text).map(Kind::Log);
+    }
+    if let Some(text) = name.strip_prefix("segment-") {
+        return number(text).map(Kind::Segment);
+    }
+    number(name.strip_prefix("checkpoint-")?).map(Kind::Checkpoint)
 }
 
 /// The files of the store in the shard's folder.
@@ -171,8 +174,8 @@ pub(crate) fn read_header(bytes: &[u8], magic: [u8; 8], format: u32, seed: u32) 
     }
 }
 
-/// Reads a header of a kind of file whose older formats no directory has: the directory would have an older format as a whole. `Err` has the
-/// format if a later version wrote it.
+/// Reads a header of a kind of file whose older formats no directory has: the directory would have an older format as a whole. `Ok(None)`:
+/// the header is damaged, or of an older format. `Err` has the format if a later version wrote it.
 pub(crate) fn read_own(bytes: &[u8], magic: [u8; 8], format: u32, seed: u32) -> Result<Option<Own>, u32> {
     match read_header(bytes, magic, format, seed) {
         Header::Valid(own) => Ok(Some(own)),

@@ -99,7 +99,7 @@ fn the_other_clock() {
 }
 
 #[test]
-fn a_directory_of_somebody_else() {
+fn a_directory_of_another_program() {
     let dir = tempfile::tempdir().expect("a directory");
     fs::create_dir(dir.path().join("lost+found")).expect("made");
     fs::write(dir.path().join(".profile"), "").expect("written");

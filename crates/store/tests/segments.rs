@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use tickwheel_engine::{
-    Batch, Body, Ended, Filter, Found, LeaseNo, Outcome, Place, QueueName, Reply, Request, Seq, Task,
+    Batch, Body, DueKey, Ended, Filter, Found, LeaseNo, Outcome, QueueName, Reply, Request, Seq, Task,
     TaskEffect, Timestamp, Wanted,
 };
 use tickwheel_store::conformance::{self, Owner, sample_task};
@@ -100,7 +100,7 @@ impl Life {
         self.commit(effects);
     }
 
-    fn due(&mut self, after: Place, max: usize) -> tickwheel_engine::Page {
+    fn due(&mut self, after: DueKey, max: usize) -> tickwheel_engine::Page {
         let until = Timestamp::from_ms(self.wall_ms).expect("after 1970");
         match self.owner.ask(Request::ScanDue { after, until, max }) {
             Reply::Page(page) => page,
@@ -132,7 +132,7 @@ fn a_year_of_tasks_comes_out_in_order_and_leaves_nothing() {
         // As many within two days as in all the rest of the year.
         let span = if id % 2 == 0 { 2 * DAY_MS } else { 400 * DAY_MS };
         let task = life.put(id, &format!("k{id}"), START_MS + 1 + (state >> 20) as i64 % span);
-        expected.push((Place::of(&task), id));
+        expected.push((DueKey::of(&task), id));
     }
     expected.sort_unstable();
     let (most, _) = segments(dir.path());
@@ -143,10 +143,10 @@ fn a_year_of_tasks_comes_out_in_order_and_leaves_nothing() {
     while delivered.len() < expected.len() {
         life.wall_ms += if life.wall_ms < START_MS + 3 * DAY_MS { 3_600_000 } else { 5 * DAY_MS };
         assert!(life.wall_ms < START_MS + 500 * DAY_MS, "{} of {} came", delivered.len(), expected.len());
-        let mut after = Place::START;
+        let mut after = DueKey::START;
         loop {
             let page = life.due(after, 7);
-            delivered.extend(page.tasks.iter().map(|task| (Place::of(task), task.id)));
+            delivered.extend(page.tasks.iter().map(|task| (DueKey::of(task), task.id)));
             let next = page.next;
             life.finish(&page.tasks);
             match next {
@@ -299,7 +299,7 @@ fn a_page_ends_where_its_payloads_get_many() {
     for id in 1..=12 {
         life.put_bytes(id, &format!("k{id}"), START_MS, 1 << 20);
     }
-    let mut after = Place::START;
+    let mut after = DueKey::START;
     let mut found = Vec::new();
     loop {
         let page = life.due(after, 1_000);
@@ -333,7 +333,7 @@ fn a_list_comes_further_with_each_page_however_many_runs_there_are() {
         let due_ms = month + day * DAY_MS + (id * 71_993 % 86_400_000) as i64;
         let task = Arc::new(sample_task(id, life.seq, queue, &format!("k{id}"), due_ms));
         match queue {
-            "other" => expected.push((Place::of(&task), id)),
+            "other" => expected.push((DueKey::of(&task), id)),
             _ if day < 4 => cancelled.push(Arc::clone(&task)),
             _ => {}
         }
@@ -345,7 +345,7 @@ fn a_list_comes_further_with_each_page_however_many_runs_there_are() {
 
     let queue = QueueName::new("other").expect("a good name");
     let filter = Filter { queue, due_from: Timestamp::EPOCH, due_to: Timestamp::MAX, dead: false };
-    let (mut after, mut pages, mut found) = (Place::START, 0, Vec::new());
+    let (mut after, mut pages, mut found) = (DueKey::START, 0, Vec::new());
     loop {
         let Reply::Page(page) =
             life.owner.ask(Request::ScanFilter { filter: filter.clone(), after, max: 10 })
@@ -353,7 +353,7 @@ fn a_list_comes_further_with_each_page_however_many_runs_there_are() {
             panic!("no page")
         };
         pages += 1;
-        found.extend(page.tasks.iter().map(|task| (Place::of(task), task.id)));
+        found.extend(page.tasks.iter().map(|task| (DueKey::of(task), task.id)));
         let Some(next) = page.next else { break };
         assert!(next > after, "page {pages} came no further than {after:?}");
         after = next;

@@ -7,7 +7,7 @@ use super::Dispatch;
 use super::choice::Choice;
 use super::leases::{BegunLease, Holder};
 use super::queue::Queue;
-use crate::calls::{Answer, Lease, Leased, Unavailable};
+use crate::calls::{Answer, Lease as LeaseCall, Leased, Unavailable};
 use crate::input::CallId;
 use crate::ledger::Ledger;
 use crate::name::QueueName;
@@ -34,7 +34,7 @@ pub(crate) struct Delivery<'a> {
 }
 
 impl Delivery<'_> {
-    pub(crate) fn lease(&mut self, call: CallId, lease: Lease) {
+    pub(crate) fn lease(&mut self, call: CallId, lease: LeaseCall) {
         let queues = Arc::clone(&lease.queues);
         // A lease of no task is answered at once: it must not stand in the way of the calls that want one.
         if lease.max == 0 || queues.is_empty() {
@@ -122,7 +122,7 @@ impl Delivery<'_> {
 
     /// No call waits any longer: the engine stops.
     pub(crate) fn end_waits(&mut self) {
-        while let Some((call, Lease { queues, .. })) = self.dispatch.queues.pop_waiting() {
+        while let Some((call, LeaseCall { queues, .. })) = self.dispatch.queues.pop_waiting() {
             // A task may be ready while its record is not in memory yet. Then it would be wrong to say that nothing is ready.
             let none = if self.shows_all(&queues) { Ok(Vec::new()) } else { Err(Unavailable::Closed) };
             self.ledger.answer(call, Answer::Lease(none));
@@ -159,8 +159,8 @@ impl Delivery<'_> {
 
     /// Leases the first `max` ready tasks that may be handed out, or all of these if there are fewer. Leases none if some records have to
     /// be fetched first.
-    fn grant(&mut self, lease: &Lease) -> Vec<Leased> {
-        let Lease { queues, max, lease_ms, worker, wait: _ } = lease;
+    fn grant(&mut self, lease: &LeaseCall) -> Vec<Leased> {
+        let LeaseCall { queues, max, lease_ms, worker, wait: _ } = lease;
         let taking = Taking { lease_ms: *lease_ms, worker: worker.as_ref() };
         match &queues[..] {
             _ if !self.residence.knows_what_is_due(self.now) => Vec::new(),
@@ -275,7 +275,7 @@ mod tests {
     use crate::input::Effect;
     use crate::name::{Group, Key};
     use crate::residence::Entry;
-    use crate::seam::{Place, RequestId};
+    use crate::seam::{DueKey, RequestId};
     use crate::settings::{QueueRecord, QueueSettings, Rate};
     use crate::task::{Extra, Task};
 
@@ -289,7 +289,7 @@ mod tests {
     impl Organs {
         fn new() -> Self {
             let (acquired, bounds) = (Acquired::of_new_shard(), Bounds::default());
-            let config = EngineConfig { horizon_ms: 10_000, ..EngineConfig::default() };
+            let config = EngineConfig { horizon_ms: 10_000, scan_max: 10, ..EngineConfig::default() };
             let mut organs = Self {
                 dispatch: Dispatch::new(&acquired, bounds.clone(), Now::at_ms(0)),
                 residence: Residence::new(&acquired, config, Now::at_ms(0)),
@@ -298,7 +298,7 @@ mod tests {
             // The store is empty: all that is due is known.
             organs.residence.load_ahead(&mut organs.ledger, Now::at_ms(0), &mut Vec::new());
             organs.residence.scan_on(&mut organs.ledger, None, &mut Vec::new());
-            organs.residence.peeked(None::<Place>);
+            organs.residence.peeked(None::<DueKey>);
             organs
         }
 
@@ -331,7 +331,7 @@ mod tests {
 
         fn lease(&mut self, ms: u64, call: u64, max: usize) {
             let lease =
-                Lease { queues: [orders()].into(), max, lease_ms: Some(1_000), wait: true, worker: None };
+                LeaseCall { queues: [orders()].into(), max, lease_ms: Some(1_000), wait: true, worker: None };
             self.at(ms).lease(CallId(call), lease);
         }
 

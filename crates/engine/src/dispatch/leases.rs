@@ -35,7 +35,7 @@ pub(crate) struct BegunLease {
 
 /// The leases that run, by number and by their end.
 #[derive(Debug)]
-pub(super) struct Leases {
+pub(crate) struct Leases {
     epoch: Epoch,
     running: BTreeMap<LeaseNo, (Slot, Holder)>,
     /// The leases by their ends (monotonic ms).
@@ -94,11 +94,11 @@ impl Leases {
         self.ends.next_wake()
     }
 
-    pub(super) fn slots(&self) -> impl Iterator<Item = Slot> {
+    pub(crate) fn slots(&self) -> impl Iterator<Item = Slot> {
         self.running.values().map(|&(slot, _)| slot)
     }
 
-    pub(super) fn holder(&self, no: LeaseNo) -> Holder {
+    pub(crate) fn holder(&self, no: LeaseNo) -> Holder {
         self.running.get(&no).map(|(_, holder)| holder.clone()).unwrap_or_default()
     }
 }

@@ -43,7 +43,7 @@ pub(crate) struct Queue {
     pub(super) expired: Expired,
     /// How many clients of beanstalkd use it.
     pub(super) users: u64,
-    /// Whether the queue has had a task or settings since it was last found empty.
+    /// Whether the queue has had a task or settings since it was last found empty. Then lists name it until an hour after it is empty again.
     pub(super) used: bool,
     /// When the queue was last found empty after it had been used; `None` once that is forgotten.
     pub(super) emptied: Option<Emptied>,

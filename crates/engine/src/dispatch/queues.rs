@@ -5,7 +5,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use super::queue::{Emptied, Queue};
-use crate::calls::{Lease, ListQueues, QUEUES_PAGE_MAX, WhichQueues};
+use crate::calls::{Lease as LeaseCall, ListQueues, QUEUES_PAGE_MAX, WhichQueues};
 use crate::figures::QueueFigures;
 use crate::input::CallId;
 use crate::name::QueueName;
@@ -37,7 +37,7 @@ pub(crate) struct Queues {
     /// The latest moment seen, by the monotonic clock (ms).
     now_ms: u64,
     /// The calls that wait.
-    waiting: BTreeMap<CallId, Lease>,
+    waiting: BTreeMap<CallId, LeaseCall>,
     /// How many empty queues are remembered: those that were emptied last.
     empty_max: usize,
 }
@@ -60,7 +60,7 @@ impl Queues {
         self.queues[no as usize].as_ref().expect("a queue keeps its number while it has live tasks")
     }
 
-    /// The queue with this number, if it has one still.
+    /// The queue that has this number now, if there is one. Another queue may have had the number before.
     pub(super) fn find_numbered(&mut self, no: QueueNo) -> Option<&mut Queue> {
         self.queues.get_mut(no as usize)?.as_mut()
     }
@@ -225,7 +225,7 @@ impl Queues {
         QueuePage { queues, next }
     }
 
-    pub(super) fn wait(&mut self, call: CallId, waiter: Lease) {
+    pub(super) fn wait(&mut self, call: CallId, waiter: LeaseCall) {
         for name in waiter.queues.iter() {
             let queue = self.open(name);
             // A queue may be named twice.
@@ -237,13 +237,13 @@ impl Queues {
     }
 
     /// Ends the wait of the call that has waited longest. Returns the call and what it asked for.
-    pub(super) fn pop_waiting(&mut self) -> Option<(CallId, Lease)> {
+    pub(super) fn pop_waiting(&mut self) -> Option<(CallId, LeaseCall)> {
         let call = *self.waiting.first_key_value()?.0;
         self.end_wait(call).map(|lease| (call, lease))
     }
 
     /// Ends a wait. Returns what the call asked for; `None`: the call was not waiting.
-    pub(super) fn end_wait(&mut self, call: CallId) -> Option<Lease> {
+    pub(super) fn end_wait(&mut self, call: CallId) -> Option<LeaseCall> {
         let waiter = self.waiting.remove(&call)?;
         for name in waiter.queues.iter() {
             let queue = self.open(name);
@@ -256,12 +256,12 @@ impl Queues {
     }
 
     /// The call's wait: the queues that it names, and how it wants to be served.
-    pub(super) fn waiter(&self, call: CallId) -> Option<&Lease> {
+    pub(super) fn waiter(&self, call: CallId) -> Option<&LeaseCall> {
         self.waiting.get(&call)
     }
 
     /// The call that has waited longest on this queue.
-    pub(super) fn first_waiter(&self, name: &QueueName) -> Option<(CallId, &Lease)> {
+    pub(super) fn first_waiter(&self, name: &QueueName) -> Option<(CallId, &LeaseCall)> {
         let call = *self.get(name)?.waiters.first()?;
         Some((call, &self.waiting[&call]))
     }
@@ -278,7 +278,7 @@ impl Queues {
     }
 
     /// The no-wait calls that wait on this queue, the one that has waited longest first.
-    pub(super) fn no_wait(&self, name: &QueueName) -> impl Iterator<Item = (CallId, &Lease)> {
+    pub(super) fn no_wait(&self, name: &QueueName) -> impl Iterator<Item = (CallId, &LeaseCall)> {
         let queue = self.get(name).filter(|queue| queue.no_wait > 0);
         let calls = queue.into_iter().flat_map(|queue| &queue.waiters);
         calls.map(|call| (*call, &self.waiting[call])).filter(|(_, waiter)| !waiter.wait)

@@ -27,7 +27,7 @@ impl Dispatch {
         let queue = self.queues.open(name);
         queue.record = Arc::new(record.clone());
         queue.bucket = record.settings.rate.map(|rate| Bucket::empty(rate, now.mono_ns));
-        self.pause_ends.set(name, record.paused_until.filter(|until| *until < Timestamp::MAX));
+        self.pause_ends.set(name, wake_of(record));
     }
 
     /// Changes the record of a queue. `schedules`: how many schedules it has.
@@ -138,7 +138,7 @@ impl Dispatch {
             let tokens = queue.bucket.map(|before| before.tokens(now.mono_ns));
             queue.bucket = rate.map(|rate| Bucket::holding(rate, tokens.unwrap_or(rate.burst), now.mono_ns));
         }
-        self.pause_ends.set(name, record.paused_until.filter(|until| *until < Timestamp::MAX));
+        self.pause_ends.set(name, wake_of(&record));
         queue.record = Arc::clone(&record);
         if !record.is_default() {
             queue.used = true;
@@ -176,6 +176,11 @@ impl Dispatch {
     pub(crate) fn doubt(&self, ledger: &Ledger) -> Result<(), Unavailable> {
         ledger.doubt_since(self.changed)
     }
+}
+
+/// When the pause of a queue ends. A pause that its owner has to end wakes nothing.
+fn wake_of(record: &QueueRecord) -> Option<Timestamp> {
+    record.paused_until.filter(|until| *until < Timestamp::MAX)
 }
 
 /// The id of the task that is first in line. Parked tasks are not in the line.

@@ -6,7 +6,7 @@ use crate::calls::{
 };
 use crate::input::CallId;
 use crate::name::QueueName;
-use crate::reads::{Keyed, Listing, OnId, Purpose, TokenCall, Verb};
+use crate::reads::{Identified, Keyed, Listing, Purpose, TokenCall, Verb};
 use crate::time::Now;
 use crate::token::Token;
 
@@ -25,8 +25,10 @@ impl Engine {
             Command::Get(get) => return self.keyed(now, call, Keyed::Get(get)),
             Command::Patch(patch) => return self.keyed(now, call, Keyed::Patch(patch)),
             Command::Cancel(cancel) => return self.keyed(now, call, Keyed::Cancel(cancel)),
-            Command::Redrive(redrive) => return self.on_id(now, call, OnId::Redrive(redrive), false),
-            Command::ById(by_id) => return self.on_id(now, call, OnId::ById(by_id), false),
+            Command::Redrive(redrive) => {
+                return self.identified(now, call, Identified::Redrive(redrive), false);
+            }
+            Command::ById(by_id) => return self.identified(now, call, Identified::ById(by_id), false),
             Command::ByKey(by_key) => return self.keyed(now, call, Keyed::ByKey(by_key)),
             Command::Lease(lease) => return self.tasks(now).delivery().lease(call, lease),
             Command::Ack(ack) => return self.tokens_called(now, call, ack.queue, &ack.tokens, Verb::Ack),

@@ -13,20 +13,15 @@ impl Engine {
             return;
         }
         for (call, command) in self.reads.take_counting() {
-            let answer = match command {
+            let answer = match (&command, self.check_counts(now)) {
                 // Stats are read because something is wrong. So they are answered even then, as exact as possible.
-                Command::Stats(GetStats(list)) => Answer::Stats(Ok(Box::new(self.stats(now, &list)))),
-                command => match (self.check_counts(now), &command) {
-                    (Err(why), _) => command.unavailable(why),
-                    (Ok(()), Command::Queue(GetQueue(name))) => {
-                        let view = self.dispatch.queue_view(&self.residence, now, name);
-                        Answer::Queue(Ok(Box::new(view)))
-                    }
-                    (Ok(()), Command::Queues(list)) => {
-                        Answer::Queues(Ok(self.dispatch.queues().page(now, list)))
-                    }
-                    (Ok(()), other) => unreachable!("{other:?} does not ask for counts"),
-                },
+                (Command::Stats(GetStats(list)), _) => Answer::Stats(Ok(Box::new(self.stats(now, list)))),
+                (command, Err(why)) => command.unavailable(why),
+                (Command::Queue(GetQueue(name)), Ok(())) => {
+                    Answer::Queue(Ok(Box::new(self.dispatch.queue_view(&self.residence, now, name))))
+                }
+                (Command::Queues(list), Ok(())) => Answer::Queues(Ok(self.dispatch.queues().page(now, list))),
+                (other, Ok(())) => unreachable!("{other:?} does not ask for counts"),
             };
             self.ledger.answer(call, answer);
         }

@@ -3,7 +3,7 @@
 use super::Engine;
 use crate::calls::{Answer, Put};
 use crate::input::CallId;
-use crate::reads::{Keyed, OnId, Purpose};
+use crate::reads::{Identified, Keyed, Purpose};
 use crate::schedule::occurrence_key;
 use crate::task::Ended;
 use crate::time::Now;
@@ -37,7 +37,7 @@ impl Engine {
             Keyed::Patch(patch) => Answer::Patch(tasks.patch(patch, gone)),
             Keyed::Cancel(cancel) => Answer::Cancel(tasks.cancel(&cancel, gone)),
             Keyed::ByKey(by_key) => Answer::ByKey(tasks.by_key(&by_key, gone)),
-            Keyed::OnId { on_id, .. } => return self.on_id(now, call, on_id, true),
+            Keyed::Identified { command, .. } => return self.identified(now, call, command, true),
             Keyed::ImportSchedule { import, .. } => Answer::ImportSchedule(tasks.import_schedule(&import)),
             Keyed::Occurrence { schedule, at, .. } => return tasks.occurrence(&schedule, at),
         };
@@ -53,17 +53,17 @@ impl Engine {
 
     /// Runs a command on the task of an id. A dead task lives again only if no other task has its key by now. `knows_key` says that memory
     /// knows the key, or that the key is known to lead to no task.
-    pub(super) fn on_id(&mut self, now: Now, call: CallId, on_id: OnId, knows_key: bool) {
-        let Some(slot) = self.residence.by_id(on_id.id()) else {
+    pub(super) fn identified(&mut self, now: Now, call: CallId, command: Identified, knows_key: bool) {
+        let Some(slot) = self.residence.by_id(command.id()) else {
             // The task is not in memory, or left it while its key was looked up.
-            return self.reads.want(Purpose::OnId(call, on_id));
+            return self.reads.want(Purpose::Id(call, command));
         };
         let entry = self.residence.get(slot);
-        if !knows_key && on_id.revives() && entry.is_dead() && on_id.means(&entry.task) {
+        if !knows_key && command.revives() && entry.is_dead() && command.means(&entry.task) {
             let place = (entry.task.queue.clone(), entry.task.key.clone());
-            return self.keyed(now, call, Keyed::OnId { on_id, place });
+            return self.keyed(now, call, Keyed::Identified { command, place });
         }
-        self.tasks(now).on_id(call, &on_id, slot);
+        self.tasks(now).run_identified(call, &command, slot);
     }
 
     /// Looks at every schedule that changed in this step, and makes the tasks of its instants.

@@ -7,8 +7,8 @@ use crate::calls::{Answer, Unavailable};
 use crate::dispatch::Fetch;
 use crate::input::{CallId, Effect};
 use crate::name::{Key, QueueName};
-use crate::reads::{OnId, Purpose, TokenCall};
-use crate::seam::{Found, Page, Place, Reply, RequestId};
+use crate::reads::{Identified, Purpose, TokenCall};
+use crate::seam::{DueKey, Found, Page, Reply, RequestId};
 use crate::time::Now;
 
 impl Engine {
@@ -50,7 +50,7 @@ impl Engine {
         }
         let why = self.ledger.refuses_changes().unwrap_or_else(|| why.into());
         self.ledger.fail_after_commit(&why);
-        if let Some(purposes) = self.reads.take_looked_up(request) {
+        if let Some((_, purposes)) = self.reads.take_looked_up(request) {
             self.look_up_failed(now, purposes, &why);
         } else if let Some((call, list)) = self.reads.take_list(request) {
             let why = Unavailable::ReadOnly { why };
@@ -88,7 +88,7 @@ impl Engine {
                 self.residence.scan_on(&mut self.ledger, next, out);
             }
         } else {
-            self.residence.peeked(page.tasks.first().map(|task| Place::of(task)));
+            self.residence.peeked(page.tasks.first().map(|task| DueKey::of(task)));
         }
         self.tasks(now).evict_unpinned();
     }
@@ -97,7 +97,7 @@ impl Engine {
     fn load_page(&mut self, now: Now, page: Page) -> bool {
         let mut tasks = self.tasks(now);
         page.tasks.into_iter().all(|task| {
-            let place = Place::of(&task);
+            let place = DueKey::of(&task);
             let keeps = tasks.residence.scan_keeps(now, place);
             if keeps {
                 tasks.take_in(task);
@@ -111,8 +111,10 @@ impl Engine {
     fn looked_up(&mut self, now: Now, request: RequestId, found: Vec<Found>) {
         // The read stays under way until all results are dealt out. Otherwise the first result could make an entry leave memory that knows
         // a task better than the last result does.
+        let (questions, purposes) = self.reads.take_looked_up(request).expect("a look-up is answered once");
+        assert_eq!(questions, found.len(), "one find for each question");
         let mut found = found.into_iter();
-        for purpose in self.reads.take_looked_up(request).expect("a look-up is answered once") {
+        for purpose in purposes {
             let mut next = || found.next().expect("one find for each question");
             match purpose {
                 Purpose::Key(queue, key) => self.key_found(now, &(queue, key), next()),
@@ -124,7 +126,7 @@ impl Engine {
                     self.tasks(now).answer_tokens(call, pending);
                 }
                 Purpose::Head(fetch) => self.head_found(now, fetch, next()),
-                Purpose::OnId(call, on_id) => self.id_found(now, call, on_id, next()),
+                Purpose::Id(call, command) => self.id_found(now, call, command, next()),
                 Purpose::Overdue(id, expired) => {
                     self.reads.end_overdue();
                     self.tasks(now).overdue_found(id, expired.as_ref(), next());
@@ -136,7 +138,6 @@ impl Engine {
                 }
             }
         }
-        assert!(found.next().is_none(), "one find for each question");
         self.end_read(now, request);
     }
 
@@ -155,8 +156,8 @@ impl Engine {
                 }
                 Purpose::Tokens(call, pending) => self.tasks(now).answer_tokens(call, pending),
                 Purpose::Head(fetch) => drop(self.dispatch.fetched(fetch)),
-                Purpose::OnId(call, on_id) => {
-                    self.ledger.answer(call, on_id.command().unavailable(read_only()));
+                Purpose::Id(call, command) => {
+                    self.ledger.answer(call, command.into_command().unavailable(read_only()));
                 }
                 Purpose::Overdue(..) => self.reads.end_overdue(),
                 Purpose::Import { call, .. } => {
@@ -176,15 +177,15 @@ impl Engine {
         }
     }
 
-    fn id_found(&mut self, now: Now, call: CallId, on_id: OnId, found: Found) {
+    fn id_found(&mut self, now: Now, call: CallId, command: Identified, found: Found) {
         if let Found::Live(task) = found
-            && on_id.means(&task)
+            && command.means(&task)
         {
             self.tasks(now).load(task);
         }
-        match self.residence.by_id(on_id.id()) {
-            Some(_) => self.on_id(now, call, on_id, false),
-            None => self.ledger.answer(call, on_id.not_found()),
+        match self.residence.by_id(command.id()) {
+            Some(_) => self.identified(now, call, command, false),
+            None => self.ledger.answer(call, command.not_found()),
         }
     }
 

@@ -64,7 +64,7 @@ impl WriteBatch {
         number < self.number
     }
 
-    /// Adds the effect on the task in `slot`. It replaces the earlier effect on the task in this batch, found at `filled`. Returns where
+    /// Adds the effect on the task in `slot`. It replaces the earlier effect on the task in this batch, found at `batch_slot`. Returns where
     /// the effect stands now.
     pub(super) fn push(
         &mut self,

@@ -1,6 +1,6 @@
 //! [`Keyed`]: a command on one key, which waits until memory or the store knows the key.
 
-use super::on_id::OnId;
+use super::identified::Identified;
 use crate::calls::{Answer, ByKey, Cancel, Command, Get, ImportSchedule, Patch, Put, Unavailable};
 use crate::name::{Key, QueueName};
 use crate::schedule::ScheduleId;
@@ -20,8 +20,8 @@ pub(crate) enum Keyed {
     Cancel(Cancel),
     ByKey(ByKey),
     /// A dead task that is to live again.
-    OnId {
-        on_id: OnId,
+    Identified {
+        command: Identified,
         /// The queue and the key of the task.
         place: (QueueName, Key),
     },
@@ -46,7 +46,7 @@ impl Keyed {
             Self::Patch(patch) => (patch.queue.clone(), patch.key.clone()),
             Self::Cancel(cancel) => (cancel.queue.clone(), cancel.key.clone()),
             Self::ByKey(by_key) => (by_key.queue.clone(), by_key.key.clone()),
-            Self::OnId { place, .. } => place.clone(),
+            Self::Identified { place, .. } => place.clone(),
             Self::ImportSchedule { import, key } => (import.queue.clone(), key.clone()),
             Self::Occurrence { schedule, key, .. } => (schedule.0.clone(), key.clone()),
         }
@@ -60,7 +60,7 @@ impl Keyed {
             Self::Patch(patch) => Command::Patch(patch),
             Self::Cancel(cancel) => Command::Cancel(cancel),
             Self::ByKey(by_key) => Command::ByKey(by_key),
-            Self::OnId { on_id, .. } => on_id.command(),
+            Self::Identified { command, .. } => command.into_command(),
             Self::ImportSchedule { import, .. } => Command::ImportSchedule(import),
             Self::Occurrence { .. } => return None,
         };

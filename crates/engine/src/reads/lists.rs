@@ -9,7 +9,7 @@ use crate::dispatch::Dispatch;
 use crate::input::{CallId, Effect};
 use crate::ledger::Ledger;
 use crate::residence::Residence;
-use crate::seam::{Filter, Place, Request, RequestId};
+use crate::seam::{DueKey, Filter, Request, RequestId};
 use crate::task::{BURIED_FROM, Death};
 use crate::time::{Now, Seq, Timestamp};
 
@@ -99,7 +99,7 @@ impl Reads {
 }
 
 /// The place behind which a page of this shard begins; `None`: the list is past the shard.
-fn place_after(ledger: &Ledger, after: Option<TaskCursor>) -> Option<Place> {
+fn place_after(ledger: &Ledger, after: Option<TaskCursor>) -> Option<DueKey> {
     after.unwrap_or(TaskCursor::START).place_in(ledger.ownership().shard.number())
 }
 
@@ -124,7 +124,7 @@ fn scan_of(
         Some(State::Ready | State::Leased) => {
             // A task may be due later, if it was leased over a restart and the clock has gone back since.
             let ready = dispatch.last_due(&list.queue);
-            let leased = dispatch.leased().map(|slot| residence.task(slot).due_at);
+            let leased = dispatch.leases().slots().map(|slot| residence.task(slot).due_at);
             let held = leased.chain(ready).max();
             list.span(Timestamp::EPOCH, latest.max(now.wall).max(held.unwrap_or_default()))
         }

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::Reads;
+use super::identified::Identified;
 use super::keyed::Keyed;
-use super::on_id::OnId;
 use super::token_calls::TokenCall;
 use crate::calls::ImportTasks;
 use crate::dispatch::{Dispatch, Fetch};
@@ -22,7 +22,7 @@ pub(crate) enum Purpose {
     Tokens(CallId, TokenCall),
     Head(Fetch),
     /// A task that a command names by its id.
-    OnId(CallId, OnId),
+    Id(CallId, Identified),
     /// The task of a stub that expired in this queue, or is to be forgotten (`None`).
     Overdue(u64, Option<QueueName>),
     /// The keys of an import, and its ids if tasks keep them.
@@ -40,7 +40,8 @@ pub(super) struct Lookups {
     waiting: BTreeMap<(QueueName, Key), VecDeque<(CallId, Keyed)>>,
     /// The look-ups that go out at the end of the turn.
     wanted: Vec<Purpose>,
-    asked: BTreeMap<RequestId, Vec<Purpose>>,
+    /// The look-ups under way, each with the number of its questions.
+    asked: BTreeMap<RequestId, (usize, Vec<Purpose>)>,
     /// How many records of expired or forgotten stubs are being fetched.
     overdue: usize,
 }
@@ -93,9 +94,10 @@ impl Reads {
         let purposes = core::mem::take(&mut self.lookups.wanted);
         let mut wanted = Vec::with_capacity(purposes.len());
         purposes.iter().for_each(|purpose| purpose.want(&mut wanted));
+        let questions = wanted.len();
         let request = ledger.request(Request::GetMany(wanted), out);
         residence.begin_read(request);
-        self.lookups.asked.insert(request, purposes);
+        self.lookups.asked.insert(request, (questions, purposes));
     }
 
     /// Asks for the records of stubs that expired or are to be forgotten, some at a time.
@@ -118,8 +120,9 @@ impl Reads {
         self.lookups.overdue -= 1;
     }
 
-    /// Takes the look-ups of this request, because the store has answered it; `None`: the request was no look-up.
-    pub(crate) fn take_looked_up(&mut self, request: RequestId) -> Option<Vec<Purpose>> {
+    /// Takes the look-ups of this request, because the store has answered it or failed to. Returns also how many questions they had; `None`:
+    /// the request was no look-up.
+    pub(crate) fn take_looked_up(&mut self, request: RequestId) -> Option<(usize, Vec<Purpose>)> {
         self.lookups.asked.remove(&request)
     }
 }
@@ -129,7 +132,7 @@ impl Purpose {
     fn want(&self, wanted: &mut Vec<Wanted>) {
         match self {
             Self::Key(queue, key) => wanted.push(Wanted::Key(queue.clone(), key.clone())),
-            Self::OnId(_, on_id) => wanted.push(Wanted::Id(on_id.id())),
+            Self::Id(_, command) => wanted.push(Wanted::Id(command.id())),
             Self::Head(Fetch { id, .. }) | Self::Overdue(id, _) => wanted.push(Wanted::Id(*id)),
             Self::Tokens(_, pending) => {
                 wanted.extend(pending.looked_up.iter().map(|&(_, id, _)| Wanted::Id(id)));

@@ -25,8 +25,9 @@ pub(crate) struct TokenCall {
 }
 
 impl TokenCall {
-    /// The answer to the call. `why`: the tokens could not be decided.
+    /// The answer to the call. `why`: it is not known whether the decisions stand.
     pub(crate) fn answer(self, why: Option<Unavailable>) -> Answer {
+        debug_assert!(why.is_some() || self.looked_up.is_empty(), "all tokens are decided");
         let answers = why.map_or(Ok(self.answers), Err);
         match self.verb {
             Verb::Ack => Answer::Ack(answers),

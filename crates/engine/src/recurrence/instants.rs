@@ -6,7 +6,7 @@ use std::sync::Arc;
 use siphasher::sip::SipHasher13;
 
 use super::Recurrence;
-use super::schedules::{Asked, Phase, Why};
+use super::schedules::{Asked, Phase, Sought};
 use crate::ledger::{Ledger, ROOM_MIN};
 use crate::schedule::{
     AskId, Cadence, CatchUp, InstantFound, MISSED_MS, Overlap, ScheduleId, ScheduleRecord, Which,
@@ -14,7 +14,7 @@ use crate::schedule::{
 use crate::time::{Now, Timestamp};
 
 /// At most this many instants wait for their turn, of all schedules together.
-const WAITING_MAX: usize = 100_000;
+const WAITING_IN_ALL_MAX: usize = 100_000;
 
 /// A cron expression fires at most once in this time (ms).
 const CRON_STEP_MS: u64 = 1_000;
@@ -73,7 +73,7 @@ impl Recurrence {
                 let last = last_of(&record, ms, missed_until(now)).map_or(at, |last| last.max(at));
                 self.missed(ledger, now, id, last);
             }
-            Cadence::Cron { .. } if is_missed => self.ask_for_last(missed_until(now), id, Why::Missed),
+            Cadence::Cron { .. } if is_missed => self.ask_for_last(missed_until(now), id, Sought::LastMissed),
             _ => self.occur(ledger, now, id, at),
         }
     }
@@ -104,12 +104,12 @@ impl Recurrence {
 
     /// The driver has found an instant, or says that there is none.
     pub(crate) fn instant_found(&mut self, ledger: &mut Ledger, now: Now, ask: AskId, found: InstantFound) {
-        let (id, why) = match self.asked.remove(&ask) {
+        let (id, sought) = match self.asked.remove(&ask) {
             None => return,
             Some(Asked::Put { call, put, begins }) => {
                 return self.first_found(ledger, now, call, put, begins, found);
             }
-            Some(Asked::Of(id, why)) => (id, why),
+            Some(Asked::Instant(id, sought)) => (id, sought),
         };
         if self.phase(&id) != Some(Phase::Asking(ask)) {
             // The schedule has been put anew or deleted since.
@@ -119,18 +119,18 @@ impl Recurrence {
         let record = Arc::clone(self.get(&id).expect("it has a phase"));
         // The zone may be missing in the time zone database of another build. Then the schedule stands still, and its view shows that.
         let found = found.unwrap_or_default();
-        match why {
-            Why::Next => {
+        match sought {
+            Sought::Next => {
                 let next = record.in_time(found);
                 if next == record.next || !ledger.takes_changes() {
                     return self.change(id);
                 }
                 self.set(ledger, &id, ScheduleRecord { next, ..ScheduleRecord::clone(&record) });
             }
-            Why::Missed | Why::LeftOut if !ledger.takes_changes() => {}
-            Why::Missed | Why::LeftOut => match found.max(record.next) {
+            Sought::LastMissed | Sought::LastLeftOut if !ledger.takes_changes() => {}
+            Sought::LastMissed | Sought::LastLeftOut => match found.max(record.next) {
                 None => self.change(id),
-                Some(last) if why == Why::Missed => self.missed(ledger, now, &id, last),
+                Some(last) if sought == Sought::LastMissed => self.missed(ledger, now, &id, last),
                 Some(last) => self.left_out(ledger, now, &id, last, 1),
             },
         }
@@ -142,7 +142,8 @@ impl Recurrence {
         if record.running.is_none() || !record.schedule.takes_turns() {
             return self.want_task(id, at);
         }
-        let may_wait = record.waiting.len() < ScheduleRecord::WAITING_MAX && self.waiting < WAITING_MAX;
+        let may_wait =
+            record.waiting.len() < ScheduleRecord::WAITING_MAX && self.waiting < WAITING_IN_ALL_MAX;
         if record.schedule.overlap != Overlap::Queue || !may_wait {
             return self.leave_out(ledger, now, id, at);
         }
@@ -156,7 +157,7 @@ impl Recurrence {
         let record = Arc::clone(self.get(id).expect("its instant came"));
         match record.schedule.cadence {
             Cadence::Cron { .. } if now.wall.ms_since(at) >= CRON_STEP_MS => {
-                self.ask_for_last(now.wall, id, Why::LeftOut);
+                self.ask_for_last(now.wall, id, Sought::LastLeftOut);
             }
             Cadence::Every { ms } => {
                 let last = last_of(&record, ms, now.wall).map_or(at, |last| last.max(at));
@@ -174,10 +175,10 @@ impl Recurrence {
     }
 
     /// Asks the driver for the last instant up to `until`.
-    fn ask_for_last(&mut self, until: Timestamp, id: &ScheduleId, why: Why) {
+    fn ask_for_last(&mut self, until: Timestamp, id: &ScheduleId, sought: Sought) {
         let record = Arc::clone(self.get(id).expect("its instant came"));
         let which = Which::LastUntil(until_of(&record, until));
-        let ask = self.ask(&record.schedule, which, Asked::Of(id.clone(), why));
+        let ask = self.ask(&record.schedule, which, Asked::Instant(id.clone(), sought));
         self.set_phase(id, Phase::Asking(ask.expect("a cron expression has to be asked about")));
     }
 

@@ -10,7 +10,7 @@ use crate::calls::{
     ScheduleError, ScheduleView, StoredSchedule, Unavailable,
 };
 use crate::input::CallId;
-use crate::ledger::{Ledger, schedule_bytes};
+use crate::ledger::Ledger;
 use crate::name::{QueueName, ScheduleName};
 use crate::schedule::{Cadence, InstantFound, ScheduleId, ScheduleRecord, Which, beyond};
 use crate::settings::{Rule, RuleName};
@@ -123,8 +123,8 @@ impl Recurrence {
             let left = if begins.goes_on { usize::try_from(left).unwrap_or(usize::MAX) } else { 0 };
             let end = put.schedule.end.unwrap_or(Timestamp::MAX);
             record.waiting.extend(before.waiting.iter().filter(|at| **at <= end).take(left));
-            let dropped = before.waiting.len() - record.waiting.len();
-            record.skipped = record.skipped.saturating_add(dropped as u64);
+            let left_out = before.waiting.len() - record.waiting.len();
+            record.skipped = record.skipped.saturating_add(left_out as u64);
         }
         let next = match (&put.schedule.cadence, &before) {
             // The next instant is known once the task that runs has ended.
@@ -138,10 +138,7 @@ impl Recurrence {
         if is_over && !begins.goes_on && (record.running.is_none() || record.is_counted_out()) {
             return Err(ScheduleError::NeverFires);
         }
-        let needed = schedule_bytes(&id, &record);
-        let had = before.as_ref().map_or(0, |before| schedule_bytes(&id, before));
-        self.has_place_for(before.is_none(), had, needed)?;
-        ledger.take_room(needed)?;
+        self.take_place(ledger, &id, before.as_deref(), &record)?;
         self.set(ledger, &id, record);
         let schedule = self.view(&id).expect("it was just configured");
         Ok(StoredSchedule { created: before.is_none(), schedule })

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::Recurrence;
 use crate::calls::{PutSchedule, ScheduleError, ScheduleView};
 use crate::input::{CallId, Effect};
-use crate::ledger::schedule_bytes;
+use crate::ledger::{Ledger, schedule_bytes};
 use crate::name::{QueueName, ScheduleName};
 use crate::schedule::{AskId, Cadence, InstantWanted, Schedule, ScheduleId, ScheduleRecord, Which};
 use crate::time::{Now, Seq, Timestamp};
@@ -44,18 +44,18 @@ pub(super) enum Asked {
     /// A schedule is put, and its first instant is not known, if there is one.
     Put { call: CallId, put: PutSchedule, begins: Begins },
     /// A schedule does not know one of its instants.
-    Of(ScheduleId, Why),
+    Instant(ScheduleId, Sought),
 }
 
 /// The instant that a schedule does not know.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(super) enum Why {
+pub(super) enum Sought {
     /// The next one.
     Next,
     /// The last one that it missed.
-    Missed,
+    LastMissed,
     /// The last one that it has to leave out.
-    LeftOut,
+    LastLeftOut,
 }
 
 /// Where a new or changed schedule begins.
@@ -119,7 +119,7 @@ impl Recurrence {
         }
         self.changed.remove(id);
         self.stalled.remove(id);
-        self.unsettled.remove(id);
+        self.not_durable.remove(id);
         self.bytes -= schedule_bytes(id, &record);
         self.waiting -= record.waiting.len();
         Some(record)
@@ -169,23 +169,34 @@ impl Recurrence {
             if self.by_name[&first.1].seq <= durable {
                 return Some(first);
             }
-            self.unsettled.insert(first.1);
+            self.not_durable.insert(first.1);
         }
     }
 
     /// A commit is durable. The schedules that waited for it are looked at again.
     pub(crate) fn made_durable(&mut self) {
-        self.changed.append(&mut self.unsettled);
+        self.changed.append(&mut self.not_durable);
     }
 
-    /// Checks that one more schedule fits, or one of `needed` bytes in the place of one that had `had` bytes.
-    pub(crate) fn has_place_for(&self, is_new: bool, had: u64, needed: u64) -> Result<(), ScheduleError> {
+    /// Takes the place and the room that a schedule needs with this record, instead of the record that it had before.
+    ///
+    /// # Errors
+    /// [`ScheduleError::TooMany`], or the store has no room.
+    pub(crate) fn take_place(
+        &self,
+        ledger: &mut Ledger,
+        id: &ScheduleId,
+        before: Option<&ScheduleRecord>,
+        record: &ScheduleRecord,
+    ) -> Result<(), ScheduleError> {
         let (schedules, bytes) = (self.by_name.len(), self.bytes);
-        let too_many = is_new && schedules >= SCHEDULES_MAX;
+        let had = before.map_or(0, |before| schedule_bytes(id, before));
+        let needed = schedule_bytes(id, record);
+        let too_many = before.is_none() && schedules >= SCHEDULES_MAX;
         if too_many || needed > had && bytes - had + needed > BYTES_MAX {
             return Err(ScheduleError::TooMany { schedules, bytes });
         }
-        Ok(())
+        Ok(ledger.take_room(needed)?)
     }
 
     pub(super) fn change(&mut self, id: ScheduleId) {
@@ -214,7 +225,7 @@ impl Recurrence {
         if record.is_counted_out() {
             return false;
         }
-        let asked = Asked::Of(id.clone(), Why::Next);
+        let asked = Asked::Instant(id.clone(), Sought::Next);
         let Some(ask) = self.ask(&record.schedule, which, asked) else { return false };
         self.set_phase(id, Phase::Asking(ask));
         true

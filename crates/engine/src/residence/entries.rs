@@ -24,7 +24,7 @@ pub(crate) struct Entry {
     pub(crate) dirty: Option<Seq>,
     /// Where the last effect of the task stands: the number of a batch, which may be closed, and the index in it.
     pub(crate) batch_slot: Option<BatchSlot>,
-    /// Whether the store has this body, or a batch before that of `filled` brings it.
+    /// Whether the store has this body, or a batch before that of `batch_slot` brings it.
     pub(crate) body_sealed: bool,
     /// Whether the body is too big to stay in memory just because there is room.
     pub(crate) bulky: bool,
@@ -95,7 +95,7 @@ impl Entry {
 
 /// A slab of entries and its two indexes. The hash is keyed with the shard's secret, so no client can choose collisions,
 /// and nothing ever iterates over it.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Entries {
     slots: Vec<Option<Entry>>,
     free: Vec<Slot>,
@@ -127,7 +127,14 @@ fn spread(hash: u32) -> u64 {
 
 impl Entries {
     pub(crate) fn new(secret: [u8; 16]) -> Self {
-        Self { secret, ..Self::default() }
+        Self {
+            slots: Vec::new(),
+            free: Vec::new(),
+            by_key: HashTable::new(),
+            by_id: HashTable::new(),
+            bytes: 0,
+            secret,
+        }
     }
 
     pub(crate) fn get(&self, slot: Slot) -> &Entry {

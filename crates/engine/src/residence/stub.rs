@@ -2,7 +2,7 @@
 //! in line.
 
 use crate::runs::Ordered;
-use crate::seam::Place;
+use crate::seam::DueKey;
 use crate::slot::QueueNo;
 use crate::task::Task;
 use crate::time::{Seq, Timestamp};
@@ -35,10 +35,10 @@ impl WaitingStub {
 }
 
 impl Ordered for WaitingStub {
-    type Key = Place;
+    type Key = DueKey;
 
-    fn key(&self) -> Place {
-        Place { due_at: self.due_at, put_seq: self.put_seq }
+    fn key(&self) -> DueKey {
+        DueKey { due_at: self.due_at, put_seq: self.put_seq }
     }
 }
 

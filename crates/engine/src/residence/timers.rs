@@ -42,10 +42,6 @@ impl Timers {
         let rewound = self.rewound.first().map(|&(due_at, _)| due_at);
         due.into_iter().chain(rewound).min()
     }
-
-    pub(super) fn view(&self, now: Now) -> WheelView {
-        WheelView { now: now.wall, tasks: self.wheel.len() as u64, rings: self.wheel.rings() }
-    }
 }
 
 impl Residence {
@@ -82,6 +78,12 @@ impl Residence {
             self.get_mut(slot).at = At::Far;
         }
         due
+    }
+
+    /// A picture of the wheel.
+    pub(crate) fn view_of_wheel(&self, now: Now) -> WheelView {
+        let wheel = &self.timers.wheel;
+        WheelView { now: now.wall, tasks: wheel.len() as u64, rings: wheel.rings() }
     }
 
     /// The latest time that the wheel has seen.

@@ -4,14 +4,14 @@
 use super::Residence;
 use crate::input::Effect;
 use crate::ledger::Ledger;
-use crate::seam::{Place, Request, RequestId};
+use crate::seam::{DueKey, Request, RequestId};
 use crate::time::{Now, Seq, Timestamp};
 
 /// How far the store has been read.
 #[derive(Debug, Default)]
 pub(super) struct Window {
     /// Every durable task at or before this place is in memory, whole or as a stub. `None`: nothing has been read yet.
-    loaded: Option<Place>,
+    loaded: Option<DueKey>,
     scan: Option<Scan>,
     /// The store failed to answer a scan: nothing is loaded any more.
     broken: bool,
@@ -21,14 +21,14 @@ pub(super) struct Window {
 struct Scan {
     request: RequestId,
     /// Every durable task at or before this place is in memory, except those that left.
-    reached: Place,
+    reached: DueKey,
     /// Tasks due until this instant are to be in memory when the scan is over, if the budget allows.
     until: Timestamp,
     /// Tasks due until this instant are to be in memory when the scan is over, whatever the budget says.
     must: Timestamp,
     kind: Kind,
     /// The earliest task that left memory while the scan ran; the scan may have missed that task.
-    left_earliest: Option<Place>,
+    left_earliest: Option<DueKey>,
 }
 
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -42,25 +42,11 @@ enum Kind {
 
 impl Window {
     /// Every durable task at or before this place is in memory.
-    fn reached(&self) -> Place {
+    fn reached(&self) -> DueKey {
         match &self.scan {
-            None => self.loaded.unwrap_or(Place::START),
+            None => self.loaded.unwrap_or(DueKey::START),
             Some(scan) => scan.left_earliest.map_or(scan.reached, |left| just_before(left).min(scan.reached)),
         }
-    }
-
-    /// When tasks have to be loaded next, if they are to be loaded `ahead_ms` before they are due; `None` if nothing is left to load, or a
-    /// scan is under way.
-    fn load_at(&self, ahead_ms: u64) -> Option<Timestamp> {
-        let loaded = self.loaded.filter(|loaded| loaded.due_at < Timestamp::MAX)?;
-        if self.scan.is_some() || self.broken {
-            return None;
-        }
-        let ahead = i64::try_from(ahead_ms).unwrap_or(i64::MAX);
-        // Some tasks of the last millisecond may be missing, unless that millisecond was read to its end.
-        let whole = i64::from(loaded.put_seq == Seq(u64::MAX));
-        let at = loaded.due_at.as_ms().saturating_add(whole).saturating_sub(ahead).max(0);
-        Some(Timestamp::from_ms(at).unwrap_or(Timestamp::EPOCH))
     }
 }
 
@@ -80,11 +66,20 @@ impl Residence {
         (self.config.horizon_ms / 8).clamp(2, 2_000)
     }
 
-    /// When tasks have to be loaded next.
+    /// When tasks have to be loaded next; `None` if nothing is left to load, or a scan is under way.
     pub(super) fn load_at(&self) -> Option<Timestamp> {
-        // If little memory is free, no more is loaded than has to be.
-        let ahead_ms = if self.has_spare() { self.config.horizon_ms / 2 } else { self.lead_ms() / 2 };
-        self.window.load_at(ahead_ms)
+        let loaded = self.window.loaded.filter(|loaded| loaded.due_at < Timestamp::MAX)?;
+        if self.window.scan.is_some() || self.window.broken {
+            return None;
+        }
+        // If less than half of the budget is free, no more is loaded than has to be.
+        let has_spare = self.bytes() <= self.config.near_bytes_max / 2;
+        let ahead_ms = if has_spare { self.config.horizon_ms / 2 } else { self.lead_ms() / 2 };
+        let ahead = i64::try_from(ahead_ms).unwrap_or(i64::MAX);
+        // Some tasks of the last millisecond may be missing, unless that millisecond was read to its end.
+        let whole = i64::from(loaded.put_seq == Seq(u64::MAX));
+        let at = loaded.due_at.as_ms().saturating_add(whole).saturating_sub(ahead).max(0);
+        Some(Timestamp::from_ms(at).unwrap_or(Timestamp::EPOCH))
     }
 
     /// Tasks that are due after this instant leave memory.
@@ -100,7 +95,7 @@ impl Residence {
     }
 
     /// Whether a task at this place stays in memory once it is durable.
-    pub(crate) fn keeps(&self, now: Now, place: Place) -> bool {
+    pub(crate) fn keeps(&self, now: Now, place: DueKey) -> bool {
         place.due_at <= self.must_until(now)
             || place.due_at <= self.keep_until(now) && (!self.is_full() || place <= self.window.reached())
     }
@@ -113,7 +108,7 @@ impl Residence {
 
     /// Whether memory has every task that is due by now. Once the store has failed to answer a scan, memory does not get the rest any more.
     pub(crate) fn has_what_is_due(&self, now: Now) -> bool {
-        self.window.reached() >= Place { due_at: now.wall, put_seq: Seq(u64::MAX) }
+        self.window.reached() >= DueKey { due_at: now.wall, put_seq: Seq(u64::MAX) }
     }
 
     /// Starts to load tasks when half of the horizon is used up, or there is memory to spare.
@@ -122,7 +117,7 @@ impl Residence {
             return;
         }
         let after = match (self.window.loaded, self.load_at()) {
-            (None, _) => Place::START,
+            (None, _) => DueKey::START,
             (Some(loaded), Some(at)) if at <= now.wall => loaded,
             (Some(_), _) => return,
         };
@@ -154,7 +149,7 @@ impl Residence {
     /// Decides on the next task of a page that the scan under way has brought. Returns whether the task stays in memory; if not, the scan
     /// ends before it. The scan stays in place while its tasks are loaded, so that `keep_until` covers them even if the wall clock has
     /// stepped back since it began.
-    pub(crate) fn scan_keeps(&mut self, now: Now, place: Place) -> bool {
+    pub(crate) fn scan_keeps(&mut self, now: Now, place: DueKey) -> bool {
         let keeps = self.keeps(now, place);
         if !keeps {
             self.end_scan(just_before(place));
@@ -163,7 +158,7 @@ impl Residence {
     }
 
     /// A task that the scan has brought is in memory.
-    pub(crate) fn scan_reached(&mut self, place: Place) {
+    pub(crate) fn scan_reached(&mut self, place: DueKey) {
         self.scan_under_way().reached = place;
     }
 
@@ -173,21 +168,21 @@ impl Residence {
     }
 
     /// All tasks of a page are in memory. The scan goes on behind the page, or asks which task is due next.
-    pub(crate) fn scan_on(&mut self, ledger: &mut Ledger, next: Option<Place>, out: &mut Vec<Effect>) {
+    pub(crate) fn scan_on(&mut self, ledger: &mut Ledger, next: Option<DueKey>, out: &mut Vec<Effect>) {
         let scan = *self.scan_under_way();
         self.end_read(scan.request);
         match next {
             Some(next) => self.scan(ledger, Scan { reached: next, ..scan }, out),
             None => {
-                let reached = Place { due_at: scan.until, put_seq: Seq(u64::MAX) };
+                let reached = DueKey { due_at: scan.until, put_seq: Seq(u64::MAX) };
                 self.scan(ledger, Scan { reached, kind: Kind::Peek, ..scan }, out);
             }
         }
     }
 
     /// The scan under way has found the next task behind the loaded part.
-    pub(crate) fn peeked(&mut self, first: Option<Place>) {
-        let end = Place { due_at: Timestamp::MAX, put_seq: Seq(u64::MAX) };
+    pub(crate) fn peeked(&mut self, first: Option<DueKey>) {
+        let end = DueKey { due_at: Timestamp::MAX, put_seq: Seq(u64::MAX) };
         self.end_scan(first.map_or(end, just_before));
     }
 
@@ -195,7 +190,7 @@ impl Residence {
         self.window.scan.as_mut().expect("the page answers the scan under way")
     }
 
-    fn end_scan(&mut self, reached: Place) {
+    fn end_scan(&mut self, reached: DueKey) {
         let scan = self.scan_under_way();
         scan.reached = reached;
         let request = scan.request;
@@ -212,7 +207,7 @@ impl Residence {
     }
 
     /// The task at this place is no longer in memory.
-    pub(crate) fn left(&mut self, place: Place) {
+    pub(crate) fn left(&mut self, place: DueKey) {
         let window = &mut self.window;
         window.loaded = window.loaded.map(|loaded| loaded.min(just_before(place)));
         if let Some(scan) = &mut window.scan {
@@ -222,6 +217,6 @@ impl Residence {
 }
 
 /// The place before this one: no task has `put_seq` 0.
-fn just_before(place: Place) -> Place {
-    Place { put_seq: Seq(place.put_seq.0 - 1), ..place }
+fn just_before(place: DueKey) -> DueKey {
+    DueKey { put_seq: Seq(place.put_seq.0 - 1), ..place }
 }

@@ -18,8 +18,8 @@ impl Tasks<'_> {
         self.residence.record(self.ledger, slot, change);
     }
 
-    /// Changes a task as [`record`](Self::record) does, and makes the tokens of all earlier leases void. `change` gets the moment and
-    /// the number of the change as well.
+    /// Changes a task as [`record`](Self::record) does, makes the tokens of all earlier leases void, and forgets the lease that
+    /// a stop wrote down. `change` gets the moment and the number of the change as well.
     pub(crate) fn renew(&mut self, slot: Slot, change: impl FnOnce(&mut Task, Now, Seq)) {
         let (now, fence, seq) = (self.now, self.dispatch.fence(), self.ledger.applied().next());
         self.record(slot, |task| {
@@ -84,7 +84,7 @@ impl Tasks<'_> {
         let entry = self.residence.get(slot);
         let view = TaskView::new(&entry.task, entry.state().unwrap_or(State::Scheduled));
         let At::Leased(lease) = &entry.at else { return view };
-        let Holder { since: leased_since, worker: leased_by } = self.dispatch.holder(lease.no);
+        let Holder { since: leased_since, worker: leased_by } = self.dispatch.leases().holder(lease.no);
         TaskView { leased_until: Some(lease.until), leased_since, leased_by, ..view }
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::Tasks;
 use crate::calls::State;
 use crate::residence::At;
-use crate::seam::Place;
+use crate::seam::DueKey;
 use crate::slot::Slot;
 use crate::task::Task;
 use crate::time::Timestamp;
@@ -29,8 +29,8 @@ impl Tasks<'_> {
     /// Evicts the entries that no read under way can contradict any more, if nothing else needs them.
     pub(crate) fn evict_unpinned(&mut self) {
         while let Some(slot) = self.residence.pop_unpinned() {
-            let rest = self.form_for(slot);
-            self.rest(slot, rest);
+            let form = self.form_for(slot);
+            self.take_form(slot, form);
         }
     }
 
@@ -40,15 +40,15 @@ impl Tasks<'_> {
         if !self.residence.has(slot) || self.residence.get(slot).dirty.is_some() {
             return;
         }
-        let rest = self.form_for(slot);
-        if rest != Form::Whole && self.residence.has_reads() {
+        let form = self.form_for(slot);
+        if form != Form::Whole && self.residence.has_reads() {
             return self.residence.pin(slot);
         }
-        self.rest(slot, rest);
+        self.take_form(slot, form);
     }
 
     fn form_for(&mut self, slot: Slot) -> Form {
-        let place = Place::of(self.residence.task(slot));
+        let place = DueKey::of(self.residence.task(slot));
         if matches!(self.residence.get(slot).at, At::Far) && self.residence.keeps(self.now, place) {
             // The horizon has come nearer since the entry was placed.
             self.place(slot);
@@ -68,16 +68,12 @@ impl Tasks<'_> {
         }
     }
 
-    fn rest(&mut self, slot: Slot, rest: Form) {
-        if rest == Form::Whole {
+    fn take_form(&mut self, slot: Slot, form: Form) {
+        if form == Form::Whole {
             return;
         }
         let task = Arc::clone(self.residence.task(slot));
-        let since = match self.residence.get(slot).at {
-            At::Ready { since } => Some(since),
-            _ => None,
-        };
-        if let (Form::Stub, Some(since)) = (rest, since) {
+        if let (Form::Stub, &At::Ready { since }) = (form, &self.residence.get(slot).at) {
             return self.shrink(slot, &task, since);
         }
         // A dead task is not missed if the engine takes no changes any more: then it cannot be forgotten.
@@ -85,14 +81,14 @@ impl Tasks<'_> {
         let is_missed = state.is_some_and(|state| state != State::Dead || self.ledger.takes_changes());
         self.unplace(slot);
         self.residence.remove(slot);
-        match rest {
+        match form {
             Form::Stub => {
                 self.watch_shrunk(&task);
                 self.add_waiting_stub(&task);
             }
             Form::Out if is_missed => {
                 self.unwatch_expiry(&task);
-                self.residence.left(Place::of(&task));
+                self.residence.left(DueKey::of(&task));
             }
             Form::Out | Form::Whole => {}
         }

@@ -7,7 +7,7 @@ use super::place::lateness_ms;
 use crate::dispatch::{BegunLease, Holder, ReadyStub};
 use crate::name::{Key, QueueName};
 use crate::residence::{Entry, WaitingStub, is_bulky};
-use crate::seam::{Found, Place};
+use crate::seam::{DueKey, Found};
 use crate::slot::{QueueNo, Slot};
 use crate::task::{Ended, Task};
 use crate::time::Timestamp;
@@ -62,8 +62,8 @@ impl Tasks<'_> {
         task.lease.is_some_and(|lease| lease.written_in.0 + 1 == self.ledger.ownership().epoch.0)
     }
 
-    /// Takes in what the store knows of a key, and returns the slot of its task or the end of its last task. Memory may have learned the key
-    /// meanwhile, from a scan or a token. Then memory knows the key better than the store.
+    /// Takes in what the store knows of a key. Returns the slot, if this brought the task of the key into memory, or the end of its last
+    /// task. Memory may have learned the key meanwhile, from a scan or a token. Then memory knows the key better than the store.
     pub(crate) fn take_found(
         &mut self,
         queue: &QueueName,
@@ -125,12 +125,12 @@ impl Tasks<'_> {
     /// Whether memory has a stub of this task. The record in the store has the same place as the stub: a change of either would need the
     /// whole task.
     fn has_stub(&self, task: &Task) -> bool {
-        self.residence.has_stub(Place::of(task)) || self.dispatch.has_stub(task)
+        self.residence.has_stub(DueKey::of(task)) || self.dispatch.has_stub(task)
     }
 
     /// Removes the stub of this task, because the task itself is in memory now.
     fn take_stub(&mut self, task: &Task) -> Option<Met> {
-        if self.residence.take_stub(Place::of(task)) {
+        if self.residence.take_stub(DueKey::of(task)) {
             return Some(Met::Waiting);
         }
         let since = self.dispatch.take_stub(task)?;

@@ -6,7 +6,7 @@ use crate::calls::{Act, Acted, Answer, ById, ByIdError, State, Unavailable};
 use crate::dispatch::Taking;
 use crate::input::CallId;
 use crate::ledger::task_bytes;
-use crate::reads::OnId;
+use crate::reads::Identified;
 use crate::residence::At;
 use crate::slot::Slot;
 use crate::task::{Outcome, Redriven};
@@ -15,11 +15,12 @@ use crate::tasks::Tasks;
 impl Tasks<'_> {
     /// Runs a command on a task in memory. If the command makes a dead task live again, the key of the task is in memory as well, or known
     /// to lead to no task.
-    pub(crate) fn on_id(&mut self, call: CallId, on_id: &OnId, slot: Slot) {
-        let answer = match on_id {
-            OnId::ById(_) if !on_id.means(self.residence.task(slot)) => on_id.not_found(),
-            OnId::ById(by_id) => Answer::ById(self.act(by_id, slot)),
-            OnId::Redrive(redrive) => Answer::Redrive(self.redrive(&redrive.queue, slot)),
+    pub(crate) fn run_identified(&mut self, call: CallId, command: &Identified, slot: Slot) {
+        let answer = match command {
+            Identified::ById(_) if !command.means(self.residence.task(slot)) => command.not_found(),
+            Identified::ById(by_id) => Answer::ById(self.act(by_id, slot)),
+            // A store that has failed is said first: see `redrive`.
+            Identified::Redrive(redrive) => Answer::Redrive(self.redrive(&redrive.queue, slot)),
         };
         self.ledger.answer(call, answer);
         self.evict(slot);

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use crate::calls::{Existing, ImportOutcome, ImportSchedule, Present, ScheduleError};
-use crate::ledger::schedule_bytes;
 use crate::schedule::{Cadence, ScheduleRecord};
 use crate::tasks::Tasks;
 use crate::time::Timestamp;
@@ -31,10 +30,7 @@ impl Tasks<'_> {
             }
         }
         let record = self.imported_schedule(import, before.as_deref());
-        let had = before.as_ref().map_or(0, |before| schedule_bytes(&id, before));
-        let needed = schedule_bytes(&id, &record);
-        self.recurrence.has_place_for(before.is_none(), had, needed)?;
-        self.ledger.take_room(needed)?;
+        self.recurrence.take_place(self.ledger, &id, before.as_deref(), &record)?;
         // Tasks that another store made do not count as made here.
         let (made, skipped) =
             (self.ledger.counters_mut().made_total, self.ledger.counters_mut().skipped_total);

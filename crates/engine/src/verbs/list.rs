@@ -6,7 +6,7 @@ use crate::calls::{List, State, TaskPage, TaskView, Unavailable};
 use crate::cursor::TaskCursor;
 use crate::reads::Listing;
 use crate::residence::At;
-use crate::seam::{Page, Place};
+use crate::seam::{DueKey, Page};
 use crate::task::Task;
 use crate::tasks::Tasks;
 
@@ -20,7 +20,8 @@ impl Tasks<'_> {
         self.ledger.doubt_if(|| page.tasks.iter().any(|task| self.is_unsure(task)))?;
         let shard = self.ledger.ownership().shard.number();
         let cursor = |place| TaskCursor::behind(shard, place);
-        let views = page.tasks.iter().filter_map(|task| Some((self.view_of(task)?, cursor(Place::of(task)))));
+        let views =
+            page.tasks.iter().filter_map(|task| Some((self.view_of(task)?, cursor(DueKey::of(task)))));
         let ((tasks, cursors), looked_at) = match list {
             Listing::All(_) => (views.unzip(), page.tasks.len()),
             Listing::Queue(List { filter, .. }) => {

@@ -17,7 +17,7 @@ impl Tasks<'_> {
         if self.ledger.has_failed() {
             return;
         }
-        let leased: Vec<Slot> = self.dispatch.leased().collect();
+        let leased: Vec<Slot> = self.dispatch.leases().slots().collect();
         for slot in leased {
             self.write_lease_down(slot);
         }

@@ -27,13 +27,10 @@ impl Tasks<'_> {
             (NackHow::Buried, _) => (Failed::Buried, Retrying::AtOnce),
             (NackHow::Returned, None) => (Failed::Nacked, Retrying::ByPolicy),
             (NackHow::Returned, Some(0)) => (Failed::Nacked, Retrying::AtOnce),
-            (NackHow::Returned, Some(ms)) => match self.instant(Due::After { ms }) {
-                Some(due_at) => (Failed::Nacked, Retrying::At(due_at)),
-                None => {
-                    let limit_ms = self.config.farthest_ms;
-                    return Err(NackError::TooFar { limit_ms });
-                }
-            },
+            (NackHow::Returned, Some(ms)) => {
+                let too_far = NackError::TooFar { limit_ms: self.config.farthest_ms };
+                (Failed::Nacked, Retrying::At(self.instant(Due::After { ms }).ok_or(too_far)?))
+            }
         };
         let reason = nack.reason.clone();
         Ok(Verb::Nack(LeaseEnd { how, again, priority: nack.priority, reason }))
@@ -110,7 +107,7 @@ impl Tasks<'_> {
     /// Keeps a lease for longer. A lease of an earlier life is taken up again.
     fn extend(&mut self, slot: Slot, no: LeaseNo, lease_ms: u64) {
         let (since, holder) = match &self.residence.get(slot).at {
-            At::Leased(lease) => (lease.ready_since, self.dispatch.holder(lease.no)),
+            At::Leased(lease) => (lease.ready_since, self.dispatch.leases().holder(lease.no)),
             At::Ready { since } => (*since, Holder::default()),
             _ => (self.now.wall, Holder::default()),
         };

@@ -186,6 +186,7 @@ impl Manifest {
     /// The figures of the copy: how much was copied, and how much was found in it.
     #[must_use]
     pub fn report(&self) -> BackupReport {
+        let BackupReport { files, bytes, .. } = BackupReport::of_files(&self.files);
         BackupReport {
             as_of: self.as_of(),
             ack: self.ack(),
@@ -194,7 +195,8 @@ impl Manifest {
             queues: Some(self.queues),
             ended: Some(self.ended),
             checked_bytes: self.checked_bytes,
-            ..BackupReport::of_files(&self.files)
+            files,
+            bytes,
         }
     }
 

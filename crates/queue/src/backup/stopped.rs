@@ -34,7 +34,7 @@ pub fn backup(from: &Path, to: &Path) -> Result<BackupReport, BackupError> {
     let mut directory = Directory::new(from).map_err(|error| of_disk(from, error))?;
     let found = examine(&mut directory, Depth::Opening);
     let begun_at = system_now();
-    let (copy, mut report, files) = copy_checked(from, to, found, None)?;
+    let (copy, mut report, files) = copy_examined(from, to, found, None)?;
     report.as_of = Some(begun_at);
     copy.describe(report, files, begun_at)?;
     copy.finish()?;
@@ -76,7 +76,7 @@ pub fn restore(from: &Path, to: &Path) -> Result<BackupReport, BackupError> {
     if let Some(manifest) = &manifest {
         manifest.check(from, &found, true)?;
     }
-    let (copy, mut report, _) = copy_checked(from, to, found, manifest.as_ref())?;
+    let (copy, mut report, _) = copy_examined(from, to, found, manifest.as_ref())?;
     report.as_of = manifest.as_ref().and_then(Manifest::as_of);
     report.ack = manifest.as_ref().and_then(Manifest::ack);
     copy.finish()?;
@@ -84,7 +84,7 @@ pub fn restore(from: &Path, to: &Path) -> Result<BackupReport, BackupError> {
 }
 
 /// Copies what an opening needs. Fails unless the source and the copy are in order. The copy does not have its name yet.
-fn copy_checked(
+fn copy_examined(
     from: &Path,
     to: &Path,
     found: Examination,

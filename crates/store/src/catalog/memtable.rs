@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tickwheel_engine::{Place, Seq, Task};
+use tickwheel_engine::{DueKey, Seq, Task};
 
 use super::order::{Entry, Order};
 use crate::table::record_bytes;
@@ -24,7 +24,7 @@ pub(crate) struct Memtable {
 #[derive(Clone, Debug)]
 struct Held {
     task: Arc<Task>,
-    place: Place,
+    place: DueKey,
     seq: Seq,
     /// The change whose log record has the body.
     body_seq: Seq,
@@ -33,7 +33,7 @@ struct Held {
 
 impl Held {
     fn new(task: Arc<Task>, body_seq: Seq) -> Self {
-        Self { place: Place::of(&task), seq: task.seq, body_seq, bytes: record_bytes(&task), task }
+        Self { place: DueKey::of(&task), seq: task.seq, body_seq, bytes: record_bytes(&task), task }
     }
 }
 
@@ -111,7 +111,7 @@ impl Memtable {
     }
 
     /// The tasks behind `after`, in order.
-    pub(crate) fn behind(&self, after: Place) -> impl Iterator<Item = (Place, &Arc<Task>)> {
+    pub(crate) fn behind(&self, after: DueKey) -> impl Iterator<Item = (DueKey, &Arc<Task>)> {
         let mut last = after;
         self.order.behind(after).filter_map(move |entry| {
             let (place, slot) = entry;
@@ -132,7 +132,7 @@ impl Memtable {
     }
 
     /// Fetches all memory that the records of these tasks are made of.
-    pub(crate) fn touch_records(&self, entries: &[(Place, u32)]) {
+    pub(crate) fn touch_records(&self, entries: &[(DueKey, u32)]) {
         let tasks = || entries.iter().filter_map(|(_, slot)| self.slots[*slot as usize].as_ref());
         // One round for each step on the way: the task, its body, the bytes.
         tasks().for_each(|held| _ = core::hint::black_box(held.task.id));
@@ -147,12 +147,12 @@ impl Memtable {
     }
 
     /// All tasks in the memtable, in order. The snapshot does not change when the tasks do; see [`at`](Self::at).
-    pub(crate) fn snapshot(&self) -> Vec<(Place, u32)> {
+    pub(crate) fn snapshot(&self) -> Vec<(DueKey, u32)> {
         self.order.sorted(|entry| is_live(&self.slots, entry))
     }
 
     /// The task of a snapshot, if it is still there and has no change after `seq`.
-    pub(crate) fn at(&self, entry: (Place, u32), seq: Seq) -> Option<&Arc<Task>> {
+    pub(crate) fn at(&self, entry: (DueKey, u32), seq: Seq) -> Option<&Arc<Task>> {
         let held = self.slots[entry.1 as usize].as_ref()?;
         (held.place == entry.0 && held.seq <= seq).then_some(&held.task)
     }
@@ -186,25 +186,25 @@ mod tests {
             match chosen {
                 Some(at) if !grows && random(3) > 0 => {
                     let gone = memtable.remove(slots.swap_remove(at));
-                    assert!(model.remove(&Place::of(&gone)).is_some());
+                    assert!(model.remove(&DueKey::of(&gone)).is_some());
                 }
                 Some(at) if !grows => {
                     let before = Arc::clone(memtable.get(slots[at]));
                     if random(2) == 0 {
                         (task.due_at, task.put_seq) = (before.due_at, before.put_seq);
                     }
-                    model.remove(&Place::of(&before));
-                    model.insert(Place::of(&task), seq);
+                    model.remove(&DueKey::of(&before));
+                    model.insert(DueKey::of(&task), seq);
                     memtable.replace(slots[at], Arc::new(task), Seq(seq));
                 }
                 _ => {
-                    model.insert(Place::of(&task), seq);
+                    model.insert(DueKey::of(&task), seq);
                     slots.push(memtable.insert(Arc::new(task), Seq(seq)));
                 }
             }
             if seq % 997 == 0 || seq < 700 {
                 let all: Vec<_> = model.iter().map(|(place, seq)| (*place, *seq)).collect();
-                let found = memtable.behind(Place::START).map(|(place, task)| (place, task.seq.0));
+                let found = memtable.behind(DueKey::START).map(|(place, task)| (place, task.seq.0));
                 assert_eq!(found.collect::<Vec<_>>(), all, "after {seq}");
                 if let Some((middle, _)) = all.get(all.len() / 2) {
                     let behind = memtable.behind(*middle).count();

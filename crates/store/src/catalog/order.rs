@@ -1,9 +1,9 @@
 //! The order of the tasks of the memtable.
 
-use tickwheel_engine::Place;
+use tickwheel_engine::DueKey;
 
 /// A place, and the slot of the task that has it, or had it once.
-pub(super) type Entry = (Place, u32);
+pub(super) type Entry = (DueKey, u32);
 
 /// Places that were entered. Some may be dead. They are in sorted runs, each about twice as long as the next (the logarithmic method:
 /// Bentley and Saxe, 1980).
@@ -26,7 +26,7 @@ impl Order {
         Self { runs: Vec::new(), tail: Vec::new(), tail_max, dead: 0 }
     }
 
-    pub(super) fn enter(&mut self, place: Place, slot: u32) {
+    pub(super) fn enter(&mut self, place: DueKey, slot: u32) {
         self.tail.push((place, slot));
         if self.tail.len() < self.tail_max {
             return;
@@ -63,7 +63,7 @@ impl Order {
     }
 
     /// All entries behind `after` in order, the dead ones among them, and some twice.
-    pub(super) fn behind(&self, after: Place) -> Behind<'_> {
+    pub(super) fn behind(&self, after: DueKey) -> Behind<'_> {
         let from = |run: &Vec<Entry>| run.partition_point(|(place, _)| *place <= after);
         let mut tail: Vec<Entry> = self.tail.iter().copied().filter(|(place, _)| *place > after).collect();
         tail.sort_unstable_by(|a, b| b.cmp(a));

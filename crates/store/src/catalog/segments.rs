@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tickwheel_engine::Place;
+use tickwheel_engine::DueKey;
 
 use crate::index::Spot;
 use crate::layout::segment_file;
@@ -67,7 +67,7 @@ impl Segment {
     }
 
     /// A place that no live record of the segment behind `after` stands before; `None`: there is no live record behind `after`.
-    pub(crate) fn first_behind(&self, after: Place) -> Option<Place> {
+    pub(crate) fn first_behind(&self, after: DueKey) -> Option<DueKey> {
         if self.live == 0 {
             return None;
         }

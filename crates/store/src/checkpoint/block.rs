@@ -14,7 +14,7 @@ pub(crate) const FORMAT: u32 = 2;
 /// Bytes before a block's content: length (4), CRC-32C of all else (4), kind (4), zero (4), place in the file from 0 (8).
 pub(super) const BLOCK_HEAD_BYTES: usize = 24;
 
-/// The content of a block, with the number that the kind has in files.
+/// The content of a block, with the number that the kind has in files. These numbers never change.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum BlockKind {
     /// Segments.
@@ -52,7 +52,8 @@ pub(super) fn header_bytes(start: Start, number: u64, seeds: &Seeds) -> [u8; HEA
     header(MAGIC, FORMAT, seeds.of(Use::Checkpoint(number)), own)
 }
 
-/// Reads where a checkpoint stands from its header; `Ok(None)` if the header is damaged, or the header of another checkpoint; `Err` has the format if a later version wrote it.
+/// Reads where a checkpoint stands from its header; `Ok(None)` if the header is damaged, or the header of another checkpoint; `Err` has the
+/// format if a later version wrote it.
 pub(crate) fn read_start(bytes: &[u8], number: u64, seeds: &Seeds) -> Result<Option<Start>, u32> {
     let own = read_own(bytes, MAGIC, FORMAT, seeds.of(Use::Checkpoint(number)))?;
     Ok(own.and_then(|[found, seq, frame, generation, epoch, _]| {

@@ -1,4 +1,4 @@
-//! The parts of a damaged checkpoint that can still be read.
+//! [`Pieces`]: the content of a checkpoint, as far as its blocks can be read.
 
 use tickwheel_engine::{Ended, RuleEffect};
 
@@ -7,15 +7,15 @@ use crate::checksum::{Seeds, Use};
 use crate::codec::{DecodeError, Names, Op, Reader, read_ops};
 use crate::layout::{HEADER_BYTES, le_u32, le_u64};
 
-/// Blocks that checked out.
+/// The content of the blocks that checked out. An opening wants all blocks of a checkpoint; a salvage takes the ones that are left.
 #[derive(Debug, Default)]
 pub(crate) struct Pieces {
-    /// `None`: the list is lost.
+    /// `None`: no block with the list was read.
     pub(crate) segments: Option<Vec<Listed>>,
     pub(crate) rules: Vec<RuleEffect>,
     pub(crate) ended: Vec<Ended>,
     pub(crate) end: Option<End>,
-    /// Records in these blocks.
+    /// Records in the blocks of rules and of ended tasks.
     pub(crate) records: u64,
     /// The bytes that did not check out.
     pub(crate) holes: Vec<Hole>,
@@ -67,7 +67,8 @@ impl Pieces {
     /// Takes the content of a block in.
     ///
     /// # Errors
-    /// At the first bytes that are no record of such a block. What stands before them was taken in.
+    /// At the first bytes that are no record of a checkpoint, and the records before them are taken in; or for a block that has another
+    /// kind of records than it says, and all of them are taken in.
     pub(super) fn take(
         &mut self,
         kind: BlockKind,
@@ -82,17 +83,23 @@ impl Pieces {
                     list.push(Listed::read(&mut reader)?);
                 }
             }
-            BlockKind::Rules | BlockKind::Ended => read_ops(content, names, |op| {
-                match op {
-                    Op::Ended(ended) if kind == BlockKind::Ended => self.ended.push(ended),
-                    Op::Rule(effect) if kind == BlockKind::Rules => self.rules.push(effect),
-                    Op::Ended(_) | Op::Rule(_) | Op::Stored(_) | Op::StoredBodyKnown(_) | Op::State(_) => {
-                        return Err(DecodeError { what: "a record that no checkpoint has there", at: 0 });
+            BlockKind::Rules | BlockKind::Ended => {
+                let misplaced = || DecodeError { what: "a record that no checkpoint has there", at: 0 };
+                let before = (self.rules.len(), self.ended.len());
+                read_ops(content, names, |op| {
+                    match op {
+                        Op::Ended(ended) => self.ended.push(ended),
+                        Op::Rule(effect) => self.rules.push(effect),
+                        Op::Stored(_) | Op::StoredBodyKnown(_) | Op::State(_) => return Err(misplaced()),
                     }
+                    self.records += 1;
+                    Ok(())
+                })?;
+                let (rules, ended) = (self.rules.len() > before.0, self.ended.len() > before.1);
+                if if kind == BlockKind::Rules { ended } else { rules } {
+                    return Err(misplaced());
                 }
-                self.records += 1;
-                Ok(())
-            })?,
+            }
             BlockKind::End | BlockKind::EndBefore => self.end = Some(End::read(kind, content)?),
         }
         Ok(())

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use tickwheel_engine::{
-    Backoff, Body, Dead, Death, Epoch, Extra, Failed, Failure, Group, Key, LeaseNo, Moment, PRIORITY_DEFAULT,
-    Place, Retry, Seq, StoredLease, Tag, Tally, Task, Timestamp,
+    Backoff, Body, Dead, Death, DueKey, Epoch, Extra, Failed, Failure, Group, Key, LeaseNo, Moment,
+    PRIORITY_DEFAULT, Retry, Seq, StoredLease, Tag, Tally, Task, Timestamp,
 };
 
 use super::names::Names;
@@ -243,7 +243,7 @@ fn put_body(out: &mut Vec<u8>, body: &Body) {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct TaskHead<'a> {
     pub(crate) id: u64,
-    pub(crate) place: Place,
+    pub(crate) place: DueKey,
     pub(crate) queue: &'a str,
 }
 
@@ -252,7 +252,7 @@ pub(super) fn read_head<'a>(reader: &mut Reader<'a>) -> Result<TaskHead<'a>, Dec
     let [_seq, put_seq, _version] = [reader.varint()?, reader.varint()?, reader.varint()?];
     let due_at = timestamp(reader)?;
     let _put_at = timestamp(reader)?;
-    Ok(TaskHead { id, place: Place { due_at, put_seq: Seq(put_seq) }, queue: reader.str()? })
+    Ok(TaskHead { id, place: DueKey { due_at, put_seq: Seq(put_seq) }, queue: reader.str()? })
 }
 
 /// Reads a record to its end. A record without a body gets an empty one.

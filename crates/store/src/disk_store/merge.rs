@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
 
-use tickwheel_engine::{Filter, Place, QueueName, Seq, Task, Timestamp};
+use tickwheel_engine::{DueKey, Filter, QueueName, Seq, Task, Timestamp};
 
 use crate::bounds::Bounds;
 use crate::catalog::{Catalog, Segment};
@@ -25,11 +25,11 @@ const BLOCK_LOOKS: usize = 16;
 #[derive(Debug)]
 pub(super) struct Merge {
     /// The last place that was passed.
-    at: Place,
+    at: DueKey,
     /// The place up to which the merge may go: runs that begin later have no cursor.
-    end: Place,
+    end: DueKey,
     /// The cursors and segments that may be next, the least place first.
-    line: BinaryHeap<Reverse<(Place, Stands)>>,
+    line: BinaryHeap<Reverse<(DueKey, Stands)>>,
     cursors: Vec<Cursor>,
     /// Which cursors the reads under way are for, in their order. These cursors stand in no line meanwhile.
     asked: Vec<usize>,
@@ -66,7 +66,7 @@ struct Cursor {
 /// A place of a cursor, and how many of its records are surely not behind that place.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Bound {
-    place: Place,
+    place: DueKey,
     index: usize,
     records: usize,
     /// How many live records and bytes the block has that begins there.
@@ -85,7 +85,7 @@ pub(super) enum First {
     /// The task that is first.
     Task(Arc<Task>),
     /// A task of another queue, at this place.
-    Other(Place),
+    Other(DueKey),
     /// The calls that have to be made before the first in line is known.
     Reads(Vec<Call>),
     Nobody,
@@ -93,7 +93,7 @@ pub(super) enum First {
 
 impl Merge {
     /// The runs of all segments, behind `after` and up to `end`.
-    pub(super) fn of_all(after: Place, end: Place, catalog: &Catalog, bounds: &Bounds) -> Self {
+    pub(super) fn of_all(after: DueKey, end: DueKey, catalog: &Catalog, bounds: &Bounds) -> Self {
         let mut merge = Self::new(after, end, bounds);
         for (slot, segment) in catalog.segments.iter() {
             merge.add(slot, segment);
@@ -104,8 +104,8 @@ impl Merge {
     /// The runs of the segments that a filter needs: the segments of dead tasks, or the others. The records of other queues are read only
     /// as far as their places.
     pub(super) fn of_filter(
-        after: Place,
-        end: Place,
+        after: DueKey,
+        end: DueKey,
         catalog: &Catalog,
         filter: &Filter,
         bounds: &Bounds,
@@ -121,13 +121,13 @@ impl Merge {
 
     /// The runs of one segment.
     pub(super) fn of_one(slot: u32, catalog: &Catalog, bounds: &Bounds) -> Self {
-        let end = Place { due_at: Timestamp::MAX, put_seq: Seq(u64::MAX) };
-        let mut merge = Self::new(Place::START, end, bounds);
+        let end = DueKey { due_at: Timestamp::MAX, put_seq: Seq(u64::MAX) };
+        let mut merge = Self::new(DueKey::START, end, bounds);
         merge.add(slot, catalog.segments.get(slot));
         merge
     }
 
-    fn new(at: Place, end: Place, bounds: &Bounds) -> Self {
+    fn new(at: DueKey, end: DueKey, bounds: &Bounds) -> Self {
         let read_bytes = bounds.merge_read_bytes;
         let (line, cursors, asked) = (BinaryHeap::new(), Vec::new(), Vec::new());
         Self { at, end, line, cursors, asked, read_bytes, wanted: None }
@@ -171,12 +171,12 @@ impl Merge {
     }
 
     /// The last place that was passed.
-    pub(super) fn at(&self) -> Place {
+    pub(super) fn at(&self) -> DueKey {
         self.at
     }
 
     /// The place up to which the merge may go.
-    pub(super) fn end(&self) -> Place {
+    pub(super) fn end(&self) -> DueKey {
         self.end
     }
 
@@ -200,8 +200,8 @@ impl Merge {
     /// blocks have to be read first, the reads cover about the next `wanted` tasks.
     pub(super) fn first(
         &mut self,
-        end: Place,
-        rival: Option<Place>,
+        end: DueKey,
+        rival: Option<DueKey>,
         wanted: usize,
         catalog: &Catalog,
     ) -> First {
@@ -238,7 +238,7 @@ impl Merge {
 
     /// Asks for the blocks that the next `wanted` tasks up to `end` stand in, and for hardly more. Takes the blocks of all runs in the
     /// order of their first places, until their records and the records that were read before are as many as `wanted`.
-    fn read(&mut self, end: Place, wanted: usize, catalog: &Catalog) -> Vec<Call> {
+    fn read(&mut self, end: DueKey, wanted: usize, catalog: &Catalog) -> Vec<Call> {
         let (mut next, mut closed) = (BinaryHeap::new(), Vec::new());
         for Reverse((place, stands)) in &self.line {
             match *stands {
@@ -286,14 +286,14 @@ impl Merge {
     }
 
     /// Goes on behind the task at this place.
-    pub(super) fn pass(&mut self, place: Place) {
+    pub(super) fn pass(&mut self, place: DueKey) {
         self.at = place;
     }
 }
 
 impl Cursor {
     /// The first block or record that the cursor has behind `after`, and its place; `None` at the cursor's end.
-    fn head(&mut self, index: usize, after: Place, catalog: &Catalog) -> Option<(Place, Stands)> {
+    fn head(&mut self, index: usize, after: DueKey, catalog: &Catalog) -> Option<(DueKey, Stands)> {
         while let Some((_, found)) = self.ahead.front() {
             let place = found.place();
             if place > after {
@@ -345,7 +345,7 @@ impl Cursor {
     fn decode(
         &mut self,
         bytes: &[u8],
-        after: Place,
+        after: DueKey,
         wanted: Option<&QueueName>,
         tools: &mut Tools<'_>,
     ) -> Result<(), String> {

@@ -1,6 +1,6 @@
 //! The records of one run, each compared with the footer of the run.
 
-use tickwheel_engine::{Place, Task};
+use tickwheel_engine::{DueKey, Task};
 
 use super::examination::Examination;
 use super::problem::Problem;
@@ -29,7 +29,7 @@ impl Records<'_> {
             found.add(Problem::damage(self.file, tail.footer_at, what));
             return 0;
         }
-        let mut before = Place::START;
+        let mut before = DueKey::START;
         let mut checked = 0;
         let mut entries = footer.entries.as_slice();
         for (index, block) in footer.blocks.iter().enumerate() {
@@ -53,8 +53,8 @@ impl Records<'_> {
                 let record = bytes.get(at..end.min(bytes.len())).unwrap_or(&[]);
                 match self.record(record, end - at, offset, *entry) {
                     Ok(task) => {
-                        let place = Place::of(&task);
-                        if place <= before && before != Place::START {
+                        let place = DueKey::of(&task);
+                        if place <= before && before != DueKey::START {
                             let what = "a record before one that is due earlier";
                             found.add(Problem::damage(self.file, offset, what));
                         } else if nth == 0 && place != block.first {
@@ -196,8 +196,8 @@ mod tests {
             (found(right, 10, |footer| footer.entries[0].id = 3), "task 3"),
             (found(right, 10, |footer| footer.entries[1].leased = true), "task 2"),
             (found(right, 10, |footer| footer.queues = vec![QueueName::new("r").expect("a name")]), "task 1"),
-            (found(right, 10, |footer| footer.last = Some(Place::START)), "another last place"),
-            (found(right, 10, |footer| footer.blocks[1].first = Place::START), "another place for a block"),
+            (found(right, 10, |footer| footer.last = Some(DueKey::START)), "another last place"),
+            (found(right, 10, |footer| footer.blocks[1].first = DueKey::START), "another place for a block"),
             (found(right, 10, |footer| footer.entries[1].at += 1), "does not begin with a record"),
         ];
         for (problems, what) in cases {

@@ -98,7 +98,7 @@ impl<D: Disk> Inspection<'_, D> {
                 Ok(footer) => {
                     let start = section.tail.start;
                     starts.extend(footer.entries.iter().map(|entry| start + u64::from(entry.at)));
-                    if self.depth == Depth::Records {
+                    if self.depth != Depth::Opening {
                         let (tail, naming) = (section.tail, self.naming);
                         let mut records =
                             Records { file, bucket, tail, footer: &footer, seed, naming, names: &mut names };

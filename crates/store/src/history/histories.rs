@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_is_a_number_is_found_whoever_had_it() {
+    fn a_key_that_is_a_number_is_found_whichever_task_had_it() {
         let (made, own) = (ended(17, 3, "q", "17"), ended(40, 2, "q", "17"));
         assert_eq!(last(&of(9, &[made.clone(), own.clone()]), &own), Some(3));
         let later = ended(41, 9, "q", "17");

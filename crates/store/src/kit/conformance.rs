@@ -7,8 +7,8 @@ use crate::disk_store::DiskStore;
 use crate::io::Io;
 use crate::table::Table;
 use tickwheel_engine::{
-    Acquired, Batch, Body, Dead, Death, DueHistogram, Ended, EngineState, Epoch, Filter, Found, Grid, Key,
-    LeaseNo, Outcome, Ownership, PRIORITY_DEFAULT, Page, Place, Population, QueueName, QueueRecord,
+    Acquired, Batch, Body, Dead, Death, DueHistogram, DueKey, Ended, EngineState, Epoch, Filter, Found, Grid,
+    Key, LeaseNo, Outcome, Ownership, PRIORITY_DEFAULT, Page, Population, QueueName, QueueRecord,
     QueueSettings, Reply, Request, RequestId, Rule, RuleEffect, RuleName, Seq, ShardId, ShardStore,
     StoredLease, Task, TaskEffect, Timestamp, Wanted,
 };
@@ -135,7 +135,7 @@ pub fn contents<D: Disk, I: Io<D>>(
     history_per_queue: usize,
 ) -> Result<Table, String> {
     let mut table = Table::new([0; 16], history_per_queue);
-    let mut after = Place::START;
+    let mut after = DueKey::START;
     loop {
         // Pages of an odd size, so that their edges fall anywhere.
         match ask(store, u64::MAX, Request::ScanDue { after, until: Timestamp::MAX, max: 37 }) {
@@ -373,7 +373,7 @@ fn a_new_shard_is_empty<S: ShardStore>(mut owner: Owner<S>) {
     assert_eq!(acquired.page.queues, Vec::new());
     assert!(acquired.room > 0, "a new shard has no room");
     assert_eq!(owner.find(vec![by_key("q", "a"), Wanted::Id(1)]), [Found::Absent, Found::Absent]);
-    let page = owner.page(Request::ScanDue { after: Place::START, until: Timestamp::MAX, max: 10 });
+    let page = owner.page(Request::ScanDue { after: DueKey::START, until: Timestamp::MAX, max: 10 });
     assert_eq!(page, Page::default());
     for (number, count) in [(1, 2), (0, 2)] {
         let shard = ShardId::new(number, count).expect("it is one");
@@ -404,7 +404,7 @@ fn a_newer_record_replaces_and_an_older_one_does_not<S: ShardStore>(mut owner: O
         TaskEffect::Stored { task: first, body_known: false },
         TaskEffect::Stored { task: Arc::clone(&other), body_known: false },
     ]);
-    let page = owner.page(Request::ScanDue { after: Place::START, until: Timestamp::MAX, max: 10 });
+    let page = owner.page(Request::ScanDue { after: DueKey::START, until: Timestamp::MAX, max: 10 });
     assert_eq!(page, Page { tasks: vec![moved, other], next: None });
 }
 
@@ -464,12 +464,12 @@ fn scans_go_by_place_in_pages<S: ShardStore>(mut owner: Owner<S>) {
         .zip(due)
         .map(|(id, due)| owner.put(id, if id % 2 == 0 { "even" } else { "odd" }, &id.to_string(), due))
         .collect();
-    tasks.sort_by_key(|task| Place::of(task));
+    tasks.sort_by_key(|task| DueKey::of(task));
     for max in [1, 2, 3, 7, 8] {
         for until in [0, 9, 10, 29, i64::MAX] {
             let expected: Vec<_> = tasks.iter().filter(|task| task.due_at <= at(until)).cloned().collect();
             let mut seen = Vec::new();
-            let mut after = Place::START;
+            let mut after = DueKey::START;
             loop {
                 let page = owner.page(Request::ScanDue { after, until: at(until), max });
                 assert!(page.tasks.len() <= max, "{} tasks on a page of {max}", page.tasks.len());
@@ -486,7 +486,7 @@ fn scans_go_by_place_in_pages<S: ShardStore>(mut owner: Owner<S>) {
         }
     }
     assert_eq!(
-        owner.page(Request::ScanDue { after: Place::of(&tasks[6]), until: at(5), max: 1 }),
+        owner.page(Request::ScanDue { after: DueKey::of(&tasks[6]), until: at(5), max: 1 }),
         Page::default()
     );
 }
@@ -545,16 +545,16 @@ fn a_filter_sees_one_queue_between_two_instants<S: ShardStore>(mut owner: Owner<
     for (id, (queue, due)) in (1..).zip([("q", 10), ("p", 11), ("q", 12), ("q", 20), ("p", 12), ("q", 21)]) {
         owner.put(id, queue, &id.to_string(), due);
     }
-    let mut ids = |queue: &str, from: i64, to: i64, after: Place, max: usize| {
+    let mut ids = |queue: &str, from: i64, to: i64, after: DueKey, max: usize| {
         let filter = Filter { queue: queue_name(queue), due_from: at(from), due_to: at(to), dead: false };
         let page = owner.page(Request::ScanFilter { filter, after, max });
         (page.tasks.iter().map(|task| task.id).collect::<Vec<_>>(), page.next)
     };
-    assert_eq!(ids("q", 0, i64::MAX, Place::START, 9), (vec![1, 3, 4, 6], None));
-    assert_eq!(ids("q", 12, 20, Place::START, 9), (vec![3, 4], None));
-    assert_eq!(ids("q", 13, 12, Place::START, 9), (vec![], None));
-    assert_eq!(ids("none", 0, 99, Place::START, 9), (vec![], None));
-    let (first, next) = ids("q", 10, 20, Place::START, 2);
+    assert_eq!(ids("q", 0, i64::MAX, DueKey::START, 9), (vec![1, 3, 4, 6], None));
+    assert_eq!(ids("q", 12, 20, DueKey::START, 9), (vec![3, 4], None));
+    assert_eq!(ids("q", 13, 12, DueKey::START, 9), (vec![], None));
+    assert_eq!(ids("none", 0, 99, DueKey::START, 9), (vec![], None));
+    let (first, next) = ids("q", 10, 20, DueKey::START, 2);
     assert_eq!(first, [1, 3]);
     assert_eq!(ids("q", 10, 20, next.expect("there is more"), 2), (vec![4], None));
 }
@@ -572,7 +572,7 @@ fn the_dead_stand_apart_and_give_their_key_away<S: ShardStore>(mut owner: Owner<
     let first = owner.change(&first, |task| bury(task, 900, false));
     let page = |owner: &mut Owner<S>, dead| {
         let filter = Filter { queue: queue_name("q"), due_from: at(0), due_to: Timestamp::MAX, dead };
-        owner.page(Request::ScanFilter { filter, after: Place::START, max: 9 }).tasks
+        owner.page(Request::ScanFilter { filter, after: DueKey::START, max: 9 }).tasks
     };
     assert_eq!(page(&mut owner, true), [Arc::clone(&first)]);
     assert_eq!(page(&mut owner, false), [Arc::clone(&other)]);
@@ -621,7 +621,7 @@ fn a_commit_applied_twice_changes_nothing<S: ShardStore>(mut owner: Owner<S>) {
         owner.done(batch.clone());
         let found = owner.find(vec![by_key("q", "a"), Wanted::Id(1)]);
         assert_eq!(found, [Found::Live(Arc::clone(&second)), Found::Ended(ended.clone())]);
-        let page = owner.page(Request::ScanDue { after: Place::START, until: Timestamp::MAX, max: 10 });
+        let page = owner.page(Request::ScanDue { after: DueKey::START, until: Timestamp::MAX, max: 10 });
         assert_eq!(page, Page { tasks: vec![Arc::clone(&second)], next: None });
     }
 }
@@ -763,6 +763,6 @@ fn survives<M: Maker>(maker: &mut M, release: bool) {
     }
     let another = owner.put(3, "q", "gone", 1);
     let mut owner = Owner::acquire(maker.reopen(&setup, owner.into_store()));
-    let page = owner.page(Request::ScanDue { after: Place::START, until: Timestamp::MAX, max: 10 });
+    let page = owner.page(Request::ScanDue { after: DueKey::START, until: Timestamp::MAX, max: 10 });
     assert_eq!(page, Page { tasks: vec![another, patched, dead], next: None });
 }

@@ -82,8 +82,8 @@ pub(crate) fn stamp(bytes: &mut Vec<u8>, head: FrameHead, seeds: &Seeds) {
     );
 }
 
-/// Reads the frame at `at`, if its head is one of the use that it claims. Returns the head, and the records; for records that do not check
-/// out, the bytes of the whole frame.
+/// Reads the frame at `at`, if its head is one of the use that it claims. Returns the head, and the records. If the records do not check out,
+/// their place has the length of the whole frame (bytes).
 fn read_claimed<'a>(file: &'a [u8], at: usize, seeds: &Seeds) -> Option<(FrameHead, Result<&'a [u8], u64>)> {
     let bytes = file.get(at..)?.first_chunk::<HEAD_BYTES>()?;
     if le_u32(bytes, 0) != MAGIC {

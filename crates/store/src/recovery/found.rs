@@ -6,7 +6,7 @@ use crate::bounds::Bounds;
 use crate::checksum::Seeds;
 use crate::disk::Disk;
 use crate::error::OpenError;
-use crate::layout::{HEADER_BYTES, Listing, SHARD, checkpoint_file, zeroes};
+use crate::layout::{HEADER_BYTES, Listing, SHARD, zeroes};
 use crate::log::{Bad, FRAMES_AT, LogHeader, read_frame, read_log_header};
 
 /// A log file as it was found.
@@ -43,11 +43,6 @@ impl Found {
     pub(super) fn read<D: Disk>(disk: &mut D, seeds: &Seeds, bounds: &Bounds) -> Result<Self, OpenError> {
         let names = disk.list(SHARD)?;
         let listing = Listing::of(&names);
-        let is_ours = |number: &u64| {
-            let file = checkpoint_file(*number);
-            names.iter().any(|name| *file == *format!("{SHARD}/{name}"))
-        };
-        debug_assert!(listing.checkpoints.iter().all(is_ours), "a name made elsewhere");
         let first_read = bounds.log_read_bytes as u64;
         let logs = listing.logs.iter().map(|name| read_log(disk, Arc::clone(name), seeds, first_read));
         let logs = logs.collect::<Result<_, _>>()?;

@@ -234,7 +234,7 @@ fn check_generations(used: &[Used]) -> Result<(), OpenError> {
 struct Log<'a> {
     seeds: &'a Seeds,
     replay: Replay,
-    /// Where the checkpoint stands: earlier frames, and files of lower generations, are in it.
+    /// Where the checkpoint stands: the frames up to its frame, and files of lower generations, are in it.
     start: Start,
     /// Where the last frame ends, and the bytes of that file.
     end: Option<End>,

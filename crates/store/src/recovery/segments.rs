@@ -58,6 +58,7 @@ fn load_segment<D: Disk>(
     let file = segment_file(generation);
     let seed = seeds.of(Use::Segment(generation));
     let corrupt = |offset: u64, what: &str| OpenError::corrupt(&*file, offset, what);
+    // A wrong header ends the reading.
     let sections = read_listed(disk, listed, seeds, Err)?;
     let mut dead = Vec::new();
     for section in of_kind(&sections, SectionKind::Tombstones) {

@@ -109,17 +109,17 @@ impl LogFile {
     }
 }
 
-/// A frame, and the place of its file in the list.
+/// A frame, and the index of its file in the list.
 type InFile = (usize, FrameAt);
 
-/// The place of a file in the list, and some bytes of it: from, and to if that is known.
-type Place = (usize, u64, Option<u64>);
+/// The index of a file in the list, and some bytes of it: from, and to if that is known.
+type InList = (usize, u64, Option<u64>);
 
 /// Frames that are missing.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Gap {
     /// The place where the frames should be: the index of the file in the list, and the bytes; `None`: in a file that is missing.
-    pub(super) place: Option<Place>,
+    pub(super) place: Option<InList>,
     /// The last change before the frames, and the last change in them, if that can be told.
     pub(super) changes: (u64, Option<u64>),
     /// The numbers of the frames, if they can be told.
@@ -251,7 +251,7 @@ impl Log<'_> {
     }
 
     /// The place where frames between these two should be.
-    fn gap_place(&self, before: Option<InFile>, (behind, frame): InFile) -> Option<Place> {
+    fn gap_place(&self, before: Option<InFile>, (behind, frame): InFile) -> Option<InList> {
         let files = self.files;
         // The next frame of the file may be one that a later owner took back.
         let next_of = |file: usize, from: FrameAt| files[file].frames.iter().find(|frame| frame.at > from.at);
@@ -278,7 +278,7 @@ impl Log<'_> {
     }
 
     /// The damage in words, with the names of files that are missing.
-    fn missing(&self, place: Option<Place>, what: &str) -> String {
+    fn missing(&self, place: Option<InList>, what: &str) -> String {
         match (place, self.absent().as_slice()) {
             (Some(_), _) | (None, []) => what.to_owned(),
             (None, [file]) => format!("{what}: {} is missing", log_file(file.number)),
@@ -310,8 +310,8 @@ impl Log<'_> {
         // A file that took frames after the last known frame: the note names it, or the header of a file that was made ready after it does.
         let last_generation = before.map_or(0, |(file, _)| files[file].generation);
         let absent = self.absent().into_iter().rfind(|file| file.generation > last_generation);
-        // Files behind the last frame: files that were made ready, and files that lost all their frames. The note names a file before its first
-        // frame, so a file of a later use has no frames.
+        // Files behind the last frame: files that were made ready, and files that lost all their frames. The note names a file before its
+        // first frame, so a file of a later use has no frames.
         let noted = newest.and_then(|newest| newest.file).map_or(u64::MAX, |file| file.generation);
         let later =
             self.used.iter().copied().filter(|index| files[*index].generation <= noted).filter(|index| {

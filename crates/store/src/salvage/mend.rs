@@ -6,7 +6,8 @@ use crate::layout::HEADER_BYTES;
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) struct Mended<T> {
     pub(super) value: T,
-    /// The offset of the damaged byte: the bytes check out with another value for it, and in no other way. `None`: they check out as they are.
+    /// The offset of the damaged byte: the bytes check out with another value for it, and in no other way. `None`: they check out as they
+    /// are.
     pub(super) at: Option<u64>,
 }
 

@@ -2,7 +2,8 @@
 
 use tickwheel_engine::{Task, Timestamp};
 
-/// How much time a segment covers, with the number that the level has in files.
+/// How much time a segment covers, with the number that the level has in files. These numbers never change, and are the order of the
+/// levels as well.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) enum Level {
     /// Tasks that were due when they were written.

@@ -1,6 +1,6 @@
 //! The saved index of one run.
 
-use tickwheel_engine::{Place, QueueName, Seq};
+use tickwheel_engine::{DueKey, QueueName, Seq};
 
 use crate::codec::{DecodeError, Names, Reader, put_bytes, put_varint, timestamp};
 use crate::index::KeyHash;
@@ -14,7 +14,7 @@ pub(crate) struct Block {
     /// The block's records; in memory, the live ones of them.
     pub(crate) records: u32,
     /// The place of the block's first record.
-    pub(crate) first: Place,
+    pub(crate) first: DueKey,
 }
 
 /// The facts about one record that are known without reading it.
@@ -46,7 +46,7 @@ pub(crate) struct Footer {
     /// The entries, in the order of their places.
     pub(crate) entries: Vec<Entry>,
     /// The place of the last record.
-    pub(crate) last: Option<Place>,
+    pub(crate) last: Option<DueKey>,
 }
 
 impl Footer {
@@ -56,7 +56,7 @@ impl Footer {
         for queue in queues {
             put_bytes(out, queue.as_str().as_bytes());
         }
-        put_place(out, last.unwrap_or(Place::START));
+        put_place(out, last.unwrap_or(DueKey::START));
         put_varint(out, blocks.len() as u64);
         for Block { at, records, first } in blocks {
             put_varint(out, u64::from(*at));
@@ -128,13 +128,13 @@ fn begin_blocks(entries: &[Entry], blocks: &[Block]) -> bool {
     })
 }
 
-fn put_place(out: &mut Vec<u8>, place: Place) {
+fn put_place(out: &mut Vec<u8>, place: DueKey) {
     put_varint(out, place.due_at.as_tick());
     put_varint(out, place.put_seq.0);
 }
 
-fn read_place(reader: &mut Reader<'_>) -> Result<Place, DecodeError> {
-    Ok(Place { due_at: timestamp(reader)?, put_seq: Seq(reader.varint()?) })
+fn read_place(reader: &mut Reader<'_>) -> Result<DueKey, DecodeError> {
+    Ok(DueKey { due_at: timestamp(reader)?, put_seq: Seq(reader.varint()?) })
 }
 
 #[cfg(test)]
@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     fn footer() -> Footer {
-        let place = |ms| Place { due_at: Timestamp::from_ms(ms).expect("after 1970"), put_seq: Seq(1) };
+        let place = |ms| DueKey { due_at: Timestamp::from_ms(ms).expect("after 1970"), put_seq: Seq(1) };
         let entry = |id, at| Entry { id, key: KeyHash::MADE, at, queue: 0, leased: id == 2, dead: id == 3 };
         Footer {
             blocks: vec![

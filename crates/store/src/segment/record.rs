@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tickwheel_engine::{Place, QueueName, Task};
+use tickwheel_engine::{DueKey, QueueName, Task};
 
 use crate::checksum::crc;
 use crate::codec::{Names, Op, TaskHead, put_stored, read_ops, stored_head};
@@ -57,7 +57,7 @@ pub(crate) enum Skimmed {
     /// A task of another queue.
     Other {
         id: u64,
-        place: Place,
+        place: DueKey,
     },
 }
 
@@ -69,9 +69,9 @@ impl Skimmed {
         }
     }
 
-    pub(crate) fn place(&self) -> Place {
+    pub(crate) fn place(&self) -> DueKey {
         match self {
-            Self::Task(task) => Place::of(task),
+            Self::Task(task) => DueKey::of(task),
             Self::Other { place, .. } => *place,
         }
     }
@@ -157,7 +157,7 @@ mod tests {
             skim_record(bytes, 4_711, 9, &mut names, Some(&QueueName::new(wanted).expect("a name")))
         };
         assert_eq!(skim(&bytes, "shop/close"), Ok((Skimmed::Task(Arc::new(task.clone())), bytes.len())));
-        let other = Skimmed::Other { id: task.id, place: Place::of(&task) };
+        let other = Skimmed::Other { id: task.id, place: DueKey::of(&task) };
         assert_eq!(skim(&bytes, "shop/closed"), Ok((other, bytes.len())));
         for bit in 0..bytes.len() * 8 {
             let mut damaged = bytes.clone();

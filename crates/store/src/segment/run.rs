@@ -2,7 +2,7 @@
 
 use core::ops::Range;
 
-use tickwheel_engine::Place;
+use tickwheel_engine::DueKey;
 
 use super::footer::Block;
 
@@ -15,13 +15,13 @@ pub(crate) struct Run {
     /// Where the run's records end.
     pub(crate) end: u64,
     /// The place of the run's last record.
-    pub(crate) last: Place,
+    pub(crate) last: DueKey,
     blocks: Vec<Block>,
 }
 
 impl Run {
     /// `blocks` as the footer has them: all records are live.
-    pub(crate) fn new(start: u64, end: u64, last: Place, mut blocks: Vec<Block>) -> Self {
+    pub(crate) fn new(start: u64, end: u64, last: DueKey, mut blocks: Vec<Block>) -> Self {
         blocks.shrink_to_fit();
         Self { start, end, last, blocks }
     }
@@ -38,7 +38,7 @@ impl Run {
     }
 
     /// The block in which reading begins for what stands behind `after`.
-    pub(crate) fn first_block_behind(&self, after: Place) -> usize {
+    pub(crate) fn first_block_behind(&self, after: DueKey) -> usize {
         if after >= self.last {
             return self.blocks.len();
         }

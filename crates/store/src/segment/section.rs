@@ -9,7 +9,7 @@ const MAGIC: [u8; 8] = *b"TWsectio";
 /// Bytes of a tail, which ends each section.
 pub(crate) const TAIL_BYTES: usize = 64;
 
-/// The content of a section, with the number that the kind has in files.
+/// The content of a section, with the number that the kind has in files. These numbers never change.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum SectionKind {
     /// A run: records in the order of their places, then the footer that says where each is.

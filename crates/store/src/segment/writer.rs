@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tickwheel_engine::{Place, QueueName, Task};
+use tickwheel_engine::{DueKey, QueueName, Task};
 
 use super::footer::{Block, Entry, Footer};
 use super::record::put_record;
@@ -58,7 +58,7 @@ impl RunWriter {
     }
 
     pub(crate) fn push(&mut self, task: &Task, key: KeyHash) {
-        let place = Place::of(task);
+        let place = DueKey::of(task);
         let at = u32::try_from(self.len()).expect("a run is closed long before 4 GiB");
         debug_assert!(
             self.footer.last.is_none_or(|last| last < place),

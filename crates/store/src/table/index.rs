@@ -2,14 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tickwheel_engine::{Key, Place, Population, QueueName, Task};
+use tickwheel_engine::{DueKey, Key, Population, QueueName, Task};
 
 /// The places of each live task: in the order of all queues, and in its queue by place and by key.
 ///
 /// A task with a written lease is in `leased` too.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(super) struct Index {
-    pub(super) by_place: BTreeMap<Place, u64>,
+    pub(super) by_place: BTreeMap<DueKey, u64>,
     pub(super) queues: BTreeMap<QueueName, QueueIndex>,
     /// Tasks with a lease in their record that a stop wrote down.
     pub(super) leased: BTreeSet<u64>,
@@ -20,9 +20,9 @@ pub(super) struct QueueIndex {
     /// Tasks that their keys lead to.
     by_key: BTreeSet<(Key, u64)>,
     /// All tasks that are not dead.
-    pub(super) by_place: BTreeMap<Place, u64>,
+    pub(super) by_place: BTreeMap<DueKey, u64>,
     /// The dead tasks.
-    pub(super) dead_by_place: BTreeMap<Place, u64>,
+    pub(super) dead_by_place: BTreeMap<DueKey, u64>,
 }
 
 impl QueueIndex {
@@ -36,7 +36,7 @@ impl QueueIndex {
         self.by_key.range(all).next_back().map(|(_, id)| *id)
     }
 
-    fn places(&mut self, task: &Task) -> &mut BTreeMap<Place, u64> {
+    fn places(&mut self, task: &Task) -> &mut BTreeMap<DueKey, u64> {
         if task.dead().is_some() { &mut self.dead_by_place } else { &mut self.by_place }
     }
 }
@@ -44,13 +44,13 @@ impl QueueIndex {
 impl Index {
     /// Takes in a record that replaces an older one of the same task, if there was one.
     pub(super) fn put(&mut self, old: Option<&Task>, task: &Task) {
-        let place = Place::of(task);
+        let place = DueKey::of(task);
         match task.lease {
             Some(_) => self.leased.insert(task.id),
             None => self.leased.remove(&task.id),
         };
         if let Some(old) = old {
-            let stands = |task: &Task| (Place::of(task), task.dead().is_some(), task.is_keyed());
+            let stands = |task: &Task| (DueKey::of(task), task.dead().is_some(), task.is_keyed());
             if old.queue == task.queue && old.key == task.key && stands(old) == stands(task) {
                 return;
             }
@@ -76,7 +76,7 @@ impl Index {
     }
 
     fn forget_place_and_key(&mut self, task: &Task) {
-        let place = Place::of(task);
+        let place = DueKey::of(task);
         self.by_place.remove(&place);
         let Some(queue) = self.queues.get_mut(&task.queue) else { return };
         queue.places(task).remove(&place);

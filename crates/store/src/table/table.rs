@@ -9,7 +9,7 @@ use crate::acquired;
 use crate::history::{Histories, HistoryLimits};
 use crate::rules::Rules;
 use tickwheel_engine::{
-    AcquiredCursor, AcquiredPage, DueHistogram, Ended, EngineState, Filter, Found, Outcome, Page, Place,
+    AcquiredCursor, AcquiredPage, DueHistogram, DueKey, Ended, EngineState, Filter, Found, Outcome, Page,
     QueueName, Rule, RuleEffect, RuleName, Seq, Task, TaskEffect, Timestamp, Wanted,
 };
 
@@ -173,16 +173,16 @@ impl Table {
     ///
     /// The page says where to go on if there are more. O(log n) for each task.
     #[must_use]
-    pub fn scan_due(&self, after: Place, until: Timestamp, max: usize) -> Page {
+    pub fn scan_due(&self, after: DueKey, until: Timestamp, max: usize) -> Page {
         self.page(&self.index.by_place, after, until, max)
     }
 
     /// Live tasks of one queue that are due between two instants, both included, in the order of their places.
     #[must_use]
-    pub fn scan_filter(&self, filter: &Filter, after: Place, max: usize) -> Page {
+    pub fn scan_filter(&self, filter: &Filter, after: DueKey, max: usize) -> Page {
         let Some(queue) = self.index.queues.get(&filter.queue) else { return Page::default() };
         // No task has put_seq 0, so this place comes before all tasks that are due at `due_from`.
-        let after = after.max(Place { due_at: filter.due_from, put_seq: Seq::ZERO });
+        let after = after.max(DueKey { due_at: filter.due_from, put_seq: Seq::ZERO });
         let places = if filter.dead { &queue.dead_by_place } else { &queue.by_place };
         self.page(places, after, filter.due_to, max)
     }
@@ -200,7 +200,7 @@ impl Table {
             None => Some(&self.index.by_place),
             Some(queue) => self.index.queues.get(queue).map(|queue| &queue.by_place),
         };
-        let end = Place { due_at: histogram.end(), put_seq: Seq(u64::MAX) };
+        let end = DueKey { due_at: histogram.end(), put_seq: Seq(u64::MAX) };
         if histogram.start() >= end {
             return (counts, None);
         }
@@ -231,8 +231,8 @@ impl Table {
         self.histories.after(after)
     }
 
-    fn page(&self, places: &BTreeMap<Place, u64>, after: Place, until: Timestamp, max: usize) -> Page {
-        let end = Place { due_at: until, put_seq: Seq(u64::MAX) };
+    fn page(&self, places: &BTreeMap<DueKey, u64>, after: DueKey, until: Timestamp, max: usize) -> Page {
+        let end = DueKey { due_at: until, put_seq: Seq(u64::MAX) };
         if after >= end {
             return Page::default();
         }

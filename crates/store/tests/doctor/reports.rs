@@ -63,7 +63,7 @@ fn what_is_needed_is_enough() {
 }
 
 #[test]
-fn files_that_nobody_needs_and_files_of_others_are_told_apart() {
+fn files_that_nothing_needs_and_files_of_others_are_told_apart() {
     let mut image = filled();
     for name in ["shard-0000/checkpoint-00000009.tmp", "shard-0000/segment-00009999", "meta.tmp"] {
         image.files.insert(name.to_owned(), b"x".to_vec());
@@ -148,7 +148,7 @@ fn a_directory_in_use_says_so_and_can_be_opened_right_after() {
 
 #[cfg(unix)]
 #[test]
-fn a_link_and_a_pipe_are_seen_and_wait_for_nobody() {
+fn a_link_and_a_pipe_are_seen_and_never_waited_for() {
     use tickwheel_store::doctor::Directory;
     let dir = tempfile::tempdir().expect("a directory");
     patient::fill(dir.path());

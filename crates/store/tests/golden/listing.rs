@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use tickwheel_engine::{
-    LeaseNo, Outcome, Place, QueueRecord, Reply, Request, Rule, RuleName, Task, Timestamp,
+    DueKey, LeaseNo, Outcome, QueueRecord, Reply, Request, Rule, RuleName, Task, Timestamp,
 };
 use tickwheel_store::conformance::ask;
 
@@ -13,7 +13,7 @@ use super::Store;
 /// All live tasks in the order of their places.
 pub(super) fn tasks(store: &mut Store) -> Vec<Arc<Task>> {
     let mut tasks = Vec::new();
-    let mut after = Place::START;
+    let mut after = DueKey::START;
     loop {
         let reply = ask(store, 1, Request::ScanDue { after, until: Timestamp::MAX, max: 10 });
         let Reply::Page(page) = reply else { panic!("ScanDue was answered {reply:?}") };

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use tickwheel_engine::{Place, Timestamp};
+use tickwheel_engine::{DueKey, Timestamp};
 
 use super::context::Context;
 use super::moving::{Moved, Moving};
@@ -34,10 +34,10 @@ pub(super) struct Checkpoint {
 enum Stage {
     /// Tasks of the memtable are being written: the tasks that were there when the checkpoint began, from index `next` on.
     Flush {
-        tasks: Vec<(Place, u32)>,
+        tasks: Vec<(DueKey, u32)>,
         next: usize,
         /// The dead tasks that were passed. They go to segments of their own, so they are written after all others.
-        dead: Vec<(Place, u32)>,
+        dead: Vec<(DueKey, u32)>,
         /// Whether the dead are being written.
         last: bool,
     },
@@ -73,7 +73,7 @@ impl Checkpoint {
         number: u64,
         now: Timestamp,
         log_bytes: u64,
-        tasks: Vec<(Place, u32)>,
+        tasks: Vec<(DueKey, u32)>,
         sources: Vec<u32>,
     ) -> Self {
         Self {
@@ -166,7 +166,7 @@ impl Checkpoint {
                 if task.dead().is_some() && !*last {
                     dead.push(entry);
                     // A dead task that is passed takes time, too.
-                    bytes += size_of::<(Place, u32)>();
+                    bytes += size_of::<(DueKey, u32)>();
                     continue;
                 }
                 bytes += self.output.put(context, &task, Origin::Memory, calls);

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use tickwheel_engine::{Place, Timestamp};
+use tickwheel_engine::{DueKey, Timestamp};
 
 use super::super::merge::{First, Merge, Tools};
 use super::context::Context;
@@ -99,7 +99,7 @@ impl Moving {
                     return Ok(Moved::Calls);
                 }
                 First::Task(task) => {
-                    merge.pass(Place::of(&task));
+                    merge.pass(DueKey::of(&task));
                     bytes += output.put(context, &task, Origin::Segment(*source), calls);
                     if bytes >= context.options.background_step_bytes {
                         output.write_part(context, calls);

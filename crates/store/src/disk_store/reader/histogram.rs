@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
 
-use tickwheel_engine::{DueHistogram, Place, Reply, Task, Timestamp};
+use tickwheel_engine::{DueHistogram, DueKey, Reply, Task, Timestamp};
 
 use super::super::merge::{Tools, read_blocks};
 use super::next::Next;
@@ -40,7 +40,7 @@ struct Blocks {
 }
 
 /// A block of a run, by the place of its first record.
-type Ahead = Reverse<(Place, u32, usize, usize)>;
+type Ahead = Reverse<(DueKey, u32, usize, usize)>;
 
 /// A block that may have something for this part.
 #[derive(Debug)]
@@ -224,7 +224,7 @@ impl Histogram {
 }
 
 /// The first block from this one on that has a live record, and where it begins.
-fn live_from(run: &Run, from: usize) -> Option<(Place, usize)> {
+fn live_from(run: &Run, from: usize) -> Option<(DueKey, usize)> {
     let blocks = run.blocks().get(from..)?;
     let skipped = blocks.iter().position(|block| block.records > 0)?;
     Some((blocks[skipped].first, from + skipped))

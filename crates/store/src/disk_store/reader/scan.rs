@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tickwheel_engine::{Filter, Page, Place, Reply, Seq, Task, Timestamp};
+use tickwheel_engine::{DueKey, Filter, Page, Reply, Seq, Task, Timestamp};
 
 use super::super::merge::{First, Merge, Tools};
 use super::next::Next;
@@ -14,7 +14,7 @@ use crate::catalog::Catalog;
 pub(super) struct Scan {
     /// The page has only tasks of this filter's queue; `None`: of all queues.
     filter: Option<Filter>,
-    end: Place,
+    end: DueKey,
     max: usize,
     /// Records that may still be looked at.
     looks: usize,
@@ -47,14 +47,14 @@ impl Cursors {
 impl Scan {
     /// Tasks behind `after`, due at or before `until`; `before` may have the cursors of the page before.
     pub(super) fn due(
-        after: Place,
+        after: DueKey,
         until: Timestamp,
         max: usize,
         catalog: &Catalog,
         before: Option<Cursors>,
         bounds: &Bounds,
     ) -> Self {
-        let end = Place { due_at: until, put_seq: Seq(u64::MAX) };
+        let end = DueKey { due_at: until, put_seq: Seq(u64::MAX) };
         let goes_on = before.filter(|before| {
             before.layout == catalog.segments.layout()
                 && before.merge.at() == after
@@ -73,14 +73,14 @@ impl Scan {
     /// The tasks of one queue that pass `filter`, behind `after`.
     pub(super) fn filter(
         filter: Filter,
-        after: Place,
+        after: DueKey,
         max: usize,
         catalog: &Catalog,
         bounds: &Bounds,
     ) -> Self {
         // No task has put_seq 0, so this place stands before all tasks that are due at `due_from`.
-        let after = after.max(Place { due_at: filter.due_from, put_seq: Seq::ZERO });
-        let end = Place { due_at: filter.due_to, put_seq: Seq(u64::MAX) };
+        let after = after.max(DueKey { due_at: filter.due_from, put_seq: Seq::ZERO });
+        let end = DueKey { due_at: filter.due_to, put_seq: Seq(u64::MAX) };
         let merge = Merge::of_filter(after, end, catalog, &filter, bounds);
         let looks = bounds.page_looks.max(max);
         Self::new(Some(filter), end, max, looks, Cursors::new(merge, catalog), bounds)
@@ -88,7 +88,7 @@ impl Scan {
 
     fn new(
         filter: Option<Filter>,
-        end: Place,
+        end: DueKey,
         max: usize,
         looks: usize,
         cursors: Cursors,
@@ -130,7 +130,7 @@ impl Scan {
             // `None` is a task of another queue.
             let (place, task) = match (merge.first(self.end, rival, wanted, catalog), memory) {
                 (First::Reads(calls), _) => return Ok(Next::Calls(calls)),
-                (First::Task(task), _) => (Place::of(&task), Some(task)),
+                (First::Task(task), _) => (DueKey::of(&task), Some(task)),
                 (First::Other(place), _) => (place, None),
                 (First::Nobody, Some((place, task))) => (place, Some(Arc::clone(task))),
                 (First::Nobody, None) => return Ok(self.reply(None)),
@@ -156,7 +156,7 @@ impl Scan {
         }
     }
 
-    fn reply(&mut self, next: Option<Place>) -> Next {
+    fn reply(&mut self, next: Option<DueKey>) -> Next {
         let page = Page { next, ..std::mem::take(&mut self.page) };
         Next::Reply(Reply::Page(page))
     }

@@ -1,11 +1,11 @@
-use tickwheel_engine::{DueHistogram, Filter, Grid, Page, Place, QueueName};
+use tickwheel_engine::{DueHistogram, DueKey, Filter, Grid, Page, QueueName};
 
 use super::super::fixtures::{add_far, catalog, only_job, setup};
 use super::*;
 use crate::io::Call;
 use crate::options::AckLevel;
 
-const ALL: Request = Request::ScanDue { after: Place::START, until: Timestamp::MAX, max: 10 };
+const ALL: Request = Request::ScanDue { after: DueKey::START, until: Timestamp::MAX, max: 10 };
 
 fn view<'a>(catalog: &'a Catalog, setup: &'a Setup, jobs: &'a mut Jobs, settling: bool) -> View<'a> {
     View { catalog, setup, jobs, settling, parks: settling }
@@ -46,7 +46,7 @@ fn a_page_reads_its_run_once_and_the_next_page_goes_on_in_it() {
     let (setup, mut jobs, mut reader) = (setup(AckLevel::Fsync), Jobs::default(), Reader::new());
     let mut catalog = catalog();
     let run = add_far(&mut catalog, &setup, &[1, 2, 3]);
-    let first = Request::ScanDue { after: Place::START, until: Timestamp::MAX, max: 2 };
+    let first = Request::ScanDue { after: DueKey::START, until: Timestamp::MAX, max: 2 };
     let mut seen = view(&catalog, &setup, &mut jobs, false);
     assert!(reader.scan(RequestId(1), first, &mut seen).is_none());
     let job = only_job(&mut jobs);
@@ -130,7 +130,7 @@ fn a_filter_passes_by_the_tasks_of_other_queues() {
     let queue = QueueName::new("other").expect("a name");
     let (due_from, due_to) = (Timestamp::EPOCH, Timestamp::MAX);
     let filter = Filter { queue, dead: false, due_from, due_to };
-    let request = Request::ScanFilter { filter, after: Place::START, max: 10 };
+    let request = Request::ScanFilter { filter, after: DueKey::START, max: 10 };
     let mut seen = view(&catalog, &setup, &mut jobs, false);
     assert!(reader.scan(RequestId(1), request, &mut seen).is_none());
     let job = only_job(&mut jobs);

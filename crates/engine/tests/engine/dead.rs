@@ -111,7 +111,7 @@ fn what_chance_leaves_out_of_a_wait_is_the_same_whenever_it_is_asked() {
 }
 
 #[test]
-fn what_nobody_has_when_it_expires_is_dead() {
+fn a_task_that_expires_while_no_worker_has_it_is_dead() {
     let mut world = World::new();
     world.put(put("ready", expiring(500))).expect("taken");
     world.put(put("later", expiring(500)).at(ms(400))).expect("taken");
@@ -290,7 +290,7 @@ fn a_redrive_of_what_is_not_dead_leaves_it_where_it_is() {
 
 /// The story: the store had failed, and a dead stub whose time had come was fetched again and again for ever.
 #[test]
-fn a_failed_store_forgets_nobody_and_the_machine_still_stops() {
+fn a_failed_store_forgets_no_task_and_the_engine_still_stops() {
     for budget in [512, 256 << 20] {
         let mut world = World::with(EngineConfig { near_bytes_max: budget, ..EngineConfig::default() });
         for n in 0..9 {

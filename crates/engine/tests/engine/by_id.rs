@@ -174,7 +174,7 @@ fn what_a_worker_gave_up_is_kept_in_order_and_for_ever() {
 }
 
 #[test]
-fn a_dead_task_lives_again_only_if_its_key_is_nobodys() {
+fn a_dead_task_lives_again_only_if_no_task_has_its_key() {
     let mut world = World::new();
     let first = world.put_in("a", 0).task.id;
     let leased = world.lease(1, 60_000);
@@ -260,7 +260,7 @@ fn a_lease_is_as_long_as_its_worker_its_task_or_its_queue_says() {
 
 /// The server makes keys out of numbers, and so may any client.
 #[test]
-fn a_number_that_is_somebodys_key_is_given_to_nobody() {
+fn a_number_that_is_an_owners_key_is_given_to_no_other_task() {
     let mut world = World::new();
     world.put_in("3", YEAR_MS);
     world.put_in("4500", YEAR_MS);

@@ -1,16 +1,16 @@
-//! [`OnId`]: a command on the task that has an id, in any queue and with any key.
+//! [`Identified`]: a command on the task that has an id, in any queue and with any key.
 
 use crate::calls::{Act, Answer, ById, ByIdError, Command, Redrive, RedriveError};
 use crate::task::Task;
 
 /// A command on the task that has an id.
 #[derive(Clone, Debug)]
-pub(crate) enum OnId {
+pub(crate) enum Identified {
     Redrive(Redrive),
     ById(ById),
 }
 
-impl OnId {
+impl Identified {
     pub(crate) fn id(&self) -> u64 {
         match self {
             Self::Redrive(redrive) => redrive.id,
@@ -46,7 +46,7 @@ impl OnId {
         }
     }
 
-    pub(crate) fn command(self) -> Command {
+    pub(crate) fn into_command(self) -> Command {
         match self {
             Self::Redrive(redrive) => Command::Redrive(redrive),
             Self::ById(by_id) => Command::ById(by_id),

@@ -120,3 +120,16 @@ fn after_the_store_has_failed_an_unsure_lease_is_not_shown() {
     let told = world.ask(Command::Leases(all()));
     assert!(matches!(told, Answer::Leases(Err(Unavailable::Indeterminate { .. }))), "{told:?}");
 }
+
+#[test]
+fn a_page_of_leases_has_a_limit_whatever_the_caller_asks_for() {
+    let mut world = World::new();
+    for task in 0..=LEASES_PAGE_MAX {
+        world.put_in(&task.to_string(), 0);
+    }
+    assert_eq!(world.lease(LEASES_PAGE_MAX + 1, 60_000).len(), LEASES_PAGE_MAX + 1);
+    let first = page(&mut world, ListLeases { max: usize::MAX, ..all() });
+    assert_eq!(first.leases.len(), LEASES_PAGE_MAX);
+    let second = page(&mut world, ListLeases { max: usize::MAX, after: first.next, ..all() });
+    assert_eq!((second.leases.len(), second.next), (1, None));
+}

@@ -152,7 +152,7 @@ fn what_happened_in_queues_that_are_gone_counts_for_their_namespace() {
 }
 
 #[test]
-fn a_queue_is_there_while_somebody_uses_it_and_counts_what_happens_in_it() {
+fn a_queue_is_there_while_a_client_uses_it_and_counts_its_events() {
     let mut world = World::new();
     for _ in 0..2 {
         world.input(Input::Use { queue: queue("q") });

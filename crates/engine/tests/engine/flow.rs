@@ -113,7 +113,7 @@ fn a_full_group_is_passed_over_and_its_tasks_keep_their_order() {
 }
 
 #[test]
-fn whoever_stands_in_for_a_parked_task_and_goes_lets_it_back() {
+fn a_parked_task_comes_back_when_a_task_of_its_group_goes() {
     let mut world = World::new();
     set(&mut world, per_group(1));
     put_of(&mut world, "a1", "a");
@@ -168,7 +168,7 @@ fn settings_that_would_hold_tasks_for_ever_are_refused() {
 }
 
 #[test]
-fn a_pause_without_an_end_wakes_nobody() {
+fn a_pause_without_an_end_wakes_no_call() {
     let mut world = World::new();
     world.put_in("a", 0);
     change(&mut world, QueueChange::Pause { ms: Some(5_000) }).expect("taken");
@@ -180,7 +180,7 @@ fn a_pause_without_an_end_wakes_nobody() {
 }
 
 #[test]
-fn a_delivery_that_reached_nobody_does_not_count_against_the_rate() {
+fn a_delivery_that_reached_no_worker_does_not_count_against_the_rate() {
     let mut world = World::new();
     set(&mut world, rate(1, 60_000, 1));
     world.put_in("a", 0);

@@ -238,7 +238,7 @@ fn a_token_of_another_queue_or_never_issued_is_expired() {
 }
 
 #[test]
-fn after_a_crash_an_old_token_acks_while_nobody_else_got_the_task() {
+fn after_a_crash_an_old_token_acks_until_another_worker_gets_the_task() {
     let mut world = World::new();
     world.put_in("a", 0);
     world.put_in("b", 0);
@@ -404,7 +404,7 @@ fn a_waiting_lease_gets_what_becomes_ready_in_the_order_asked() {
 }
 
 #[test]
-fn a_delivery_that_reached_nobody_does_not_count() {
+fn a_delivery_that_reached_no_worker_does_not_count() {
     let mut world = World::new();
     world.put_in("a", 0);
     let lease = world.lease(1, 1_000);
@@ -654,7 +654,7 @@ fn taken_numbers_that_are_far_are_stepped_around_too() {
 }
 
 #[test]
-fn a_lease_of_no_task_stands_in_nobody_s_way() {
+fn a_lease_of_no_task_delays_no_other_lease() {
     let mut world = World::new();
     let none = Lease { queues: [queue("q")].into(), max: 0, lease_ms: Some(10), wait: true, worker: None };
     assert_eq!(world.ask(Command::Lease(none)), Answer::Lease(Ok(vec![])));

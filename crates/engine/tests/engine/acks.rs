@@ -68,3 +68,21 @@ fn an_ack_is_remembered_as_long_as_its_queue_says() {
     world.pass_ms(1);
     assert_eq!(world.ack(leased[0].token), TokenAnswer::Expired);
 }
+
+#[test]
+fn the_tokens_of_one_call_are_answered_in_their_order_also_when_some_are_looked_up() {
+    let mut world = World::new();
+    world.put_in("a", 0);
+    world.put_in("b", 0);
+    let leased = world.lease(2, 1_000);
+    assert_eq!(world.ack(leased[0].token), TokenAnswer::Acked);
+    assert_eq!(world.engine.tasks_in_memory(), 1, "the task that was acked has to be looked up");
+    let [a, b] = [leased[0].token, leased[1].token];
+    let mut extend = |tokens: &[Token]| {
+        let tokens = tokens.to_vec();
+        world.ask(Command::Extend(Extend { queue: queue("q"), tokens, lease_ms: Some(5_000) }))
+    };
+    let (expired, extended) = (TokenAnswer::Expired, TokenAnswer::Extended);
+    assert_eq!(extend(&[a, b]), Answer::Extend(Ok(vec![expired, extended])));
+    assert_eq!(extend(&[b, a, b]), Answer::Extend(Ok(vec![extended, expired, extended])));
+}

@@ -370,7 +370,7 @@ fn the_failures_that_were_last_are_kept() {
 
 /// A key that is the decimal of an id keeps its text, and no task that comes without a key gets it.
 #[test]
-fn a_key_that_is_a_number_is_nobody_elses() {
+fn a_key_that_is_a_number_is_not_given_to_another_task() {
     let mut world = World::new();
     world.put_in("x", 5);
     let next = world.put(Put::without_key(&queue("q"))).expect("stored").task.id + 2;
@@ -389,7 +389,7 @@ fn a_key_that_is_a_number_is_nobody_elses() {
 
 /// An id alone says nothing: a dead task without a key is known by its id, queue, key and put together.
 #[test]
-fn a_task_of_somebody_else_with_the_same_id_is_another() {
+fn another_task_with_the_same_id_is_not_the_imported_one() {
     let mut world = World::new();
     let other = ImportTask { queue: queue("other"), ..dead("b", 5, false) };
     outcomes(&mut world, Existing::Refuse, vec![other]);
