@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::ensure;
-use tickwheel_engine::Place;
+use tickwheel_engine::DueKey;
 use tickwheel_queue::Timestamp;
 
 use super::batches::{RAW_BYTES, figures};
@@ -20,7 +20,7 @@ const WINDOW_MS: u64 = 6 * HOUR_MS;
 /// Takes for the span, or until nothing is left, which a large store does not reach.
 pub(crate) fn sample<K: Keeper>(scene: &mut Scene<'_, K>) -> anyhow::Result<Sample> {
     let Scene { keeper, span, dir, .. } = scene;
-    let (mut rate, mut after) = (Rate::default(), Place::START);
+    let (mut rate, mut after) = (Rate::default(), DueKey::START);
     let beside = raw::beside(dir, RAW_BYTES, *span, |span| {
         rate += drain(keeper, &mut after, span)?;
         Ok(())
@@ -32,7 +32,7 @@ pub(crate) fn sample<K: Keeper>(scene: &mut Scene<'_, K>) -> anyhow::Result<Samp
 
 /// Scans six hours after six hours in pages, from `after` on, and ends each page in a batch when its last task is due. The next page
 /// is read meanwhile.
-pub(crate) fn drain<K: Keeper>(keeper: &mut K, after: &mut Place, span: Duration) -> anyhow::Result<Rate> {
+pub(crate) fn drain<K: Keeper>(keeper: &mut K, after: &mut DueKey, span: Duration) -> anyhow::Result<Rate> {
     let (begun, mut count) = (Instant::now(), 0);
     let mut until = window(keeper, *after)?;
     while let Some(due_by) = until.filter(|_| begun.elapsed() < span) {
@@ -56,7 +56,7 @@ pub(crate) fn drain<K: Keeper>(keeper: &mut K, after: &mut Place, span: Duration
 }
 
 /// The end of the next window: it begins with the next task.
-fn window<K: Keeper>(keeper: &mut K, after: Place) -> anyhow::Result<Option<Timestamp>> {
+fn window<K: Keeper>(keeper: &mut K, after: DueKey) -> anyhow::Result<Option<Timestamp>> {
     let next = keeper.page(after, Timestamp::MAX, 1)?;
     Ok(next.first().map(|pending| pending.place.due_at.saturating_plus_ms(WINDOW_MS)))
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::ensure;
-use tickwheel_engine::Place;
+use tickwheel_engine::DueKey;
 
 use super::drain::drain;
 use super::feed::fill;
@@ -26,7 +26,7 @@ pub(crate) fn sample<K: Keeper>(data: &Path, n: u64) -> anyhow::Result<Sample> {
     fill(&mut keeper, &records, 0..n)?;
     keeper.rest()?;
     let put = Written::now(data)?;
-    let mut after = Place::START;
+    let mut after = DueKey::START;
     let drained = drain(&mut keeper, &mut after, Duration::MAX)?;
     ensure!(drained.count == n, "{} tasks of {n} came out", drained.count);
     keeper.rest()?;

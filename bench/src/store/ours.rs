@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
 use tickwheel_engine::{
-    Batch, Ended, EngineState, Found, Key, LeaseNo, Outcome, Ownership, Place, QueueName, Reply, Request,
+    Batch, DueKey, Ended, EngineState, Found, Key, LeaseNo, Outcome, Ownership, QueueName, Reply, Request,
     RequestId, Seq, ShardId, ShardStore, Task, TaskEffect, Timestamp, Wanted,
 };
 use tickwheel_store::{DiskStore, FsDisk, StoreOptions, ThreadIo};
@@ -154,7 +154,7 @@ impl Keeper for Ours {
         &mut self,
         wall: Timestamp,
         changes: Vec<TaskEffect>,
-        (after, until, max): (Place, Timestamp, usize),
+        (after, until, max): (DueKey, Timestamp, usize),
     ) -> anyhow::Result<Vec<Pending>> {
         let id = self.submit_commit(wall, changes)?;
         let page = self.page(after, until, max)?;
@@ -162,7 +162,7 @@ impl Keeper for Ours {
         Ok(page)
     }
 
-    fn page(&mut self, mut after: Place, until: Timestamp, max: usize) -> anyhow::Result<Vec<Pending>> {
+    fn page(&mut self, mut after: DueKey, until: Timestamp, max: usize) -> anyhow::Result<Vec<Pending>> {
         loop {
             let page = match self.ask(Request::ScanDue { after, until, max })? {
                 Reply::Page(page) => page,
@@ -213,5 +213,10 @@ impl Keeper for Ours {
 }
 
 fn pending(task: &Task) -> Pending {
-    Pending { place: Place::of(task), id: task.id, key: task.key.clone(), number: number(&task.body.payload) }
+    Pending {
+        place: DueKey::of(task),
+        id: task.id,
+        key: task.key.clone(),
+        number: number(&task.body.payload),
+    }
 }

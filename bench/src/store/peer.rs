@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow};
 use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode};
-use tickwheel_engine::Place;
+use tickwheel_engine::DueKey;
 use tickwheel_engine::Seq;
 use tickwheel_queue::{Key, Timestamp};
 
@@ -26,7 +26,7 @@ pub(crate) struct Peer {
 /// A change, encoded but for the seq.
 pub(crate) enum Change {
     Put { due_at: Timestamp, index_key: Vec<u8>, value: Vec<u8> },
-    End { place: Place, index_key: Vec<u8> },
+    End { place: DueKey, index_key: Vec<u8> },
 }
 
 /// Its default is 32 MiB. A machine that holds ten million tasks has more.
@@ -37,7 +37,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 impl Peer {
     /// Puts one task in a batch of its own. `seq` is nobody else's.
     pub(crate) fn put_alone(&self, seq: u64, record: Record) -> anyhow::Result<()> {
-        let place = place_key(Place { due_at: record.due_at, put_seq: Seq(self.seq + seq) });
+        let place = place_key(DueKey { due_at: record.due_at, put_seq: Seq(self.seq + seq) });
         let mut batch = self.database.batch().durability(Some(PersistMode::SyncData));
         batch.insert(&self.tasks, place, encode(&record));
         batch.insert(&self.index, index_key(&record.key), place);
@@ -45,9 +45,9 @@ impl Peer {
     }
 }
 
-fn scan(tasks: &Keyspace, after: Place, until: Timestamp, max: usize) -> anyhow::Result<Vec<Pending>> {
-    let from = place_key(Place { put_seq: Seq(after.put_seq.0 + 1), ..after });
-    let to = place_key(Place { due_at: until, put_seq: Seq(u64::MAX) });
+fn scan(tasks: &Keyspace, after: DueKey, until: Timestamp, max: usize) -> anyhow::Result<Vec<Pending>> {
+    let from = place_key(DueKey { put_seq: Seq(after.put_seq.0 + 1), ..after });
+    let to = place_key(DueKey { due_at: until, put_seq: Seq(u64::MAX) });
     let found = tasks.range(from..=to).take(max);
     found
         .map(|item| {
@@ -84,7 +84,7 @@ impl Keeper for Peer {
             self.seq += 1;
             match change {
                 Change::Put { due_at, index_key, value } => {
-                    let place = place_key(Place { due_at, put_seq: Seq(self.seq) });
+                    let place = place_key(DueKey { due_at, put_seq: Seq(self.seq) });
                     batch.insert(&self.tasks, place, value);
                     batch.insert(&self.index, index_key, place);
                 }
@@ -97,7 +97,7 @@ impl Keeper for Peer {
         Ok(batch.commit()?)
     }
 
-    fn page(&mut self, after: Place, until: Timestamp, max: usize) -> anyhow::Result<Vec<Pending>> {
+    fn page(&mut self, after: DueKey, until: Timestamp, max: usize) -> anyhow::Result<Vec<Pending>> {
         scan(&self.tasks, after, until, max)
     }
 
@@ -105,7 +105,7 @@ impl Keeper for Peer {
         &mut self,
         wall: Timestamp,
         changes: Vec<Change>,
-        (after, until, max): (Place, Timestamp, usize),
+        (after, until, max): (DueKey, Timestamp, usize),
     ) -> anyhow::Result<Vec<Pending>> {
         let tasks = self.tasks.clone();
         thread::scope(|scope| {
@@ -143,7 +143,7 @@ impl Keeper for Peer {
 
 const PLACE_BYTES: usize = 16;
 
-fn place_key(place: Place) -> [u8; PLACE_BYTES] {
+fn place_key(place: DueKey) -> [u8; PLACE_BYTES] {
     let mut key = [0; PLACE_BYTES];
     key[..8].copy_from_slice(&place.due_at.as_tick().to_be_bytes());
     key[8..].copy_from_slice(&place.put_seq.0.to_be_bytes());
@@ -177,7 +177,7 @@ fn decode(place: &[u8], value: &[u8]) -> Option<Pending> {
     let (_queue, rest) = text(rest)?;
     let (_content_type, payload) = text(rest)?;
     let key = Key::new(std::str::from_utf8(key).ok()?).ok()?;
-    Some(Pending { place: Place { due_at, put_seq: Seq(put_seq) }, id, key, number: number(payload) })
+    Some(Pending { place: DueKey { due_at, put_seq: Seq(put_seq) }, id, key, number: number(payload) })
 }
 
 fn u64_of(bytes: &[u8]) -> Option<u64> {

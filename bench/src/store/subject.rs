@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use tickwheel_engine::Place;
+use tickwheel_engine::DueKey;
 use tickwheel_queue::{Key, Timestamp};
 
 use super::record::Record;
@@ -10,7 +10,7 @@ use super::record::Record;
 /// A pending task as a store gives it back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Pending {
-    pub(crate) place: Place,
+    pub(crate) place: DueKey,
     pub(crate) id: u64,
     pub(crate) key: Key,
     /// Which record it was made from, by its payload.
@@ -44,14 +44,14 @@ pub(crate) trait Keeper: Sized + Send {
     fn commit(&mut self, wall: Timestamp, changes: Vec<Self::Change>) -> anyhow::Result<()>;
 
     /// The next pending tasks in order, strictly after `after`, due at or before `until`: none only if there is none.
-    fn page(&mut self, after: Place, until: Timestamp, max: usize) -> anyhow::Result<Vec<Pending>>;
+    fn page(&mut self, after: DueKey, until: Timestamp, max: usize) -> anyhow::Result<Vec<Pending>>;
 
     /// Both at once: a page that does not count on the commit, and is not delayed by it.
     fn commit_and_page(
         &mut self,
         wall: Timestamp,
         changes: Vec<Self::Change>,
-        page: (Place, Timestamp, usize),
+        page: (DueKey, Timestamp, usize),
     ) -> anyhow::Result<Vec<Pending>>;
 
     /// What these keys stand for now.
@@ -91,7 +91,7 @@ mod tests {
         let cancelled = found.into_iter().flatten().map(|found| keeper.end(found, End::Cancelled, begun));
         let cancelled = cancelled.collect();
         keeper.commit(begun, cancelled).expect("a commit");
-        let page = keeper.page(Place::START, Timestamp::MAX, 10).expect("a page");
+        let page = keeper.page(DueKey::START, Timestamp::MAX, 10).expect("a page");
         let last = page.last().expect("ten").place;
         let ended = page.into_iter().map(|pending| keeper.end(pending, End::Done, last.due_at)).collect();
         keeper.commit(last.due_at, ended).expect("a commit");
@@ -99,13 +99,13 @@ mod tests {
         keeper.close().expect("it closes");
 
         let mut keeper = K::open(&data, last.due_at).expect("opened again");
-        let early = keeper.page(Place::START, last.due_at, 10).expect("a page");
+        let early = keeper.page(DueKey::START, last.due_at, 10).expect("a page");
         assert!(early.is_empty(), "{early:?}");
-        let left = keeper.page(Place::START, Timestamp::MAX, 1_000).expect("a page");
+        let left = keeper.page(DueKey::START, Timestamp::MAX, 1_000).expect("a page");
         assert!(left.is_sorted_by_key(|pending| pending.place));
         assert_eq!(keeper.get(&wanted).expect("a look-up"), [None, None, None, None]);
         assert!(fill(&mut keeper, &records, 100..2_150).expect("two batches and a bit") > 0.0);
-        let all = keeper.page(Place::START, Timestamp::MAX, 10_000).expect("a page");
+        let all = keeper.page(DueKey::START, Timestamp::MAX, 10_000).expect("a page");
         assert_eq!(all.len(), left.len() + 2_050);
         keeper.close().expect("it closes");
         left.into_iter().map(|pending| pending.number).collect()

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use anyhow::ensure;
-use tickwheel_engine::Place;
+use tickwheel_engine::DueKey;
 use tickwheel_queue::Timestamp;
 
 use super::feed::BATCH;
@@ -41,7 +41,7 @@ struct Scans {
 fn scan_ms<K: Keeper>(keeper: &mut K, window: u64) -> anyhow::Result<Scans> {
     let mut times = Vec::new();
     for _ in 0..SCANS {
-        let (begun, mut after, mut left) = (Instant::now(), Place::START, window);
+        let (begun, mut after, mut left) = (Instant::now(), DueKey::START, window);
         while left > 0 {
             let page = keeper.page(after, Timestamp::MAX, BATCH.min(left) as usize)?;
             let last = page.last().map(|pending| pending.place);
@@ -57,7 +57,7 @@ fn scan_ms<K: Keeper>(keeper: &mut K, window: u64) -> anyhow::Result<Scans> {
 }
 
 fn delete<K: Keeper>(scene: &mut Scene<'_, K>, count: u64) -> anyhow::Result<()> {
-    let (mut after, mut left) = (Place::START, count);
+    let (mut after, mut left) = (DueKey::START, count);
     while left > 0 {
         let wall = scene.wall();
         let page = scene.keeper.page(after, Timestamp::MAX, BATCH.min(left) as usize)?;

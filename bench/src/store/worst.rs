@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use tickwheel_engine::Place;
+use tickwheel_engine::DueKey;
 
 use super::feed::{BATCH, batch};
 use super::place;
@@ -28,7 +28,7 @@ const LOOK: Duration = Duration::from_millis(50);
 pub(crate) fn sample<K: Keeper>(scene: &mut Scene<'_, K>) -> anyhow::Result<Sample> {
     let (dir, span) = (scene.dir, scene.span);
     let mut files = place::files(scene.data)?;
-    let (known, mut singles, mut after) = (files.len(), Times::default(), Place::START);
+    let (known, mut singles, mut after) = (files.len(), Times::default(), DueKey::START);
     scene.moved = scene.wall().saturating_plus_ms(AHEAD_MS);
     let beside = raw::beside(dir, RAW_BYTES, span, |span| {
         let (begun, mut looked) = (Instant::now(), Instant::now());
@@ -72,7 +72,7 @@ fn turn<K: Keeper>(scene: &mut Scene<'_, K>, singles: &mut Times) -> anyhow::Res
 }
 
 /// Ends what is due. Nothing that comes later is due earlier.
-fn end_due<K: Keeper>(scene: &mut Scene<'_, K>, mut after: Place) -> anyhow::Result<Place> {
+fn end_due<K: Keeper>(scene: &mut Scene<'_, K>, mut after: DueKey) -> anyhow::Result<DueKey> {
     loop {
         let page = scene.keeper.page(after, scene.moved, BATCH as usize)?;
         let Some(last) = page.last() else { return Ok(after) };

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tickwheel_engine::{
-    Batch, Body, Ended, EngineState, Epoch, Extra, Found, Group, Key, LeaseNo, Outcome, Ownership, Place,
+    Batch, Body, DueKey, Ended, EngineState, Epoch, Extra, Found, Group, Key, LeaseNo, Outcome, Ownership,
     QueueName, Reply, Request, RequestId, Seq, ShardId, ShardStore, StoredLease, Tag, Task, TaskEffect,
     Timestamp, Wanted,
 };
@@ -134,7 +134,7 @@ impl Life {
     /// Why the store could not read it.
     pub(super) fn tasks(&mut self) -> Result<Vec<Arc<Task>>, String> {
         let mut tasks = Vec::new();
-        let mut after = Place::START;
+        let mut after = DueKey::START;
         for _ in 0..PAGES_MAX {
             let page = match self.ask(Request::ScanDue { after, until: Timestamp::MAX, max: 7 }) {
                 Reply::Page(page) => page,

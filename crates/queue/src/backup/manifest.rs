@@ -65,6 +65,12 @@ impl ManifestFile {
     }
 }
 
+/// The report of a copy of these files that was not checked yet.
+pub(super) fn report_of(files: &[ManifestFile]) -> BackupReport {
+    let bytes = files.iter().map(|file| file.bytes).sum();
+    BackupReport { files: files.len() as u64, bytes, ..BackupReport::default() }
+}
+
 impl Manifest {
     /// The name of the manifest in the backup.
     pub const FILE: &str = BACKUP_MANIFEST;
@@ -186,7 +192,7 @@ impl Manifest {
     /// The figures of the copy: how much was copied, and how much was found in it.
     #[must_use]
     pub fn report(&self) -> BackupReport {
-        let BackupReport { files, bytes, .. } = BackupReport::of_files(&self.files);
+        let BackupReport { files, bytes, .. } = report_of(&self.files);
         BackupReport {
             as_of: self.as_of(),
             ack: self.ack(),

@@ -7,8 +7,6 @@ use tickwheel_engine::{Timestamp, Unavailable};
 use tickwheel_store::Durability;
 use tickwheel_store::doctor::{BACKUP_MANIFEST, Examination, Problem};
 
-use super::manifest::ManifestFile;
-
 /// A copy that is whole and durable.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
@@ -36,12 +34,6 @@ pub struct BackupReport {
 }
 
 impl BackupReport {
-    /// The report of a copy of these files that was not checked yet.
-    pub(super) fn of_files(files: &[ManifestFile]) -> Self {
-        let bytes = files.iter().map(|file| file.bytes).sum();
-        Self { files: files.len() as u64, bytes, ..Self::default() }
-    }
-
     /// Adds what the check of the copy found.
     pub(super) fn checked(self, found: &Examination) -> Self {
         Self {

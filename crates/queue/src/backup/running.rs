@@ -10,7 +10,7 @@ use tickwheel_store::Durability;
 use super::checked::check;
 use super::copy::Copy;
 use super::hand::{Hand, stand_back};
-use super::manifest::ManifestFile;
+use super::manifest::{ManifestFile, report_of};
 use super::pin::Pin;
 use super::report::{BackupError, BackupReport};
 use super::watch::BackupWatch;
@@ -126,7 +126,7 @@ fn copy_pinned(
     messages.send(Message::Pin(Pin::End(Some(reply)))).map_err(|_| closed())?;
     unpinned.recv().map_err(|_| closed())?;
     std::mem::forget(unpins);
-    Ok((BackupReport { as_of: Some(as_of), ..BackupReport::of_files(&files) }, files))
+    Ok((BackupReport { as_of: Some(as_of), ..report_of(&files) }, files))
 }
 
 /// Unpins when it is dropped, also after a panic.

@@ -8,7 +8,7 @@ use tickwheel_store::{Disk, FsDisk, PinnedFile};
 use super::checked::{check, of_disk};
 use super::copy::{Copy, UNFINISHED};
 use super::hand::Hand;
-use super::manifest::{Manifest, ManifestFile};
+use super::manifest::{Manifest, ManifestFile, report_of};
 use super::report::{BackupError, BackupReport};
 use crate::time::system_now;
 
@@ -114,7 +114,7 @@ fn copy_examined(
     if let Some(manifest) = manifest {
         manifest.check_counts(copy.path(), &copied)?;
     }
-    Ok((copy, BackupReport::of_files(&files).checked(&copied), files))
+    Ok((copy, report_of(&files).checked(&copied), files))
 }
 
 fn damaged(path: &Path, found: Examination) -> BackupError {

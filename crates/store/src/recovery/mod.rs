@@ -12,5 +12,6 @@ mod replay;
 mod segments;
 
 pub(crate) use found::read_all;
-pub(crate) use recovery::{Last, Recovered, recover};
+pub(crate) use recovery::{Recovered, recover};
+pub(crate) use replay::Last;
 pub(crate) use segments::{of_kind, read_dead, read_footer, read_listed, read_sections};

@@ -3,12 +3,12 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use tickwheel_engine::{Epoch, Seq, Timestamp};
+use tickwheel_engine::Seq;
 
 use super::base::read_base;
 use super::chain::{Chain, OR_CHECKPOINT};
 use super::found::{Found, LogFile, read_all};
-use super::replay::Replay;
+use super::replay::{Last, Replay};
 use crate::bounds::Bounds;
 use crate::catalog::Catalog;
 use crate::checkpoint::{Damage, Start};
@@ -24,20 +24,6 @@ use crate::log::{
 use crate::meta::{FORMAT, Meta};
 use crate::newest::{self, Newest};
 use crate::report::{RecoveryReport, Torn};
-
-/// The end of the log.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Last {
-    pub(crate) frame: u64,
-    pub(crate) seq: Seq,
-    pub(crate) epoch: Epoch,
-    pub(crate) wall: Timestamp,
-    /// The last synced frame, as the last frame says.
-    pub(crate) durable: u64,
-    /// The change before the last frame, and the frame's records. It is unknown whether that frame was synced, so the next owner's first
-    /// frame repeats it. `None` if a checkpoint has it.
-    pub(crate) again: Option<(Seq, Vec<u8>)>,
-}
 
 /// A shard, as its files describe it. Nothing was changed to read it.
 #[derive(Debug)]

@@ -3,13 +3,26 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use tickwheel_engine::{Seq, Timestamp};
+use tickwheel_engine::{Epoch, Seq, Timestamp};
 
-use super::recovery::Last;
 use crate::catalog::Catalog;
 use crate::checkpoint::Start;
 use crate::codec::{Names, Op, read_ops};
 use crate::log::{Frame, FrameHead};
+
+/// The end of the log.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Last {
+    pub(crate) frame: u64,
+    pub(crate) seq: Seq,
+    pub(crate) epoch: Epoch,
+    pub(crate) wall: Timestamp,
+    /// The last synced frame, as the last frame says.
+    pub(crate) durable: u64,
+    /// The change before the last frame, and the frame's records. It is unknown whether that frame was synced, so the next owner's first
+    /// frame repeats it. `None` if a checkpoint has it.
+    pub(crate) again: Option<(Seq, Vec<u8>)>,
+}
 
 /// A catalog, and the frame it has come to.
 #[derive(Debug)]
