@@ -46,7 +46,7 @@ pub use calls::{
     ListLeases, ListQueues, ListSchedules, Nack, NackError, NackHow, OnLease, Patch, PatchError, Payload,
     Present, Put, PutError, PutMode, PutSchedule, QUEUES_PAGE_MAX, QueueChange, QueueError, Redrive,
     RedriveError, SCHEDULES_PAGE_MAX, ScheduleError, ScheduleView, State, Stats, Stored, StoredSchedule,
-    TRACE_BYTES_MAX, TaskFilter, TaskPage, TaskView, Terms, TokenAnswer, Unavailable, WhichQueues,
+    TRACE_BYTES_MAX, TaskFilter, TaskPage, TaskView, TokenAnswer, Unavailable, WhichQueues,
 };
 pub use config::EngineConfig;
 pub use cursor::{LeaseCursor, TaskCursor};
@@ -71,7 +71,7 @@ pub use shard::{SHARDS_MAX, ShardId};
 pub use state::{EngineState, NotAState};
 pub use task::{
     Backoff, Body, Dead, Death, Ended, Extra, Failed, Failure, LeaseNo, Moment, Outcome, PRIORITY_DEFAULT,
-    Retry, StoredLease, Tally, Task,
+    Retry, StoredLease, Tally, Task, Terms,
 };
 pub use tickwheel_core::Ring;
 pub use time::{Epoch, Now, Seq, Timestamp};

@@ -9,7 +9,7 @@ mod token_calls;
 
 use self::forecasts::Forecasts;
 pub(crate) use self::identified::Identified;
-pub(crate) use self::keyed::Keyed;
+pub(crate) use self::keyed::{Keyed, NamedPut};
 pub(crate) use self::lists::Listing;
 use self::lists::Lists;
 use self::lookups::Lookups;

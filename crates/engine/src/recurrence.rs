@@ -77,11 +77,12 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::calls::{Answer, PutSchedule, Terms};
+    use crate::calls::{Answer, PutSchedule};
     use crate::input::CallId;
     use crate::ledger::Ledger;
     use crate::name::{QueueName, ScheduleName};
     use crate::schedule::{Cadence, CatchUp, Overlap, Schedule, ScheduleRecord};
+    use crate::task::Terms;
     use crate::time::Now;
 
     fn id() -> ScheduleId {

@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::calls::Terms;
 use crate::name::{Key, QueueName, ScheduleName};
-use crate::task::Body;
+use crate::task::{Body, Terms};
 use crate::time::{Now, Seq, Timestamp};
 
 /// The id of a schedule: its queue and its name.
@@ -208,8 +207,7 @@ impl Schedule {
             Cadence::Every { .. } | Cadence::FixedDelay { .. } => 0,
         };
         let tags: usize = body.tags.iter().map(|tag| tag.as_str().len() + 10).sum();
-        let group = terms.group.as_ref().map_or(0, |group| group.as_str().len());
-        cadence + group + body.payload_bytes() + body.content_type.len() + tags
+        cadence + terms.text_bytes() + body.payload_bytes() + body.content_type.len() + tags
     }
 }
 

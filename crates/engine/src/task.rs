@@ -1,12 +1,13 @@
 //! The task, as engine and store exchange it.
 
-use std::sync::Arc;
+mod extra;
 
+use std::sync::{Arc, LazyLock};
+
+pub(crate) use self::extra::{BURIED_FROM, Redriven};
+pub use self::extra::{Backoff, Dead, Death, Extra, Failed, Failure, PRIORITY_DEFAULT, Retry, Tally, Terms};
 use crate::name::{Group, Key, QueueName, Tag};
 use crate::time::{Epoch, Seq, Timestamp};
-
-/// The priority of a task whose owner gave none. Smaller goes first.
-pub const PRIORITY_DEFAULT: u32 = 1024;
 
 /// The durable unit: one thing to do at one instant, as it stands after its last change.
 ///
@@ -94,22 +95,17 @@ impl Task {
         }
     }
 
+    /// The members that most tasks do not have. A task without them gives their usual values.
+    #[must_use]
+    pub fn extra(&self) -> &Extra {
+        static USUAL: LazyLock<Extra> = LazyLock::new(Extra::default);
+        self.extra.as_deref().unwrap_or(&USUAL)
+    }
+
     /// The group it is in, if its owner said one.
     #[must_use]
     pub fn group(&self) -> Option<&Group> {
         self.extra.as_ref().and_then(|extra| extra.group.as_ref())
-    }
-
-    /// How often and how soon it is tried again; `None`: as its queue says.
-    #[must_use]
-    pub fn own_retry(&self) -> Option<Retry> {
-        self.extra.as_ref().and_then(|extra| extra.retry)
-    }
-
-    /// The trace context of its put.
-    #[must_use]
-    pub fn trace(&self) -> Option<&Arc<str>> {
-        self.extra.as_ref().and_then(|extra| extra.trace.as_ref())
     }
 
     /// When the task is given up, unless a worker has it or has finished it.
@@ -118,28 +114,10 @@ impl Task {
         self.extra.as_ref().and_then(|extra| extra.expire_at)
     }
 
-    /// The lease duration that its producer chose, milliseconds; `None`: as its worker or its queue says.
-    #[must_use]
-    pub fn ttr_ms(&self) -> Option<u64> {
-        self.extra.as_ref().and_then(|extra| extra.ttr_ms)
-    }
-
-    /// Counts of the task's events so far.
-    #[must_use]
-    pub fn tally(&self) -> Tally {
-        self.extra.as_ref().map_or_else(Tally::default, |extra| extra.tally)
-    }
-
     /// When and why the task was given up, if it was.
     #[must_use]
     pub fn dead(&self) -> Option<&Dead> {
         self.extra.as_ref().and_then(|extra| extra.dead.as_ref())
-    }
-
-    /// The attempts that failed last, the oldest first.
-    #[must_use]
-    pub fn failures(&self) -> &[Failure] {
-        self.extra.as_ref().map_or(&[], |extra| &extra.failures)
     }
 
     /// Whether its key leads to it. A key leads to one task at most: to the live one, else to the last dead one.
@@ -172,64 +150,6 @@ impl Task {
     }
 }
 
-impl Extra {
-    /// Bytes of all its texts and failures together, about.
-    #[must_use]
-    pub fn text_bytes(&self) -> usize {
-        let Self {
-            group,
-            trace,
-            failures,
-            ttr_ms: _,
-            origin: _,
-            expire_at: _,
-            retry: _,
-            dead: _,
-            step: _,
-            acked: _,
-            tally: _,
-        } = self;
-        let failures = failures.iter().map(|failure| 32 + failure.reason.as_deref().map_or(0, str::len));
-        let texts =
-            group.as_ref().map_or(0, |group| group.as_str().len()) + trace.as_deref().map_or(0, str::len);
-        texts + failures.sum::<usize>()
-    }
-
-    /// Returns the members in a box, or `None` if all have their defaults.
-    #[must_use]
-    pub fn boxed(self) -> Option<Box<Self>> {
-        (self != Self::default()).then(|| Box::new(self))
-    }
-}
-
-/// Why a task is made due before its time, or gets another life.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Redriven {
-    /// The owner wants the task to run.
-    ByOwner,
-    /// A worker takes this very task.
-    ForLease,
-}
-
-impl Tally {
-    /// Counts that the task was made due before its time, or got another life.
-    pub(crate) fn count_redrive(&mut self, by: Redriven) {
-        self.redrives = self.redrives.saturating_add(u32::from(by == Redriven::ByOwner));
-    }
-
-    /// Counts a lease that ended without an ack.
-    pub(crate) fn count(&mut self, how: Failed) {
-        self.leases = self.leases.saturating_add(1);
-        let of_them = match how {
-            Failed::Nacked => &mut self.nacks,
-            Failed::LeaseEnded => &mut self.expiries,
-            Failed::Buried => &mut self.burials,
-            Failed::Revoked | Failed::Gone => return,
-        };
-        *of_them = of_them.saturating_add(1);
-    }
-}
-
 impl Body {
     /// The payload and its content type at this step of the timeline. Without a timeline there is one step, 0.
     #[must_use]
@@ -250,132 +170,6 @@ impl Body {
     pub fn bytes(payload: impl Into<Vec<u8>>) -> Self {
         Self { payload: payload.into(), content_type: "application/octet-stream".into(), ..Self::default() }
     }
-}
-
-/// Members that most tasks do not have.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Extra {
-    /// Tasks of one group share a limit.
-    pub group: Option<Group>,
-    /// The lease duration that the producer chose, milliseconds.
-    pub ttr_ms: Option<u64>,
-    /// The door it came through; 0 is HTTP or an embedding program.
-    pub origin: u8,
-    /// If no worker has leased the task by then, it is dead.
-    pub expire_at: Option<Timestamp>,
-    /// W3C trace context of the put.
-    pub trace: Option<Arc<str>>,
-    /// How often and how soon it is tried again.
-    pub retry: Option<Retry>,
-    /// The last attempts that failed, the oldest first, at most [`Failure::KEPT`].
-    pub failures: Vec<Failure>,
-    /// When and why the task was given up.
-    pub dead: Option<Dead>,
-    /// Which instant of its timeline it is due at, from 0.
-    pub step: u32,
-    /// The lease under which the instant of its timeline before this one was acked, so that a second ack is told the same.
-    pub acked: Option<LeaseNo>,
-    /// Counts of the task's events so far.
-    pub tally: Tally,
-}
-
-/// Counts of the events of a task so far. A running lease is not counted before it ends. A redrive does not reset the counts.
-#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
-pub struct Tally {
-    /// Leases that ended without an ack.
-    pub leases: u32,
-    /// Leases among them that ran out.
-    pub expiries: u32,
-    /// Leases among them that workers gave back.
-    pub nacks: u32,
-    /// Leases among them that ended because the worker gave the task up.
-    pub burials: u32,
-    /// Redrives, and calls to be due at once.
-    pub redrives: u32,
-    /// The delay that it was given last after its put, milliseconds; `None`: none since its put.
-    pub delay_ms: Option<u64>,
-}
-
-/// How often a task is tried, and how soon after a nack that names no delay.
-#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
-pub struct Retry {
-    /// The task is dead after this many attempts that failed, at least 1; `None`: the task is tried for ever.
-    pub max_attempts: Option<u32>,
-    /// How long to wait after a nack; `None`: not at all.
-    pub backoff: Option<Backoff>,
-}
-
-/// The wait between attempts.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub struct Backoff {
-    /// Whether it doubles with each attempt.
-    pub doubles: bool,
-    /// The first wait, milliseconds.
-    pub base_ms: u64,
-    /// The longest wait, milliseconds.
-    pub max_ms: u64,
-    /// The largest share of a wait that is left out at random (percent, at most 100). So tasks that failed together do not come back
-    /// together.
-    pub jitter_percent: u8,
-}
-
-/// An attempt that failed.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Failure {
-    /// When it ended.
-    pub at: Timestamp,
-    /// Which attempt it was, from 1.
-    pub attempt: u32,
-    /// How it ended.
-    pub how: Failed,
-    /// The reason that its worker gave.
-    pub reason: Option<Arc<str>>,
-}
-
-/// How an attempt failed.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub enum Failed {
-    /// The worker gave the task back.
-    Nacked,
-    /// The lease ran out.
-    LeaseEnded,
-    /// The owner took the task back.
-    Revoked,
-    /// The worker gave the task up.
-    Buried,
-    /// The worker went away, for example because its connection closed.
-    Gone,
-}
-
-/// When and why a task was given up.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub struct Dead {
-    /// When.
-    pub at: Timestamp,
-    /// When it had been due.
-    pub due_at: Timestamp,
-    /// Why.
-    pub why: Death,
-    /// Another task has had its key since: this task is found by its id alone.
-    pub keyless: bool,
-}
-
-/// The first instant that stands for "never forgotten", a thousand years after the Unix epoch. Tasks that a worker gave up for good get
-/// instants from here on, in the order in which they were given up.
-pub(crate) const BURIED_FROM: Timestamp = match Timestamp::from_ms(1_000 * 365_250 * 86_400) {
-    Some(instant) => instant,
-    None => unreachable!(),
-};
-
-/// Why a task was given up.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub enum Death {
-    /// The attempts failed as often as the retry policy allows.
-    MaxAttempts,
-    /// No worker had finished the task by its `expire_at`.
-    Expired,
-    /// A worker gave the task up. The task is kept until a caller redrives or cancels it, without a limit of time.
-    Buried,
 }
 
 /// The number of one lease, rising over all restarts of a shard: the epoch in the upper 24 bits, a count in the lower 40.
@@ -453,50 +247,4 @@ pub struct Ended {
     pub at: Timestamp,
     /// How it ended.
     pub outcome: Outcome,
-}
-
-impl Failure {
-    /// How many failures of one task are kept. The last ones matter most.
-    pub const KEPT: usize = 10;
-}
-
-impl Backoff {
-    /// How long to wait after the `attempts`th attempt failed (ms). `chance` is any number; an equal number gives an equal wait.
-    ///
-    /// ```
-    /// use tickwheel_engine::Backoff;
-    /// let backoff = Backoff { doubles: true, base_ms: 1_000, max_ms: 10_000, jitter_percent: 0 };
-    /// let waits = [1, 2, 3, 4, 5].map(|attempts| backoff.wait_ms(attempts, 7));
-    /// assert_eq!(waits, [1_000, 2_000, 4_000, 8_000, 10_000]);
-    /// ```
-    #[must_use]
-    pub fn wait_ms(&self, attempts: u32, chance: u64) -> u64 {
-        let Self { doubles, base_ms, max_ms, jitter_percent } = *self;
-        let doublings = if doubles { attempts.saturating_sub(1) } else { 0 };
-        let factor = 1_u64.checked_shl(doublings).unwrap_or(u64::MAX);
-        let whole = base_ms.saturating_mul(factor).min(max_ms);
-        let left_out_max = u128::from(whole) * u128::from(jitter_percent.min(100)) / 100;
-        let left_out = u128::from(chance) % (left_out_max + 1);
-        whole - u64::try_from(left_out).expect("a part of what fits")
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_wait_never_exceeds_its_limit_and_jitter_only_shortens_it() {
-        let fixed = Backoff { doubles: false, base_ms: 700, max_ms: 1_000, jitter_percent: 0 };
-        let longest = Backoff { doubles: true, base_ms: 1_000, max_ms: u64::MAX, jitter_percent: 0 };
-        assert_eq!((fixed.wait_ms(1, 9), fixed.wait_ms(99, 9)), (700, 700));
-        assert_eq!(longest.wait_ms(u32::MAX, 3), u64::MAX);
-        assert_eq!(longest.wait_ms(0, 3), 1_000);
-        for chance in [0, 1, 499, 500, 501, u64::MAX] {
-            let wait = Backoff { jitter_percent: 50, ..longest }.wait_ms(1, chance);
-            assert!((500..=1_000).contains(&wait), "{wait} by {chance}");
-        }
-        let all = Backoff { jitter_percent: 100, ..longest };
-        assert_eq!((all.wait_ms(1, 1_000), all.wait_ms(1, 1_001)), (0, 1_000));
-    }
 }

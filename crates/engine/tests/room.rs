@@ -99,6 +99,11 @@ impl World {
     }
 }
 
+/// Whether the engine wants to look for room several times a second.
+fn asks_fast(world: &World) -> bool {
+    world.engine.room_pace() == Some(RoomPace::Fast)
+}
+
 fn is_full(result: &Result<(), PutError>) -> bool {
     matches!(result, Err(PutError::Unavailable(Unavailable::Full { .. })))
 }
@@ -109,10 +114,10 @@ fn room_that_comes_back_is_noticed_without_a_refused_put() {
     let mut world = World::new(1 << 30);
     assert!(!world.look(0), "with room there is nothing to ask");
     assert_eq!(world.put(100, 0), Ok(()), "and behind it there is no room any more");
-    assert_eq!((world.engine.shortage(), world.engine.asks_for_room()), (Some(0), true));
-    assert!(world.look(0) && world.engine.asks_for_room());
+    assert_eq!((world.engine.shortage(), asks_fast(&world)), (Some(0), true));
+    assert!(world.look(0) && asks_fast(&world));
     assert!(world.look(1 << 30));
-    assert_eq!((world.engine.shortage(), world.engine.asks_for_room()), (None, false));
+    assert_eq!((world.engine.shortage(), asks_fast(&world)), (None, false));
     assert_eq!(world.put(100, 1 << 30), Ok(()), "the first put is taken");
 }
 
@@ -146,7 +151,7 @@ fn growth_is_never_taken_before_the_store_says_that_there_is_room() {
 fn a_shortage_lasts_until_what_was_refused_would_be_taken() {
     let mut world = World::new(3 * MIB);
     assert_eq!(world.engine.shortage(), None);
-    assert!(world.engine.asks_for_room(), "it is low");
+    assert!(asks_fast(&world), "it is low");
     let much = usize::try_from(5 * MIB).expect("it fits");
     assert!(is_full(&world.put(much, 3 * MIB)));
     assert!(world.look(4 * MIB) && world.engine.shortage().is_some());
@@ -189,10 +194,10 @@ fn what_one_turn_needs_in_sum_is_not_refused_for_room_that_has_come_back() {
 #[test]
 fn who_stops_or_has_failed_asks_no_more() {
     let mut world = World::new(0);
-    assert!(world.engine.asks_for_room());
+    assert!(asks_fast(&world));
     world.engine.step(NOW, Input::StoreFailed { why: "it".to_owned() }, &mut Vec::new());
-    assert!(!world.engine.asks_for_room() && !world.look(1 << 30));
+    assert!(!asks_fast(&world) && !world.look(1 << 30));
     let mut world = World::new(0);
     world.engine.step(NOW, Input::Stop, &mut Vec::new());
-    assert!(!world.engine.asks_for_room());
+    assert!(!asks_fast(&world));
 }

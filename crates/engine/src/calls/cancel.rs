@@ -46,7 +46,7 @@ pub enum Cancelled {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum CancelError {
     /// No live or dead task has this key, and no task of this key was done lately.
-    #[error("no live task has this key")]
+    #[error("no task has this key")]
     NotFound,
     /// The last task of this key was acked: the cancel came too late.
     #[error("the task of this key is done")]

@@ -23,8 +23,8 @@ impl Get {
 /// Why a get found nothing.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum GetError {
-    /// No live task has this key, and no task of this key was done lately.
-    #[error("no live task has this key")]
+    /// No live or dead task has this key, and no task of this key was done lately.
+    #[error("no task has this key")]
     NotFound,
     /// The last task of this key was acked.
     #[error("the task of this key is done")]

@@ -35,7 +35,7 @@ pub struct ImportTasks {
     /// The rule for a task that is to be replaced and is leased.
     pub on_lease: OnLease,
     /// The ids of all tasks of this source are below this number, and are to be kept. Ids are kept only if the shard has given out no id of
-    /// its own; in all other cases the tasks get new ids. `None`: the tasks get new ids.
+    /// its own, and this number is at most 2^52; in all other cases the tasks get new ids. `None`: the tasks get new ids.
     pub ids_below: Option<u64>,
 }
 
@@ -111,7 +111,7 @@ pub enum ImportError {
         /// The version of the live task.
         version: Seq,
     },
-    /// `Refuse`, and a dead task has the key, or the id.
+    /// `Refuse`, and a dead task has the key or the id. A live task that was put later than the dead one takes its key nevertheless.
     #[error("the same task is there and dead (id {id})")]
     Dead {
         /// The id of the dead task.

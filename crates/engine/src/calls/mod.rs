@@ -37,7 +37,7 @@ pub use lease::{LEASE_MS_DEFAULT, Lease, Leased};
 pub use leases::{LEASES_PAGE_MAX, LeasePage, LeaseView, ListLeases};
 pub use list::{List, ListAllTasks, TaskFilter, TaskPage};
 pub use patch::{Patch, PatchError};
-pub use put::{Due, OnLease, Payload, Put, PutError, PutMode, Stored, TRACE_BYTES_MAX, Terms};
+pub use put::{Due, OnLease, Payload, Put, PutError, PutMode, Stored, TRACE_BYTES_MAX};
 pub use queues::{ChangeQueue, GetQueue, ListQueues, QUEUES_PAGE_MAX, QueueChange, QueueError, WhichQueues};
 pub use redrive::{Redrive, RedriveError};
 pub use schedules::{

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use super::task_view::TaskView;
 use super::unavailable::Unavailable;
 use super::version::version_prose;
-use crate::name::{Group, Key, QueueName};
-use crate::task::{Body, PRIORITY_DEFAULT, Retry};
+use crate::name::{Key, QueueName};
+use crate::task::{Body, Terms};
 use crate::time::{Seq, Timestamp};
 
 /// When a task is due.
@@ -54,25 +54,6 @@ pub enum OnLease {
     Refuse,
     /// Take it back: the token of that lease answers `revoked` from then on.
     Revoke,
-}
-
-/// Priority, group, retries and expiry of a task.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Terms {
-    /// Smaller goes first among ready tasks. By default [`PRIORITY_DEFAULT`].
-    pub priority: u32,
-    /// Tasks of one group share a limit of their queue.
-    pub group: Option<Group>,
-    /// How often and how soon it is tried again; `None`: for ever, and at once.
-    pub retry: Option<Retry>,
-    /// The time from the put until the task is given up (ms), unless a worker has it then or has finished it.
-    pub expire_after_ms: Option<u64>,
-}
-
-impl Default for Terms {
-    fn default() -> Self {
-        Self { priority: PRIORITY_DEFAULT, group: None, retry: None, expire_after_ms: None }
-    }
 }
 
 /// Schedules a task.

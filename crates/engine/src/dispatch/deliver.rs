@@ -259,7 +259,7 @@ impl Delivery<'_> {
             lease_ms,
             priority: task.priority,
             group: task.group().cloned(),
-            trace: task.trace().cloned(),
+            trace: task.extra().trace.clone(),
             step: task.step(),
             body: Arc::clone(&task.body),
         }

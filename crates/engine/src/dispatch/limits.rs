@@ -12,13 +12,13 @@ impl Dispatch {
     /// The length of a lease (ms): as the worker asks (`asked`), else as the task says, else as its queue says, else the default.
     pub(crate) fn lease_ms(&self, task: &Task, asked: Option<u64>) -> u64 {
         let of_queue = || self.queues.get(&task.queue)?.record.settings.default_lease_ms;
-        asked.or_else(|| task.ttr_ms()).or_else(of_queue).unwrap_or(LEASE_MS_DEFAULT)
+        asked.or_else(|| task.extra().ttr_ms).or_else(of_queue).unwrap_or(LEASE_MS_DEFAULT)
     }
 
     /// How often and how soon a task is tried again: as the task says, else as its queue says.
     pub(crate) fn retry_of(&self, task: &Task) -> Retry {
         let of_queue = || self.queues.get(&task.queue)?.record.settings.retry;
-        task.own_retry().or_else(of_queue).unwrap_or_default()
+        task.extra().retry.or_else(of_queue).unwrap_or_default()
     }
 
     /// How many live tasks the queue may have, if it has this many or more. `None`: it may have more.

@@ -80,16 +80,8 @@ impl Engine {
         self.ledger.shortage()
     }
 
-    /// Whether growth is refused, or may be with the next call. A driver then gives the engine
-    /// [`Input::LookForRoom`](crate::Input::LookForRoom) several times a second, because nothing else tells the engine that space has come
-    /// back. See [`room_pace`](Self::room_pace).
-    #[must_use]
-    pub fn asks_for_room(&self) -> bool {
-        self.room_pace() == Some(RoomPace::Fast)
-    }
-
     /// How often the engine wants [`Input::LookForRoom`](crate::Input::LookForRoom); `None`: there is enough room, or room does not matter
-    /// any more.
+    /// any more. A driver gives the input so, because nothing else tells the engine that space has come back.
     #[must_use]
     pub fn room_pace(&self) -> Option<RoomPace> {
         self.ledger.room_pace()

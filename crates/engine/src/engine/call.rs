@@ -91,10 +91,7 @@ impl Engine {
         for (index, token) in tokens.iter().enumerate() {
             let Some((id, no)) = self.dispatch.verify(token) else { continue };
             match self.residence.by_id(id) {
-                Some(slot) => {
-                    let TokenCall { queue, verb, .. } = &pending;
-                    pending.answers[index] = self.tasks(now).decide_token(slot, queue, no, verb);
-                }
+                Some(slot) => pending.answers[index] = self.tasks(now).decide_token(slot, no, &pending),
                 None => pending.looked_up.push((index, id, no)),
             }
         }

@@ -27,8 +27,8 @@ impl Engine {
     pub(super) fn run(&mut self, now: Now, call: CallId, command: Keyed, gone: Option<&Ended>) {
         let mut tasks = self.tasks(now);
         let answer = match command {
-            Keyed::Put { put, key, id } => {
-                if let Some(put) = tasks.put(call, put, key, id, gone) {
+            Keyed::Put(named) => {
+                if let Some(put) = tasks.put(call, named, gone) {
                     self.put(now, call, put);
                 }
                 return;

@@ -7,7 +7,7 @@ use crate::calls::{Answer, Unavailable};
 use crate::dispatch::Fetch;
 use crate::input::{CallId, Effect};
 use crate::name::{Key, QueueName};
-use crate::reads::{Identified, Purpose, TokenCall};
+use crate::reads::{Identified, Purpose};
 use crate::seam::{DueKey, Found, Page, Reply, RequestId};
 use crate::time::Now;
 
@@ -120,8 +120,7 @@ impl Engine {
                 Purpose::Key(queue, key) => self.key_found(now, &(queue, key), next()),
                 Purpose::Tokens(call, mut pending) => {
                     for (index, id, no) in core::mem::take(&mut pending.looked_up) {
-                        let TokenCall { queue, verb, .. } = &pending;
-                        pending.answers[index] = self.tasks(now).decide_found(queue, verb, (id, no), &next());
+                        pending.answers[index] = self.tasks(now).decide_found(&pending, id, no, &next());
                     }
                     self.tasks(now).answer_tokens(call, pending);
                 }

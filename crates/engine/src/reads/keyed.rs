@@ -6,15 +6,19 @@ use crate::name::{Key, QueueName};
 use crate::schedule::ScheduleId;
 use crate::time::Timestamp;
 
+/// A put and the key of its task.
+#[derive(Debug)]
+pub(crate) struct NamedPut {
+    pub(crate) put: Put,
+    pub(crate) key: Key,
+    /// The id of a put without a key, which was taken already.
+    pub(crate) id: Option<u64>,
+}
+
 /// A command on one key.
 #[derive(Debug)]
 pub(crate) enum Keyed {
-    Put {
-        put: Put,
-        key: Key,
-        /// The id of a put without a key, which was taken already.
-        id: Option<u64>,
-    },
+    Put(NamedPut),
     Get(Get),
     Patch(Patch),
     Cancel(Cancel),
@@ -41,7 +45,7 @@ pub(crate) enum Keyed {
 impl Keyed {
     pub(crate) fn place(&self) -> (QueueName, Key) {
         match self {
-            Self::Put { put, key, .. } => (put.queue.clone(), key.clone()),
+            Self::Put(NamedPut { put, key, .. }) => (put.queue.clone(), key.clone()),
             Self::Get(get) => (get.queue.clone(), get.key.clone()),
             Self::Patch(patch) => (patch.queue.clone(), patch.key.clone()),
             Self::Cancel(cancel) => (cancel.queue.clone(), cancel.key.clone()),
@@ -55,7 +59,7 @@ impl Keyed {
     /// The answer that only says why the command was not done; `None`: no call asked for it.
     pub(crate) fn unavailable(self, why: Unavailable) -> Option<Answer> {
         let command = match self {
-            Self::Put { put, .. } => Command::Put(put),
+            Self::Put(named) => Command::Put(named.put),
             Self::Get(get) => Command::Get(get),
             Self::Patch(patch) => Command::Patch(patch),
             Self::Cancel(cancel) => Command::Cancel(cancel),

@@ -159,22 +159,15 @@ impl Tasks<'_> {
                 }
                 self.bring_keyless(task, how)
             }
-            (Existing::Replace, _) => self.bring_over(task, how, slot),
+            (Existing::Replace, _) => {
+                let revoked = self.may_change(slot, how.on_lease, ImportError::Leased)?;
+                let task = Task { revoked, ..self.imported(task, 0) };
+                self.ledger.take_room(task_bytes(&task, false))?;
+                let slot = self.replace(slot, task);
+                self.place_imported(slot);
+                Ok(ImportOutcome::Replaced)
+            }
         }
-    }
-
-    fn bring_over(
-        &mut self,
-        task: ImportTask,
-        how: &Bringing,
-        slot: Slot,
-    ) -> Result<ImportOutcome, ImportError> {
-        let revoked = self.may_change(slot, how.on_lease, ImportError::Leased)?;
-        let task = Task { revoked, ..self.imported(task, 0) };
-        self.ledger.take_room(task_bytes(&task, false))?;
-        let slot = self.replace(slot, task);
-        self.place_imported(slot);
-        Ok(ImportOutcome::Replaced)
     }
 
     fn bring_new(

@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::calls::Terms;
 use crate::ledger::{schedule_bytes, task_bytes};
 use crate::schedule::{ScheduleId, ScheduleRecord, occurrence_key};
-use crate::task::{Extra, Task};
+use crate::task::Task;
 use crate::tasks::Tasks;
 use crate::time::Timestamp;
 
@@ -37,10 +36,9 @@ impl Tasks<'_> {
         }
         let dead = self.residence.dead(&id.0, &key);
         let buried = dead.map_or(0, |dead| task_bytes(self.residence.task(dead), false));
-        let Terms { priority, group, retry, expire_after_ms } = record.schedule.terms.clone();
-        let expire_at = expire_after_ms.map(|ms| self.now.wall.saturating_plus_ms(ms));
         let due_at = at.saturating_plus_ms(self.recurrence.jitter_of(id, at, record.schedule.jitter_ms));
-        let extra = Extra { group, retry, expire_at, ..Extra::default() }.boxed();
+        let terms = record.schedule.terms.clone();
+        let (priority, extra) = (terms.priority, terms.kept(self.now.wall).boxed());
         let fresh = Task::new(id.0.clone(), key, Arc::clone(&record.schedule.body));
         let task = Task { due_at, put_at: self.now.wall, priority, extra, ..fresh };
         // The schedule's progress is written down with the task.

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use super::admit::{admit_expiry, admit_version};
-use crate::calls::{Answer, Put, PutError, PutMode, Stored, TRACE_BYTES_MAX, Terms};
+use crate::calls::{Answer, Put, PutError, PutMode, Stored, TRACE_BYTES_MAX};
 use crate::input::CallId;
 use crate::ledger::task_bytes;
 use crate::name::Key;
-use crate::reads::Keyed;
+use crate::reads::{Keyed, NamedPut};
 use crate::slot::Slot;
 use crate::task::{Ended, Extra, Task};
 use crate::tasks::Tasks;
@@ -17,7 +17,7 @@ impl Tasks<'_> {
     /// can have that key, so that no look-up is needed.
     pub(crate) fn name_put(&mut self, put: Put) -> (Keyed, bool) {
         if let Some(key) = put.key.clone() {
-            return (Keyed::Put { put, key, id: None }, false);
+            return (Keyed::Put(NamedPut { put, key, id: None }), false);
         }
         // A client may use decimal numbers as keys of its own: take the next number that is free in memory. If the store has a task on this
         // key, `put` returns the put, and the put gets another key.
@@ -29,34 +29,28 @@ impl Tasks<'_> {
             }
         };
         let is_free = !self.ledger.ids().may_be_key(id);
-        (Keyed::Put { put, key, id: Some(id) }, is_free)
+        (Keyed::Put(NamedPut { put, key, id: Some(id) }), is_free)
     }
 
     /// Puts a task whose key is in memory, or known not to be live. Returns the put if it has to get another key.
-    pub(crate) fn put(
-        &mut self,
-        call: CallId,
-        put: Put,
-        key: Key,
-        id: Option<u64>,
-        gone: Option<&Ended>,
-    ) -> Option<Put> {
+    pub(crate) fn put(&mut self, call: CallId, named: NamedPut, gone: Option<&Ended>) -> Option<Put> {
+        let NamedPut { put, key, id } = &named;
         if let Err(why) = self.ledger.check_changes() {
             self.ledger.answer(call, Answer::Put(Err(why.into())));
             return None;
         }
-        let (live, dead) = match self.residence.kept(&put.queue, &key) {
+        let (live, dead) = match self.residence.kept(&put.queue, key) {
             Some(slot) if self.residence.get(slot).is_dead() => (None, Some(slot)),
             live => (live, None),
         };
         if id.is_some() && live.is_some() {
             // The look-up found that a client uses this decimal number as a key of its own.
-            return Some(put);
+            return Some(named.put);
         }
         let answer = match (put.mode, live.or(dead)) {
             (PutMode::Once, Some(slot)) => Ok(Stored { created: false, task: self.view(slot) }),
-            (PutMode::Once, None) if self.is_done(&put.queue, &key, gone) => Err(PutError::Done),
-            _ => self.decide_put(put, key, id, live, dead),
+            (PutMode::Once, None) if self.is_done(&put.queue, key, gone) => Err(PutError::Done),
+            _ => self.decide_put(named, live, dead),
         };
         self.ledger.answer(call, Answer::Put(answer));
         None
@@ -64,12 +58,11 @@ impl Tasks<'_> {
 
     fn decide_put(
         &mut self,
-        put: Put,
-        key: Key,
-        id: Option<u64>,
+        named: NamedPut,
         live: Option<Slot>,
         dead: Option<Slot>,
     ) -> Result<Stored, PutError> {
+        let NamedPut { put, key, id } = named;
         let current = live.map(|slot| self.residence.task(slot).version);
         admit_version(put.if_version, current)?;
         match (put.mode, live) {
@@ -88,17 +81,17 @@ impl Tasks<'_> {
             put_at = self.residence.task(slot).put_at;
             due_at = due_at.min(put_at.saturating_plus_ms(max_wait_ms.unwrap_or(u64::MAX)));
         }
-        let expire_at = put.terms.expire_after_ms.map(|ms| asked_at.saturating_plus_ms(ms));
-        admit_expiry(self.now, expire_at, due_at)?;
+        let priority = put.terms.priority;
+        let trace = put.trace.filter(|trace| trace.len() <= TRACE_BYTES_MAX);
+        let extra = Extra { trace, ttr_ms: put.ttr_ms, ..put.terms.kept(asked_at) };
+        admit_expiry(self.now, extra.expire_at, due_at)?;
         let revoked = match live {
             Some(slot) => self.may_change(slot, put.on_lease, PutError::Leased)?,
             None => None,
         };
-        let Terms { priority, group, retry, expire_after_ms: _ } = put.terms;
-        let trace = put.trace.filter(|trace| trace.len() <= TRACE_BYTES_MAX);
-        let extra = Extra { group, retry, expire_at, trace, ttr_ms: put.ttr_ms, ..Extra::default() }.boxed();
         let fresh = Task::new(put.queue, key, Arc::new(put.body));
-        let task = Task { id: id.unwrap_or(0), due_at, put_at, priority, revoked, extra, ..fresh };
+        let task =
+            Task { id: id.unwrap_or(0), due_at, put_at, priority, revoked, extra: extra.boxed(), ..fresh };
         if live.is_none() {
             if !put.may_add {
                 return Err(PutError::WouldAdd);

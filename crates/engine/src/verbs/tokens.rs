@@ -7,7 +7,6 @@ use crate::dispatch::{BegunLease, Holder};
 use crate::figures::Event;
 use crate::input::CallId;
 use crate::lease_end::{LeaseEnd, Retrying};
-use crate::name::QueueName;
 use crate::reads::{TokenCall, Verb};
 use crate::residence::At;
 use crate::seam::Found;
@@ -36,13 +35,8 @@ impl Tasks<'_> {
         Ok(Verb::Nack(LeaseEnd { how, again, priority: nack.priority, reason }))
     }
 
-    pub(crate) fn decide_token(
-        &mut self,
-        slot: Slot,
-        queue: &QueueName,
-        no: LeaseNo,
-        verb: &Verb,
-    ) -> TokenAnswer {
+    pub(crate) fn decide_token(&mut self, slot: Slot, no: LeaseNo, call: &TokenCall) -> TokenAnswer {
+        let TokenCall { queue, verb, .. } = call;
         let entry = self.residence.get(slot);
         if entry.task.queue != *queue {
             return TokenAnswer::Expired;
@@ -124,9 +118,9 @@ impl Tasks<'_> {
     /// Decides what a token does, after the store was asked for its task.
     pub(crate) fn decide_found(
         &mut self,
-        queue: &QueueName,
-        verb: &Verb,
-        (id, no): (u64, LeaseNo),
+        call: &TokenCall,
+        id: u64,
+        no: LeaseNo,
         found: &Found,
     ) -> TokenAnswer {
         let known = self.residence.by_id(id);
@@ -137,10 +131,10 @@ impl Tasks<'_> {
         let slot = known.or(loaded);
         let answer = match (slot, found) {
             (Some(_), _) if !self.ledger.takes_changes() => TokenAnswer::Expired,
-            (Some(slot), _) => self.decide_token(slot, queue, no, verb),
-            (None, Found::Ended(ended)) if ended.queue == *queue => {
+            (Some(slot), _) => self.decide_token(slot, no, call),
+            (None, Found::Ended(ended)) if ended.queue == call.queue => {
                 let is_kept = self.is_kept(ended);
-                answer_of_ended(ended.outcome, no, verb, is_kept)
+                answer_of_ended(ended.outcome, no, &call.verb, is_kept)
             }
             (None, _) => TokenAnswer::Expired,
         };

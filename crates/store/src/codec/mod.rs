@@ -1,5 +1,6 @@
 //! Records as bytes. The tables are in `docs/explanation/format.md`. The tables and the code in this folder must agree.
 
+mod extra;
 mod names;
 mod ops;
 mod rule;
@@ -12,5 +13,5 @@ pub(crate) use ops::{
     OP_HEAD_BYTES, Op, batch_bytes, put_batch, put_ended, put_rule, put_stored, read_ops, split_ops, state,
     state_before_format_6, stored_head,
 };
-pub(crate) use task::{TaskHead, timestamp};
-pub(crate) use wire::{DecodeError, Reader, put_bytes, put_varint};
+pub(crate) use task::TaskHead;
+pub(crate) use wire::{DecodeError, Reader, put_bytes, put_varint, timestamp};

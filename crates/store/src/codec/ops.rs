@@ -6,8 +6,8 @@ use tickwheel_engine::{
 
 use super::names::Names;
 use super::rule;
-use super::task::{TaskHead, key, put_task, put_timestamp, read_head, read_task, timestamp};
-use super::wire::{DecodeError, Reader, put_text, put_varint};
+use super::task::{TaskHead, key, put_task, read_head, read_task};
+use super::wire::{DecodeError, Reader, put_text, put_timestamp, put_varint, timestamp};
 
 mod tag {
     pub(super) const STORED: u8 = 1;

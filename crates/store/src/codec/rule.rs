@@ -6,10 +6,13 @@ use tickwheel_engine::{
     QueueRecord, QueueSettings, Rate, Retention, Rule, RuleEffect, RuleName, ScheduleName,
 };
 
+use super::extra::{put_retry, retry};
 use super::names::Names;
 use super::schedule::{put_schedule, read_schedule};
-use super::task::{put_retry, put_timestamp, retry, timestamp};
-use super::wire::{DecodeError, Reader, put_bytes, put_member, put_text, put_varint};
+
+use super::wire::{
+    DecodeError, Reader, put_bytes, put_member, put_text, put_timestamp, put_varint, timestamp,
+};
 
 /// The kinds of rules. The numbers never change.
 mod kind {

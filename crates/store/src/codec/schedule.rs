@@ -2,16 +2,17 @@
 
 use std::sync::Arc;
 
-use tickwheel_engine::{
-    Body, Cadence, CatchUp, Group, Overlap, PRIORITY_DEFAULT, Schedule, ScheduleRecord, Seq, Terms,
+use tickwheel_engine::{Body, Cadence, CatchUp, Overlap, Schedule, ScheduleRecord, Seq};
+
+use super::extra::{put_terms, read_terms};
+use super::names::Names;
+use super::task::word;
+use super::wire::{
+    DecodeError, Reader, put_bytes, put_member, put_text, put_timestamp, put_varint, timestamp,
 };
 
-use super::names::Names;
-use super::task::{group, put_retry, put_timestamp, retry, timestamp, word};
-use super::wire::{DecodeError, Reader, put_bytes, put_member, put_text, put_varint};
-
 /// The tags of the members that a record may have, in the order in which they stand. A member without its tag is not set, or has the value
-/// that most schedules have.
+/// that most schedules have. The numbers between 6 and 11 are in `extra.rs`.
 mod tag {
     pub(super) const START: u8 = 1;
     pub(super) const END: u8 = 2;
@@ -19,10 +20,6 @@ mod tag {
     pub(super) const JITTER_MS: u8 = 4;
     pub(super) const CATCH_UP: u8 = 5;
     pub(super) const OVERLAP: u8 = 6;
-    pub(super) const PRIORITY: u8 = 7;
-    pub(super) const GROUP: u8 = 8;
-    pub(super) const RETRY: u8 = 9;
-    pub(super) const EXPIRE_AFTER_MS: u8 = 10;
     pub(super) const CONTENT_TYPE: u8 = 11;
     pub(super) const TAG: u8 = 12;
     pub(super) const PAYLOAD: u8 = 13;
@@ -44,7 +41,6 @@ pub(super) fn put_schedule(out: &mut Vec<u8>, record: &ScheduleRecord) {
     let ScheduleRecord { schedule, version, anchor, decided, next, last, made, skipped, running, waiting } =
         record;
     let Schedule { cadence, start, end, count, jitter_ms, catch_up, overlap, body, terms } = &**schedule;
-    let Terms { priority, group, retry, expire_after_ms } = terms;
     let Body { payload, content_type, tags, timeline: _ } = &**body;
     match cadence {
         Cadence::Cron { text, zone } => {
@@ -80,15 +76,7 @@ pub(super) fn put_schedule(out: &mut Vec<u8>, record: &ScheduleRecord) {
         Overlap::Queue => Some(2),
     };
     put_member(out, tag::OVERLAP, overlap, put_varint);
-    put_member(
-        out,
-        tag::PRIORITY,
-        Some(u64::from(*priority)).filter(|_| *priority != PRIORITY_DEFAULT),
-        put_varint,
-    );
-    put_member(out, tag::GROUP, group.as_ref().map(Group::as_str), put_text);
-    put_member(out, tag::RETRY, *retry, put_retry);
-    put_member(out, tag::EXPIRE_AFTER_MS, *expire_after_ms, put_varint);
+    put_terms(out, terms);
     put_member(out, tag::CONTENT_TYPE, Some(&**content_type).filter(|text| !text.is_empty()), put_text);
     tags.iter().for_each(|tag| put_member(out, tag::TAG, Some(tag.as_str()), put_text));
     put_member(out, tag::PAYLOAD, Some(&**payload).filter(|bytes| !bytes.is_empty()), put_bytes);
@@ -118,7 +106,6 @@ pub(super) fn read_schedule(
     let mut record = ScheduleRecord::new(Arc::new(schedule.clone()), version, anchor, decided);
     let mut last = 0;
     while let Some(tag) = reader.tag(&mut last, &[tag::TAG, tag::WAITING])? {
-        let terms = &mut schedule.terms;
         match tag {
             tag::START => schedule.start = Some(timestamp(reader)?),
             tag::END => schedule.end = Some(timestamp(reader)?),
@@ -138,10 +125,6 @@ pub(super) fn read_schedule(
                     _ => return Err(reader.error("an overlap of a later format")),
                 };
             }
-            tag::PRIORITY => terms.priority = reader.number()?,
-            tag::GROUP => terms.group = Some(group(reader)?),
-            tag::RETRY => terms.retry = Some(retry(reader)?),
-            tag::EXPIRE_AFTER_MS => terms.expire_after_ms = Some(reader.varint()?),
             tag::CONTENT_TYPE => body.content_type = names.content_type(reader.str()?),
             tag::TAG => body.tags.push(word(reader)?),
             tag::PAYLOAD => body.payload = reader.bytes()?.to_vec(),
@@ -151,6 +134,7 @@ pub(super) fn read_schedule(
             tag::SKIPPED => record.skipped = reader.varint()?,
             tag::RUNNING => record.running = Some(reader.varint()?),
             tag::WAITING => record.waiting.push(timestamp(reader)?),
+            _ if read_terms(tag, reader, &mut schedule.terms)? => {}
             _ => return Err(reader.error("a member of a later format")),
         }
     }

@@ -1,4 +1,6 @@
-//! Numbers and byte strings.
+//! Numbers, instants and byte strings.
+
+use tickwheel_engine::Timestamp;
 
 /// Bytes that are no record. The record is damaged, or was never one.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -135,6 +137,17 @@ impl<'a> Reader<'a> {
         let bytes = self.bytes()?;
         std::str::from_utf8(bytes).map_err(|_| self.error("a text that is no UTF-8"))
     }
+}
+
+pub(super) fn put_timestamp(out: &mut Vec<u8>, at: Timestamp) {
+    // The bits do not change, because a timestamp is never negative.
+    put_varint(out, at.as_tick());
+}
+
+/// Reads an instant.
+pub(crate) fn timestamp(reader: &mut Reader<'_>) -> Result<Timestamp, DecodeError> {
+    let ms = reader.number::<i64>()?;
+    Timestamp::from_ms(ms).ok_or_else(|| reader.error("an instant before 1970"))
 }
 
 #[cfg(test)]
