@@ -154,14 +154,14 @@ fn view(task: &product::TaskView) -> View {
         },
         due_at: task.due_at.as_ms(),
         payload: number(
-            (&task.key, task.trace.as_ref()),
+            (&task.key, task.extra.trace.as_ref()),
             &task.body,
             task.priority,
-            task.group.as_ref(),
-            Some(task.retry),
+            task.extra.group.as_ref(),
+            Some(task.extra.retry),
         ),
         attempt: task.attempt,
-        expire_at: task.expire_at.map(product::Timestamp::as_ms),
+        expire_at: task.extra.expire_at.map(product::Timestamp::as_ms),
     }
 }
 

@@ -297,15 +297,15 @@ pub(crate) fn put_answer(task: &queue::TaskView) -> api::PutAnswer {
         due_at_ms: task.due_at.as_ms(),
         tags: tag_texts(&task.body),
         priority: task.priority,
-        group: group_text(task.group.as_ref()),
+        group: group_text(task.extra.group.as_ref()),
         attempt: task.attempt,
     }
 }
 
 pub(crate) fn task_body(task: &queue::TaskView) -> api::TaskBody {
     api::TaskBody {
-        payload: Some(payload_body(&task.body, task.step)),
-        timeline: moments_from(&task.body, task.step + 1),
+        payload: Some(payload_body(&task.body, task.step())),
+        timeline: moments_from(&task.body, task.step() + 1),
         ..task_head(task)
     }
 }
@@ -322,15 +322,15 @@ pub(crate) fn task_head(task: &queue::TaskView) -> api::TaskBody {
         payload: None,
         tags: tag_texts(&task.body),
         priority: task.priority,
-        group: group_text(task.group.as_ref()),
+        group: group_text(task.extra.group.as_ref()),
         attempt: task.attempt,
         lease_until_ms: task.leased_until.map(Timestamp::as_ms),
-        retry: task.retry.map(retry_body),
-        expire_at_ms: task.expire_at.map(Timestamp::as_ms),
-        failures: task.failures.iter().map(failure).collect(),
-        dead: task.dead.as_ref().map(death),
+        retry: task.extra.retry.map(retry_body),
+        expire_at_ms: task.extra.expire_at.map(Timestamp::as_ms),
+        failures: task.extra.failures.iter().map(failure).collect(),
+        dead: task.extra.dead.as_ref().map(death),
         timeline: Vec::new(),
-        trace: task.trace.as_deref().and_then(api::TraceContext::read),
+        trace: task.extra.trace.as_deref().and_then(api::TraceContext::read),
     }
 }
 

@@ -43,8 +43,8 @@ impl TaskFilter {
             && due_from.is_none_or(|from| from <= task.due_at)
             && due_to.is_none_or(|to| task.due_at <= to)
             && tag.as_ref().is_none_or(|tag| task.body.tags.contains(tag))
-            && group.as_ref().is_none_or(|group| task.group.as_ref() == Some(group))
-            && why.is_none_or(|why| task.dead.is_some_and(|dead| dead.why == why))
+            && group.as_ref().is_none_or(|group| task.extra.group.as_ref() == Some(group))
+            && why.is_none_or(|why| task.extra.dead.is_some_and(|dead| dead.why == why))
             && put_until.is_none_or(|until| task.put_seq <= until)
             && changed_until.is_none_or(|until| task.version <= until)
     }

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::name::{Group, Key, QueueName};
-use crate::task::{Body, Dead, Failure, Retry, Tally, Task};
+use crate::name::{Key, QueueName};
+use crate::task::{Body, Extra, Task};
 use crate::time::{Seq, Timestamp};
 
 /// Where a live task stands.
@@ -50,24 +50,8 @@ pub struct TaskView {
     pub priority: u32,
     /// Leases begun so far; 0: never leased.
     pub attempt: u32,
-    /// The lease duration that its producer chose, milliseconds.
-    pub ttr_ms: Option<u64>,
-    /// Counts of the task's events so far.
-    pub tally: Tally,
-    /// The group it is in.
-    pub group: Option<Group>,
-    /// How often and how soon it is tried again.
-    pub retry: Option<Retry>,
-    /// When the task is given up, unless a worker has it or has finished it.
-    pub expire_at: Option<Timestamp>,
-    /// The trace context of its put.
-    pub trace: Option<Arc<str>>,
-    /// The attempts that failed last, the oldest first.
-    pub failures: Vec<Failure>,
-    /// When and why it was given up.
-    pub dead: Option<Dead>,
-    /// Which instant of its timeline it is due at, from 0.
-    pub step: usize,
+    /// Its group, retries, expiry and other members that most tasks do not have, and its events so far.
+    pub extra: Extra,
     /// Payload, content type, tags, timeline.
     pub body: Arc<Body>,
 }
@@ -90,16 +74,14 @@ impl TaskView {
             group_in_flight: None,
             priority: task.priority,
             attempt: begun,
-            ttr_ms: task.extra().ttr_ms,
-            tally: task.extra().tally,
-            group: task.group().cloned(),
-            retry: task.extra().retry,
-            expire_at: task.expire_at(),
-            trace: task.extra().trace.clone(),
-            failures: task.extra().failures.clone(),
-            dead: task.dead().copied(),
-            step: task.step(),
+            extra: task.extra().clone(),
             body: Arc::clone(&task.body),
         }
+    }
+
+    /// Which instant of its timeline it is due at, from 0.
+    #[must_use]
+    pub fn step(&self) -> usize {
+        self.extra.step as usize
     }
 }

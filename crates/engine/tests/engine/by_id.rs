@@ -53,7 +53,7 @@ fn the_delay_that_a_task_was_given_stays_known_when_it_lives_again() {
     assert_eq!(nack(&mut world, &leased, plain().buried()), TokenAnswer::Nacked);
     world.pass_ms(2_000);
     by_id(&mut world, id, Act::Run).expect("it lives again");
-    assert_eq!(look(&mut world, id).tally.delay_ms, Some(700));
+    assert_eq!(look(&mut world, id).extra.tally.delay_ms, Some(700));
 }
 
 const YEAR_MS: u64 = 365 * 86_400_000;
@@ -112,9 +112,9 @@ fn a_task_can_be_made_due_before_its_time_and_that_is_kept() {
     assert_eq!((before.state, before.due_at), (State::Scheduled, ms(YEAR_MS as i64)));
     world.pass_ms(5);
     let Ok(Acted::Task(task)) = by_id(&mut world, id, Act::Run) else { panic!("not run") };
-    assert_eq!((task.state, task.due_at, task.tally.redrives), (State::Ready, ms(5), 1));
+    assert_eq!((task.state, task.due_at, task.extra.tally.redrives), (State::Ready, ms(5), 1));
     assert!(task.version > before.version, "its owner changed it");
-    assert_eq!(task.tally.delay_ms, Some(YEAR_MS), "it is known what had been asked for");
+    assert_eq!(task.extra.tally.delay_ms, Some(YEAR_MS), "it is known what had been asked for");
     assert_eq!(by_id(&mut world, id, Act::Run), Err(ByIdError::Ready));
     let mut world = world.crash();
     assert_eq!(look(&mut world, id).due_at, ms(5));
@@ -142,7 +142,10 @@ fn a_worker_may_take_this_very_task_whatever_holds_its_queue_up() {
     // To take it was no change of its owner; and it is ready, not scheduled, from now on.
     assert_eq!(look(&mut world, far.id).version, far.version);
     assert_eq!(nack(&mut world, &leased, Nack { delay_ms: Some(0), ..plain() }), TokenAnswer::Nacked);
-    assert_eq!((look(&mut world, far.id).state, look(&mut world, far.id).tally.redrives), (State::Ready, 0));
+    assert_eq!(
+        (look(&mut world, far.id).state, look(&mut world, far.id).extra.tally.redrives),
+        (State::Ready, 0)
+    );
 }
 
 #[test]
@@ -160,14 +163,14 @@ fn what_a_worker_gave_up_is_kept_in_order_and_for_ever() {
     assert_eq!(dead(&mut world, None), in_order);
     assert_eq!(dead(&mut world, Some(Death::Expired)), []);
     let task = look(&mut world, ids[2]);
-    assert_eq!(task.dead.map(|dead| dead.why), Some(Death::Buried));
-    assert_eq!((task.failures[0].how, task.priority, task.tally.burials), (Failed::Buried, 9, 1));
+    assert_eq!(task.extra.dead.map(|dead| dead.why), Some(Death::Buried));
+    assert_eq!((task.extra.failures[0].how, task.priority, task.extra.tally.burials), (Failed::Buried, 9, 1));
 
     let mut world = world.crash();
     world.pass_ms(300 * YEAR_MS);
     assert_eq!(dead(&mut world, None), in_order);
     let Ok(Acted::Task(task)) = by_id(&mut world, ids[0], Act::Run) else { panic!("it lives again") };
-    assert_eq!((task.state, task.priority, task.tally.redrives), (State::Ready, 9, 1));
+    assert_eq!((task.state, task.priority, task.extra.tally.redrives), (State::Ready, 9, 1));
     assert_eq!(take(&mut world, ids[3]).attempt, 1, "a worker may take one that was given up");
     assert_eq!(by_id(&mut world, ids[2], Act::Cancel), Ok(Acted::Cancelled));
     assert_eq!(dead(&mut world, None), []);
@@ -202,12 +205,12 @@ fn a_worker_that_goes_away_has_tried_and_a_policy_counts_that() {
     let leased = world.lease(1, 60_000);
     assert_eq!(nack(&mut world, &leased[0], gone.clone()), TokenAnswer::Nacked);
     let task = look(&mut world, id);
-    assert_eq!((task.state, task.attempt, task.failures[0].how), (State::Ready, 1, Failed::Gone));
+    assert_eq!((task.state, task.attempt, task.extra.failures[0].how), (State::Ready, 1, Failed::Gone));
     let counted = Tally { leases: 1, ..Tally::default() };
-    assert_eq!(task.tally, counted, "neither given back nor run out");
+    assert_eq!(task.extra.tally, counted, "neither given back nor run out");
     let leased = world.lease(1, 60_000);
     nack(&mut world, &leased[0], gone);
-    assert_eq!(look(&mut world, id).dead.map(|dead| dead.why), Some(Death::MaxAttempts));
+    assert_eq!(look(&mut world, id).extra.dead.map(|dead| dead.why), Some(Death::MaxAttempts));
 }
 
 #[test]
@@ -226,9 +229,9 @@ fn a_task_keeps_its_place_unless_it_is_given_another_priority_or_a_delay() {
     assert_eq!((leased[0].id, leased[0].priority), (ids[2], 5));
     nack(&mut world, &leased[0], Nack { delay_ms: Some(3_000), priority: Some(0), ..plain() });
     let task = look(&mut world, ids[2]);
-    assert_eq!((task.state, task.priority, task.tally.delay_ms), (State::Scheduled, 0, Some(3_000)));
+    assert_eq!((task.state, task.priority, task.extra.tally.delay_ms), (State::Scheduled, 0, Some(3_000)));
     let counts = Tally { leases: 2, nacks: 2, delay_ms: Some(3_000), ..Tally::default() };
-    assert_eq!(task.tally, counts);
+    assert_eq!(task.extra.tally, counts);
 }
 
 #[test]
@@ -254,7 +257,7 @@ fn a_lease_is_as_long_as_its_worker_its_task_or_its_queue_says() {
     assert_eq!(look(&mut world, leased[0].id).leased_until, Some(ms(1_900)));
     world.pass_ms(1_000);
     let task = look(&mut world, leased[0].id);
-    assert_eq!((task.state, task.tally.expiries, task.leased_until), (State::Ready, 1, None));
+    assert_eq!((task.state, task.extra.tally.expiries, task.leased_until), (State::Ready, 1, None));
     assert_eq!(until(&asked(&mut world, Some(50), 1)), [ms(1_950)]);
 }
 

@@ -20,12 +20,15 @@ fn a_task_that_waits_runs_now_and_keeps_all_else() {
     let task = world.by_key("a", KeyAct::Run).expect("it waits");
     assert_eq!((task.state, task.due_at), (State::Ready, ms(5)));
     assert!(task.version > before.version, "its owner changed it");
-    assert_eq!((task.priority, &task.group, task.expire_at), (7, &before.group, before.expire_at));
+    assert_eq!(
+        (task.priority, &task.extra.group, task.extra.expire_at),
+        (7, &before.extra.group, before.extra.expire_at)
+    );
     assert_eq!(
         (task.body.payload.as_slice(), task.put_at, task.put_seq),
         (&b"x"[..], before.put_at, before.put_seq)
     );
-    assert_eq!((task.tally.redrives, task.tally.delay_ms), (1, Some(YEAR_MS)));
+    assert_eq!((task.extra.tally.redrives, task.extra.tally.delay_ms), (1, Some(YEAR_MS)));
     assert_eq!(world.by_key("a", KeyAct::Run), Ok(task), "one that is ready is shown as it stands");
     let mut world = world.crash();
     assert_eq!(world.get("a").map(|task| (task.state, task.due_at)), Ok((State::Ready, ms(5))));
@@ -47,12 +50,12 @@ fn a_task_with_a_timeline_runs_at_its_present_moment() {
     assert_eq!(world.ack(first[0].token), TokenAnswer::Acked);
     world.pass_ms(5);
     let task = world.by_key("plan", KeyAct::Run).expect("it waits");
-    assert_eq!((task.state, task.due_at, task.step, task.body.timeline.len()), (State::Ready, ms(5), 1, 3));
+    assert_eq!((task.state, task.due_at, task.step(), task.body.timeline.len()), (State::Ready, ms(5), 1, 3));
     let second = world.lease(1, 60_000);
     assert_eq!(second[0].body.payload_at(second[0].step).0, b"b");
     assert_eq!(world.ack(second[0].token), TokenAnswer::Acked);
     let task = world.get("plan").expect("it has a moment left");
-    assert_eq!((task.state, task.due_at, task.step), (State::Scheduled, ms(9_000), 2));
+    assert_eq!((task.state, task.due_at, task.step()), (State::Scheduled, ms(9_000), 2));
 }
 
 /// A task that waits for its next attempt keeps the attempts that it has had.
@@ -63,7 +66,7 @@ fn a_task_that_waits_after_a_failure_runs_now_and_its_attempts_stay() {
     let leased = world.lease(1, 60_000);
     assert_eq!(world.nack(leased[0].token, Some(YEAR_MS)), TokenAnswer::Nacked);
     let task = world.by_key("a", KeyAct::Run).expect("it waits");
-    assert_eq!((task.state, task.attempt, task.failures.len()), (State::Ready, 1, 1));
+    assert_eq!((task.state, task.attempt, task.extra.failures.len()), (State::Ready, 1, 1));
     assert_eq!(world.lease(1, 60_000)[0].attempt, 2);
     assert_eq!(world.by_key("a", KeyAct::Run), Err(ByKeyError::Leased));
 }
@@ -82,7 +85,7 @@ fn a_task_that_is_taken_from_its_worker_is_ready_at_once() {
     let task = world.by_key_in("a", KeyAct::Release, Some(shown.version)).expect("a worker has it");
     assert_eq!((task.state, task.due_at, task.attempt), (State::Ready, put.due_at, 1), "the attempt counts");
     assert!(task.version > shown.version, "who releases what was seen does not take the next lease");
-    let failure = &task.failures[0];
+    let failure = &task.extra.failures[0];
     assert_eq!((failure.how, failure.attempt, failure.at), (Failed::Revoked, 1, ms(7)));
     for answer in [world.ack(old[0].token), world.nack(old[0].token, None), world.extend(old[0].token, 9)] {
         assert_eq!(answer, TokenAnswer::Revoked);
@@ -132,7 +135,7 @@ fn a_released_task_that_has_expired_is_dead() {
     world.lease(1, 60_000);
     world.pass_ms(100);
     let task = world.by_key("a", KeyAct::Release).expect("a worker has it");
-    assert_eq!(task.dead.map(|dead| dead.why), Some(Death::Expired));
+    assert_eq!(task.extra.dead.map(|dead| dead.why), Some(Death::Expired));
 }
 
 #[test]

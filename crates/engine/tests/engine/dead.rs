@@ -57,9 +57,10 @@ fn a_task_is_dead_after_as_many_attempts_as_its_policy_allows() {
     fail(&mut world, None);
     let task = world.get("a").expect("it is shown");
     assert_eq!((task.state, task.attempt, task.due_at), (State::Dead, 3, ms(0)));
-    let dead = task.dead.expect("it is dead");
+    let dead = task.extra.dead.expect("it is dead");
     assert_eq!((dead.at, dead.why), (world_now, Death::MaxAttempts));
-    let failures: Vec<_> = task.failures.iter().map(|f| (f.attempt, f.how, f.reason.as_deref())).collect();
+    let failures: Vec<_> =
+        task.extra.failures.iter().map(|f| (f.attempt, f.how, f.reason.as_deref())).collect();
     assert_eq!(
         failures,
         [(1, Failed::Nacked, Some("no money")), (2, Failed::LeaseEnded, None), (3, Failed::Nacked, None)]
@@ -124,11 +125,11 @@ fn a_task_that_expires_while_no_worker_has_it_is_dead() {
     assert_eq!(counts(&mut world), (0, 2, 2, 0));
     world.pass_ms(1);
     assert_eq!(counts(&mut world), (0, 0, 2, 2), "to the millisecond, without anybody asking");
-    assert_eq!(world.get("later").expect("shown").dead.expect("dead").why, Death::Expired);
+    assert_eq!(world.get("later").expect("shown").extra.dead.expect("dead").why, Death::Expired);
     // A task that was leased by then may still be finished, but it is not tried again.
     assert_eq!(world.nack(leased[1].token, None), TokenAnswer::Nacked);
     let task = world.get("leased").expect("shown");
-    assert_eq!((task.state, task.dead.map(|dead| dead.why)), (State::Dead, Some(Death::Expired)));
+    assert_eq!((task.state, task.extra.dead.map(|dead| dead.why)), (State::Dead, Some(Death::Expired)));
     assert_eq!(counts(&mut world), (0, 0, 1, 3));
 }
 
@@ -171,9 +172,9 @@ fn what_would_expire_before_it_is_due_is_refused() {
     let refused = PatchError::ExpiresFirst { expire_at: ms(500), due_at: ms(600) };
     assert_eq!(world.patch(patch().at(ms(600))), Err(refused));
     let longer = Patch { expire_after_ms: Some(Some(700)), ..patch().at(ms(600)) };
-    assert_eq!(world.patch(longer).expect("taken").expire_at, Some(ms(700)));
+    assert_eq!(world.patch(longer).expect("taken").extra.expire_at, Some(ms(700)));
     let never = Patch { expire_after_ms: Some(None), ..patch() };
-    assert_eq!(world.patch(never).expect("taken").expire_at, None);
+    assert_eq!(world.patch(never).expect("taken").extra.expire_at, None);
     world.pass_ms(700);
     assert_eq!(counts(&mut world), (0, 1, 0, 0));
 }
@@ -214,8 +215,8 @@ fn a_redriven_task_begins_anew_and_keeps_its_story() {
     world.pass_ms(5_000);
     let after = redrive(&mut world, before.id).expect("it is dead");
     assert_eq!((after.id, after.state, after.due_at, after.attempt), (before.id, State::Ready, ms(5_000), 0));
-    assert!(after.version > before.version && after.dead.is_none());
-    assert_eq!(after.failures, before.failures);
+    assert!(after.version > before.version && after.extra.dead.is_none());
+    assert_eq!(after.extra.failures, before.extra.failures);
     assert_eq!(redrive(&mut world, before.id), Err(RedriveError::NotFound), "it is not dead any more");
     let leased = world.lease(1, 1_000);
     assert_eq!(leased[0].attempt, 1);
@@ -230,7 +231,7 @@ fn an_expired_task_that_is_redriven_expires_no_more() {
     world.put(put("a", expiring(10))).expect("taken");
     world.pass_ms(10);
     let id = world.get("a").expect("shown").id;
-    assert_eq!(redrive(&mut world, id).expect("dead").expire_at, None);
+    assert_eq!(redrive(&mut world, id).expect("dead").extra.expire_at, None);
     world.pass_ms(100_000);
     assert_eq!(counts(&mut world), (0, 1, 0, 0));
 }

@@ -88,17 +88,17 @@ fn a_task_stands_as_it_stood_elsewhere() {
     assert_eq!(outcomes(&mut world, Existing::Refuse, tasks), [NEW; 3]);
     let seen = world.get("rich").expect("it is there");
     assert_eq!((seen.id, seen.state, seen.due_at, seen.put_at), (11, State::Ready, ms(-5), ms(-1_000)));
-    assert_eq!((seen.attempt, seen.priority, seen.ttr_ms), (2, 7, Some(9_000)));
-    assert_eq!((seen.failures, seen.tally), (rich.extra.failures, rich.extra.tally));
+    assert_eq!((seen.attempt, seen.priority, seen.extra.ttr_ms), (2, 7, Some(9_000)));
+    assert_eq!((seen.extra.failures, seen.extra.tally), (rich.extra.failures, rich.extra.tally));
     assert_eq!(
-        (seen.expire_at, seen.trace, seen.group),
+        (seen.extra.expire_at, seen.extra.trace, seen.extra.group),
         (Some(ms(90_000)), rich.extra.trace, rich.extra.group)
     );
     let seen = world.get("planned").expect("it is there");
-    assert_eq!((seen.id, seen.state, seen.step), (12, State::Scheduled, 1));
+    assert_eq!((seen.id, seen.state, seen.step()), (12, State::Scheduled, 1));
     let seen = world.get("dead").expect("it is there");
     assert_eq!((seen.id, seen.state, seen.due_at, seen.attempt), (13, State::Dead, ms(-50), 3));
-    assert_eq!(seen.dead.map(|dead| (dead.at, dead.why)), Some((ms(-10), Death::MaxAttempts)));
+    assert_eq!(seen.extra.dead.map(|dead| (dead.at, dead.why)), Some((ms(-10), Death::MaxAttempts)));
     assert_eq!(world.lease(1, 1_000)[0].attempt, 3, "its attempts go on");
     world.pass_ms(30 * 86_400_000);
     assert_eq!(world.get("dead"), Err(GetError::NotFound), "it is forgotten thirty days after it died");
@@ -160,15 +160,15 @@ fn as_import(task: &TaskView) -> ImportTask {
         attempts: task.attempt,
         body: Arc::clone(&task.body),
         extra: Extra {
-            group: task.group.clone(),
-            ttr_ms: task.ttr_ms,
-            expire_at: task.expire_at,
-            trace: task.trace.clone(),
-            retry: task.retry,
-            failures: task.failures.clone(),
-            dead: task.dead,
-            step: task.step as u32,
-            tally: task.tally,
+            group: task.extra.group.clone(),
+            ttr_ms: task.extra.ttr_ms,
+            expire_at: task.extra.expire_at,
+            trace: task.extra.trace.clone(),
+            retry: task.extra.retry,
+            failures: task.extra.failures.clone(),
+            dead: task.extra.dead,
+            step: task.extra.step,
+            tally: task.extra.tally,
             ..Extra::default()
         },
     }
@@ -364,7 +364,7 @@ fn the_failures_that_were_last_are_kept() {
     failed.extra.failures = (1..=30).map(failure).collect();
     outcomes(&mut world, Existing::Refuse, vec![failed]);
     let attempts: Vec<u32> =
-        world.get("a").expect("it is there").failures.iter().map(|failure| failure.attempt).collect();
+        world.get("a").expect("it is there").extra.failures.iter().map(|failure| failure.attempt).collect();
     assert_eq!(attempts, (21..=30).collect::<Vec<u32>>());
 }
 
@@ -447,7 +447,7 @@ fn what_expired_on_the_way_is_given_up() {
     let mut late = task("a", 1, 50_000);
     late.extra.expire_at = Some(ms(-1));
     outcomes(&mut world, Existing::Refuse, vec![late]);
-    assert_eq!(world.get("a").map(|task| task.dead.map(|dead| dead.why)), Ok(Some(Death::Expired)));
+    assert_eq!(world.get("a").map(|task| task.extra.dead.map(|dead| dead.why)), Ok(Some(Death::Expired)));
     // Nor does a worker get it that waits for a task.
     let mut world = World::new();
     let lease = Lease { wait: true, ..Lease::new(&queue("q")) };

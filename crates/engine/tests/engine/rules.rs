@@ -739,7 +739,7 @@ fn a_put_is_counted_from_when_it_was_asked_for() {
     let put =
         Put { due: Due::At(ms(965)), asked_at: Some(ms(960)), terms, ..Put::new(&queue("q"), key("a")) };
     let task = world.put(put.clone()).expect("taken").task;
-    assert_eq!((task.put_at, task.due_at, task.expire_at), (ms(960), ms(965), Some(ms(1_060))));
+    assert_eq!((task.put_at, task.due_at, task.extra.expire_at), (ms(960), ms(965), Some(ms(1_060))));
     let Answer::Stats(Ok(stats)) = world.ask(Command::Stats(GetStats(ListQueues::default()))) else {
         panic!("another answer")
     };

@@ -54,15 +54,15 @@ fn a_patch_changes_what_it_names_and_keeps_the_rest() {
 
     let task = world.patch(patch().payload("new")).expect("live");
     assert_eq!((&task.body.payload[..], &task.body.tags), (&b"new"[..], &tags(&["vip", "eu"])));
-    assert_eq!((task.priority, task.group.clone()), (7, group("user:7")));
+    assert_eq!((task.priority, task.extra.group.clone()), (7, group("user:7")));
 
     let task = world.patch(Patch { tags: Some(tags(&["us"])), ..patch() }).expect("live");
     assert_eq!((&task.body.payload[..], &task.body.tags), (&b"new"[..], &tags(&["us"])));
 
     let task = world.patch(Patch { group: Some(None), ..patch() }).expect("live");
-    assert_eq!((task.group, task.priority), (None, 7));
+    assert_eq!((task.extra.group, task.priority), (None, 7));
     let task = world.patch(Patch { group: Some(group("user:8")), ..patch() }).expect("live");
-    assert_eq!(task.group, group("user:8"));
+    assert_eq!(task.extra.group, group("user:8"));
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn terms_survive_a_crash_and_come_with_the_delivery() {
     assert_eq!(world.nack(task.token, None), TokenAnswer::Nacked);
     world.put(Put::new(&queue("q"), key("a"))).expect("taken");
     let task = world.get("a").expect("live");
-    assert_eq!((task.priority, task.group, task.body.tags.len()), (PRIORITY_DEFAULT, None, 0));
+    assert_eq!((task.priority, task.extra.group, task.body.tags.len()), (PRIORITY_DEFAULT, None, 0));
 }
 
 /// The story: the clock stepped back, and the list of what is ready ended at the task that was last in line, though another with a smaller

@@ -38,7 +38,7 @@ fn instants_fire_in_turn_and_the_next_waits_for_the_ack() {
     let mut world = world.crash();
     assert_eq!(world.ack(second[0].token), TokenAnswer::Acked, "also over a crash");
     let task = world.get("price:7").expect("live");
-    assert_eq!((task.state, task.due_at, task.step), (State::Scheduled, ms(1_000), 2));
+    assert_eq!((task.state, task.due_at, task.step()), (State::Scheduled, ms(1_000), 2));
     assert_eq!(task.version, stored.task.version, "only its owner makes a version");
     world.pass_ms(975);
     let third = world.lease(9, 1_000);
@@ -71,7 +71,7 @@ fn the_ack_of_an_instant_is_remembered_until_the_next_is_acked() {
     world.put(plan(&[(30, "x"), (40, "y")])).expect("live");
     let mut world = world.stop();
     assert_eq!(world.ack(second[0].token), TokenAnswer::Acked);
-    assert_eq!(world.get("price:7").expect("live").step, 0, "it does not move the new one on");
+    assert_eq!(world.get("price:7").expect("live").step(), 0, "it does not move the new one on");
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn a_failed_instant_is_tried_again_and_the_next_begins_anew() {
     world.pass_ms(10);
     let next = world.lease(1, 1_000);
     assert_eq!((payload(&next[0]), next[0].attempt), ("b", 1));
-    assert_eq!(world.get("price:7").expect("live").failures, []);
+    assert_eq!(world.get("price:7").expect("live").extra.failures, []);
 }
 
 #[test]
@@ -119,10 +119,10 @@ fn a_timeline_is_replaced_as_a_whole() {
     world.patch(Patch { priority: Some(1), ..patch() }).expect("its terms may be changed");
     let other = vec![moment(30, "c"), moment(40, "d")];
     let task = world.patch(Patch { timeline: Some(other), ..patch() }).expect("live");
-    assert_eq!((task.due_at, task.step), (ms(30), 0));
+    assert_eq!((task.due_at, task.step()), (ms(30), 0));
     // A put without a timeline makes it a task like any other.
     let task = world.put(Put::new(&queue("q"), key("price:7"))).expect("live").task;
-    assert_eq!((task.step, task.body.timeline.len()), (0, 0));
+    assert_eq!((task.step(), task.body.timeline.len()), (0, 0));
     let leased = world.lease(1, 1_000);
     assert_eq!(world.ack(leased[0].token), TokenAnswer::Acked);
     assert_eq!(world.get("price:7"), Err(GetError::Done));

@@ -45,12 +45,12 @@ impl<'f> Sieve<'f> {
 
 /// The last failure of a task.
 pub(crate) fn last_failure(task: &TaskView) -> Option<&Failure> {
-    task.failures.last()
+    task.extra.failures.last()
 }
 
 /// The id of the group of a task; `None`: it is not dead.
 fn group_of(task: &TaskView) -> Option<String> {
-    let Dead { why, .. } = task.dead?;
+    let Dead { why, .. } = task.extra.dead?;
     let failure = last_failure(task);
     let text = failure.and_then(|failure| failure.reason.as_deref()).unwrap_or_default();
     Some(group_id(why, failure.map(|failure| failure.how), &failure_shape(text)))

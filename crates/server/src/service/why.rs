@@ -8,7 +8,7 @@ pub(crate) const DONE: &str = "The task is done: a worker has acked it.";
 
 /// Why the task does not run now: what it waits for, or what has become of it. The queue is that of the task.
 pub(crate) fn why(now: Timestamp, task: &TaskView, queue: &QueueView) -> String {
-    match (task.state, &task.dead) {
+    match (task.state, &task.extra.dead) {
         (_, Some(dead)) => why_dead(task, dead),
         (State::Leased, _) => why_leased(task),
         (State::Scheduled, _) => why_scheduled(now, task),
@@ -20,7 +20,7 @@ fn why_dead(task: &TaskView, dead: &Dead) -> String {
     let at = at(dead.at);
     match dead.why {
         Death::MaxAttempts => {
-            let reason = task.failures.last().and_then(|failure| failure.reason.as_deref());
+            let reason = task.extra.failures.last().and_then(|failure| failure.reason.as_deref());
             let reason =
                 reason.map(|reason| format!(" with the reason `{}`", shown(reason))).unwrap_or_default();
             format!(
@@ -49,11 +49,11 @@ fn why_scheduled(now: Timestamp, task: &TaskView) -> String {
         0 => String::new(),
         ms => format!(", in {}", length(ms)),
     };
-    match task.failures.last() {
+    match task.extra.failures.last() {
         Some(failure) if task.attempt > 0 => {
             format!("Attempt {} failed, and the task is due again at {due}{left}.", failure.attempt)
         }
-        _ if task.step > 0 => format!("The next instant of its timeline is at {due}{left}."),
+        _ if task.extra.step > 0 => format!("The next instant of its timeline is at {due}{left}."),
         _ => format!("The task is due at {due}{left}."),
     }
 }
@@ -75,7 +75,7 @@ fn why_ready(now: Timestamp, task: &TaskView, queue: &QueueView) -> String {
     if let (Some(max), Some(leased)) = (settings.max_in_flight_per_group, task.group_in_flight)
         && leased >= max
     {
-        let group = task.group.as_ref().map_or("", |group| group.as_str());
+        let group = task.extra.group.as_ref().map_or("", |group| group.as_str());
         return format!(
             "The task is ready, but its group `{}` has {leased} of {max} tasks in flight (`max_in_flight_per_group`).",
             shown(group)
@@ -134,7 +134,7 @@ mod tests {
 
     use super::*;
     use tickwheel_queue::{
-        Dead, Failed, Failure, Get, Group, Key, Lease, Put, Queue, QueueName, QueueSettings,
+        Dead, Extra, Failed, Failure, Get, Group, Key, Lease, Put, Queue, QueueName, QueueSettings,
     };
 
     const NOW_MS: i64 = 1_893_456_000_000;
@@ -170,12 +170,14 @@ mod tests {
         let (task, queue) = seen();
         let task = TaskView { state: State::Scheduled, due_at: in_ms(5_400_000), ..task };
         assert_eq!(why(now(), &task, &queue), "The task is due at 2030-01-01T01:30:00.000Z, in 1h30m.");
-        let task = TaskView { due_at: in_ms(1_500), attempt: 2, failures: failed(2, "x"), ..task };
+        let extra = Extra { failures: failed(2, "x"), ..Extra::default() };
+        let task = TaskView { due_at: in_ms(1_500), attempt: 2, extra, ..task };
         assert_eq!(
             why(now(), &task, &queue),
             "Attempt 2 failed, and the task is due again at 2030-01-01T00:00:01.500Z, in 1s."
         );
-        let task = TaskView { due_at: in_ms(100 * 86_400_000 + 1), attempt: 0, step: 1, ..task };
+        let extra = Extra { step: 1, ..task.extra };
+        let task = TaskView { due_at: in_ms(100 * 86_400_000 + 1), attempt: 0, extra, ..task };
         assert_eq!(
             why(now(), &task, &queue),
             "The next instant of its timeline is at 2030-04-11T00:00:00.001Z, in 100d."
@@ -206,8 +208,11 @@ mod tests {
         let of = |why| TaskView {
             state: State::Dead,
             attempt: 3,
-            failures: failed(3, "no paper"),
-            dead: Some(Dead { at: now(), due_at: now(), why, keyless: false }),
+            extra: Extra {
+                failures: failed(3, "no paper"),
+                dead: Some(Dead { at: now(), due_at: now(), why, keyless: false }),
+                ..Extra::default()
+            },
             ..task.clone()
         };
         let told = |death| why(now(), &of(death), &queue);
@@ -250,7 +255,8 @@ mod tests {
             "The task is ready, but its queue has 3 of 3 tasks in flight (`max_in_flight`)."
         );
         queue.settings = QueueSettings { max_in_flight_per_group: Some(2), ..QueueSettings::default() };
-        let task = TaskView { group: Group::new("user:7").ok(), group_in_flight: Some(2), ..task };
+        let extra = Extra { group: Group::new("user:7").ok(), ..Extra::default() };
+        let task = TaskView { extra, group_in_flight: Some(2), ..task };
         assert_eq!(
             why(now(), &task, &queue),
             "The task is ready, but its group `user:7` has 2 of 2 tasks in flight (`max_in_flight_per_group`)."

@@ -8,8 +8,8 @@ use tickwheel_api::{
     TaskFilter, TaskState,
 };
 use tickwheel_queue::{
-    Act, Acted, ById, ByIdError, Cancel, CancelError, Cancelled, Key, Patch, PatchError, Pending, Queue,
-    QueueName, Seq, TaskView, Timestamp,
+    Act, Acted, ById, ByIdError, Cancel, CancelError, Cancelled, Extra, Key, Patch, PatchError, Pending,
+    Queue, QueueName, Seq, TaskView, Timestamp,
 };
 
 use crate::translate;
@@ -99,7 +99,7 @@ pub(crate) struct Tally {
 impl Found {
     /// The task, if this work can be done to it.
     pub(crate) fn of(task: TaskView, work: &Work) -> Option<Self> {
-        let TaskView { key, id, version, due_at, dead, .. } = task;
+        let TaskView { key, id, version, due_at, extra: Extra { dead, .. }, .. } = task;
         let keyless = dead.is_some_and(|dead| dead.keyless);
         let by_id = match work {
             Work::Purge(_) => dead.is_some(),

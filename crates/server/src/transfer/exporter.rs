@@ -261,7 +261,7 @@ impl Exporter {
 /// Whether the due time of this task is its position in the order. The position of a dead task is the instant at
 /// which it will be forgotten.
 fn may_be_named(task: &TaskView) -> bool {
-    task.dead.is_none()
+    task.extra.dead.is_none()
 }
 
 /// The key of the task with this id; `None`: the task has ended.

@@ -17,13 +17,13 @@ pub(crate) fn event(what: StoryWord, at: Option<Timestamp>) -> StoryEvent {
 
 pub(crate) fn story(task: &TaskView) -> Story {
     let is_changed = task.version != task.put_seq;
-    let counted = usize::try_from(task.tally.leases).unwrap_or(usize::MAX);
-    let earlier = u32::try_from(counted.saturating_sub(task.failures.len())).unwrap_or(u32::MAX);
+    let counted = usize::try_from(task.extra.tally.leases).unwrap_or(usize::MAX);
+    let earlier = u32::try_from(counted.saturating_sub(task.extra.failures.len())).unwrap_or(u32::MAX);
     let is_known = task.state != State::Leased || task.leased_since.is_some();
     Story {
         events: past(task, is_changed, earlier),
         next: future(task),
-        complete: !is_changed && earlier == 0 && task.step == 0 && is_known,
+        complete: !is_changed && earlier == 0 && task.step() == 0 && is_known,
     }
 }
 
@@ -34,13 +34,13 @@ fn past(task: &TaskView, is_changed: bool, earlier: u32) -> Vec<StoryEvent> {
     let earlier = Some(earlier).filter(|count| *count > 0);
     events
         .extend(earlier.map(|count| StoryEvent { attempt: Some(count), ..event(StoryWord::Earlier, None) }));
-    let done = task.body.timeline.iter().take(task.step);
+    let done = task.body.timeline.iter().take(task.step());
     let mut dated: Vec<StoryEvent> = done.map(|moment| event(StoryWord::Moment, Some(moment.at))).collect();
     if task.state != State::Scheduled {
         dated.push(event(StoryWord::Due, Some(task.due_at)));
     }
     // The due time comes first of what has one instant, for no attempt begins before it.
-    dated.extend(task.failures.iter().map(failed));
+    dated.extend(task.extra.failures.iter().map(failed));
     dated.sort_by_key(|event| event.at_ms);
     events.extend(dated);
     if task.state == State::Leased {
@@ -48,7 +48,7 @@ fn past(task: &TaskView, is_changed: bool, earlier: u32) -> Vec<StoryEvent> {
         let by = task.leased_by.as_deref().map(str::to_owned);
         events.push(StoryEvent { attempt: Some(task.attempt), by, ..leased });
     }
-    if let Some(dead) = &task.dead {
+    if let Some(dead) = &task.extra.dead {
         let why = match dead.why {
             Death::MaxAttempts => "max_attempts",
             Death::Expired => "expired",
@@ -81,9 +81,9 @@ fn future(task: &TaskView) -> Vec<StoryEvent> {
         next.push(StoryEvent { attempt, ..event(StoryWord::Due, Some(task.due_at)) });
     }
     next.extend(task.leased_until.map(|until| event(StoryWord::LeaseEnds, Some(until))));
-    let moments = task.body.timeline.iter().skip(task.step + 1);
+    let moments = task.body.timeline.iter().skip(task.step() + 1);
     next.extend(moments.map(|moment| event(StoryWord::Moment, Some(moment.at))));
-    next.extend(task.expire_at.map(|at| event(StoryWord::Expires, Some(at))));
+    next.extend(task.extra.expire_at.map(|at| event(StoryWord::Expires, Some(at))));
     next.sort_by_key(|event| event.at_ms);
     next
 }

@@ -3,7 +3,7 @@
 //! A new member of [`Terms`] or [`Extra`] gets its tags here, and is written and read here.
 
 use tickwheel_engine::{
-    Backoff, Dead, Death, Extra, Failed, Failure, Group, PRIORITY_DEFAULT, Retry, Tally, Terms,
+    Backoff, Dead, Death, Extra, Failed, Failure, Group, LeaseNo, PRIORITY_DEFAULT, Retry, Tally, Terms,
 };
 
 use super::wire::{
@@ -23,6 +23,8 @@ pub(super) const FAILURE: u8 = 12;
 const DEAD: u8 = 13;
 const STEP: u8 = 14;
 const TALLY: u8 = 15;
+// New members stand behind the body of the task.
+const ACKED: u8 = 20;
 
 /// The tags of the terms in the record of a schedule, in the order in which they stand. They never change, and differ from those in
 /// `schedule.rs`.
@@ -55,7 +57,7 @@ pub(super) fn read_terms(tag: u8, reader: &mut Reader<'_>, terms: &mut Terms) ->
     Ok(true)
 }
 
-/// Appends the extra members to the record of a task, except for the ack, which stands behind the body.
+/// Appends the extra members that stand before the body to the record of a task.
 pub(super) fn put_extra(out: &mut Vec<u8>, extra: &Extra) {
     let Extra { group, ttr_ms, origin, expire_at, trace, retry, failures, dead, step, acked: _, tally } =
         extra;
@@ -97,6 +99,11 @@ pub(super) fn put_extra(out: &mut Vec<u8>, extra: &Extra) {
     put_member(out, TALLY, (*tally != Tally::default()).then_some(*tally), put_tally);
 }
 
+/// Appends the extra members that stand behind the body to the record of a task.
+pub(super) fn put_extra_behind_body(out: &mut Vec<u8>, extra: &Extra) {
+    put_member(out, ACKED, extra.acked.map(|acked| acked.0), put_varint);
+}
+
 /// Reads a member of the record of a task, if it is an extra one. Returns whether it is.
 pub(super) fn read_extra(tag: u8, reader: &mut Reader<'_>, extra: &mut Extra) -> Result<bool, DecodeError> {
     match tag {
@@ -110,6 +117,7 @@ pub(super) fn read_extra(tag: u8, reader: &mut Reader<'_>, extra: &mut Extra) ->
         DEAD => extra.dead = Some(dead(reader)?),
         STEP => extra.step = reader.number()?,
         TALLY => extra.tally = tally(reader)?,
+        ACKED => extra.acked = Some(LeaseNo(reader.varint()?)),
         _ => return Ok(false),
     }
     Ok(true)

@@ -6,14 +6,14 @@ use tickwheel_engine::{
     Body, DueKey, Epoch, Extra, Key, LeaseNo, Moment, PRIORITY_DEFAULT, Seq, StoredLease, Tag, Task,
 };
 
-use super::extra::{FAILURE, put_extra, read_extra};
+use super::extra::{FAILURE, put_extra, put_extra_behind_body, read_extra};
 use super::names::Names;
 use super::wire::{
     DecodeError, Reader, put_bytes, put_member, put_text, put_timestamp, put_varint, timestamp,
 };
 
 /// The tags of the members that a record may have, in the order in which they stand. A member that is absent has the value that most tasks
-/// have, so a plain task needs no byte for it. The numbers never change. Those between 5 and 16 are in `extra.rs`.
+/// have, so a plain task needs no byte for it. The numbers never change. Those between 5 and 16, and those above 19, are in `extra.rs`.
 mod tag {
     pub(super) const PRIORITY: u8 = 1;
     pub(super) const ATTEMPTS: u8 = 2;
@@ -24,7 +24,6 @@ mod tag {
     pub(super) const TAG: u8 = 17;
     pub(super) const PAYLOAD: u8 = 18;
     pub(super) const MOMENT: u8 = 19;
-    pub(super) const ACKED: u8 = 20;
 }
 
 pub(super) fn key(reader: &mut Reader<'_>) -> Result<Key, DecodeError> {
@@ -79,7 +78,7 @@ pub(super) fn put_task(out: &mut Vec<u8>, task: &Task, with_body: bool) {
     if with_body {
         put_body(out, body);
     }
-    put_member(out, tag::ACKED, task.acked().map(|acked| acked.0), put_varint);
+    put_extra_behind_body(out, task.extra());
 }
 
 fn put_body(out: &mut Vec<u8>, body: &Body) {
@@ -154,7 +153,6 @@ pub(super) fn read_task(
                 let until = timestamp(reader)?;
                 task.lease = Some(StoredLease { no, until, written_in: Epoch(reader.number()?) });
             }
-            tag::ACKED => extra(&mut task).acked = Some(LeaseNo(reader.varint()?)),
             tag::CONTENT_TYPE if with_body => body.content_type = names.content_type(reader.str()?),
             tag::TAG if with_body => body.tags.push(word(reader)?),
             tag::PAYLOAD if with_body => {

@@ -329,6 +329,6 @@ async fn say_text(text: Vec<u8>, wire: &mut Wire<'_>) -> Result<(), CommandError
 }
 
 async fn say_job(task: &TaskView, wire: &mut Wire<'_>) -> Result<(), CommandError> {
-    let (body, _) = task.body.payload_at(task.step);
+    let (body, _) = task.body.payload_at(task.step());
     Ok(wire.say(&Reply::Found { id: task.id, body }).await?)
 }

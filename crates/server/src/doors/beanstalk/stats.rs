@@ -79,7 +79,7 @@ pub(super) async fn tube(door: &BeanstalkDoor, tube: &Tube) -> Text {
 
 /// The statistics of a job.
 pub(super) async fn job(door: &BeanstalkDoor, task: TaskView) -> Text {
-    let ttr_ms = match task.ttr_ms {
+    let ttr_ms = match task.extra.ttr_ms {
         Some(ttr_ms) => ttr_ms,
         // The producer gave no ttr, so that of the queue applies.
         None => {
@@ -94,7 +94,7 @@ pub(super) async fn job(door: &BeanstalkDoor, task: TaskView) -> Text {
         State::Leased => ("reserved", task.leased_until),
         State::Dead => ("buried", None),
     };
-    let tally = task.tally;
+    let tally = task.extra.tally;
     let delay_ms = tally.delay_ms.unwrap_or_else(|| task.due_at.ms_since(task.put_at));
     let leases = u64::from(tally.leases) + u64::from(task.state == State::Leased);
     let tube = door.tube_of(&task.queue).unwrap_or_else(|| Tube::new(DEFAULT.as_bytes()).expect("a name"));

@@ -139,7 +139,7 @@ async fn all(caller: &Caller, queue: &QueueName) -> Result<(Vec<Option<u64>>, bo
     for _ in 0..PAGES_MAX {
         let page =
             caller.app.queue.list(translate::list(queue, &dead, REDRIVE_MAX - ids.len(), after)).await?;
-        let has_key = |task: &&TaskView| task.dead.is_some_and(|dead| !dead.keyless);
+        let has_key = |task: &&TaskView| task.extra.dead.is_some_and(|dead| !dead.keyless);
         let (keyed, others): (Vec<_>, Vec<_>) = page.tasks.iter().partition(has_key);
         ids.extend(keyed.iter().map(|task| Some(task.id)));
         keyless += others.len();

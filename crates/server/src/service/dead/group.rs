@@ -28,7 +28,7 @@ pub(crate) struct Corpse {
 impl Corpse {
     /// `None`: the task is not dead.
     pub(crate) fn of(task: &TaskView) -> Option<Self> {
-        let dead = task.dead?;
+        let dead = task.extra.dead?;
         let failure = last_failure(task);
         Some(Self {
             key: task.key.clone(),
